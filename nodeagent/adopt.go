@@ -9,7 +9,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 )
 
@@ -26,7 +26,7 @@ func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
 
 // adoptAll takes over the jobs that an agent before this one has left. What runs goes on,
 // and what stands still does, until a plan says otherwise.
-func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
+func (a *Agent) adoptAll(orphans []*stewardpool.Orphan) {
 	for _, o := range orphans {
 		if err := a.adopt(o); err != nil {
 			a.log.Warn("a job that a dead agent has left cannot go on; it is ended",
@@ -47,7 +47,7 @@ func (a *Agent) adoptAll(orphans []*stewards.Orphan) {
 }
 
 // adopt takes over one job, or gives the reason why it is nobody's.
-func (a *Agent) adopt(o *stewards.Orphan) error {
+func (a *Agent) adopt(o *stewardpool.Orphan) error {
 	order := o.Status.GetOrder().GetJob()
 	if err := a.checkOrder(order); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (a *Agent) adopt(o *stewards.Orphan) error {
 }
 
 // resume makes the parts of the agent know a job that has its steward.
-func (j *job) resume(o *stewards.Orphan, stopped bool) {
+func (j *job) resume(o *stewardpool.Orphan, stopped bool) {
 	status := o.Status
 	switch {
 	case status.GetDone():

@@ -20,14 +20,14 @@ import (
 	"score/nodeagent/metrics"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/nodeagent/uplink"
 	"score/scored/api"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/h2"
 )
 
 // Agent is the agent of one node. Make it with New and run it once.
@@ -44,7 +44,7 @@ type Agent struct {
 	address  string   // where servers and other agents reach it
 
 	jobs     *table
-	pool     *stewards.Pool
+	pool     *stewardpool.Pool
 	switcher *switcher.Switcher
 	plane    *dataplane.Plane
 	clock    *timekeeper
@@ -181,7 +181,7 @@ func (a *Agent) Address() string { return a.address }
 func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
 
 // openPool makes the pool of stewards, and gives those that an agent before this one has left.
-func (a *Agent) openPool() (orphans []*stewards.Orphan, err error) {
+func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 	root, err := a.openRoot()
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (a *Agent) openPool() (orphans []*stewards.Orphan, err error) {
 	if a.options.KeepToCPUs {
 		kept = a.options.CPUs
 	}
-	a.pool, orphans, err = stewards.Open(stewards.Options{
+	a.pool, orphans, err = stewardpool.Open(stewardpool.Options{
 		Exe:     a.options.StewardExe,
 		RunDir:  a.options.RunDir,
 		Cluster: a.options.Cluster,

@@ -8,8 +8,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	"score/scored/api/access"
-	"score/scored/api/pki"
+	"score/scored/api/identity/access"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 )
 

@@ -12,12 +12,12 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/uplink"
-	"score/scored/api/h2"
-	"score/scored/api/handshake"
-	"score/scored/api/join"
-	"score/scored/api/pki"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"score/scored/api/join"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 )
 

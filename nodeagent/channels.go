@@ -11,10 +11,10 @@ import (
 	"score/nodeagent/dataplane"
 	"score/nodeagent/metrics"
 	"score/nodeagent/realtime"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
-	"score/scored/api/handshake"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/handshake"
 )
 
 func (a *Agent) openPlane(at net.Addr) error {
@@ -59,7 +59,7 @@ func (a *Agent) closePlane() {
 
 // openChannels makes the job known to the data plane, before any node may start it, and
 // says where its ranks find that. A job that cannot be there runs without.
-func (j *job) openChannels(steward *stewards.Steward) (socket string) {
+func (j *job) openChannels(steward *stewardpool.Steward) (socket string) {
 	j.keeper = newKeeper(steward.Socket(), j.id)
 	channels, err := j.agent.plane.Add(j.ctx, j.order, steward.Pid(), dataplane.Spares{Keep: j.keeper.keep})
 	if err != nil {

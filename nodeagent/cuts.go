@@ -8,11 +8,11 @@ import (
 	"score/channels/abi"
 	"score/channels/node"
 	"score/nodeagent/dataplane"
-	"score/nodeagent/quiet"
+	"score/nodeagent/quiescence"
 	"score/nodeagent/realtime"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
-	"score/nodeagent/wakers"
+	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
 )
 
@@ -47,7 +47,7 @@ type cuts struct {
 
 // sleeper is what is known of a job with channels.
 type sleeper struct {
-	watch quiet.Watch
+	watch quiescence.Watch
 	cut   node.Cut
 	on    time.Duration // how long its gang had been on at the last look
 	// watched says that what its processes use is cheap to ask for: they are in a control group.
@@ -143,11 +143,11 @@ func (c *cuts) look(j *job) *sleeper {
 
 // sample is false if there is nothing new: a gang that was not on since the last look has done
 // nothing.
-func (s *sleeper) sample(j *job) (sample quiet.Sample, ok bool) {
+func (s *sleeper) sample(j *job) (sample quiescence.Sample, ok bool) {
 	if j.isOver() {
 		return sample, false
 	}
-	j.held(func(channels *dataplane.Job, steward *stewards.Steward, handle *switcher.Handle) {
+	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, handle *switcher.Handle) {
 		sample.Now = realtime.Now()
 		sample.On = handle.Ran(sample.Now)
 		if sample.On == s.on {
@@ -198,15 +198,15 @@ func (j *job) waker(cut *node.Cut) string {
 		}
 	}
 	var pids []int
-	var own wakers.Own
-	j.held(func(channels *dataplane.Job, steward *stewards.Steward, _ *switcher.Handle) {
+	var own wakesource.Own
+	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
 		pids, _ = steward.Container.Pids(nil)
 		own = channels.Own()
 	})
 	if len(pids) == 0 {
 		return "its processes cannot be listed"
 	}
-	return wakers.Find(pids, own)
+	return wakesource.Find(pids, own)
 }
 
 // tellCut tells the leader how the job is, with what the reply says beyond.

@@ -8,7 +8,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 )
@@ -42,7 +42,7 @@ type job struct {
 	keeper *keeper
 
 	mu        sync.Mutex
-	steward   *stewards.Steward
+	steward   *stewardpool.Steward
 	channels  *dataplane.Job // nil before it has a steward, and if it cannot have any
 	handle    *switcher.Handle
 	kept      []*scorev1.AgentMessage // what a new stream must be told again
@@ -132,7 +132,7 @@ func (j *job) current(do func(*switcher.Switcher, ctxswitch.JobID)) {
 }
 
 // stewardOf returns the job's steward, nil before it has one.
-func (j *job) stewardOf() *stewards.Steward {
+func (j *job) stewardOf() *stewardpool.Steward {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.steward
@@ -162,7 +162,7 @@ func (j *job) on() bool {
 
 // held does something with what the job has here, unless it is forgotten: its container may be
 // closed by then. do must not wait, nor call the job.
-func (j *job) held(do func(*dataplane.Job, *stewards.Steward, *switcher.Handle)) {
+func (j *job) held(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.forgotten && j.steward != nil && j.handle != nil && j.channels != nil {

@@ -15,7 +15,7 @@ import (
 
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/userfs"
 	"score/scored/api/scorev1"
 )
@@ -59,7 +59,7 @@ func (a *Agent) dirIn(order *scorev1.Prepare) string {
 
 // openDirs makes the places for the jobs' directories and for the ranks' socket, and
 // removes what ended jobs of a former agent have left there.
-func (a *Agent) openDirs(orphans []*stewards.Orphan) error {
+func (a *Agent) openDirs(orphans []*stewardpool.Orphan) error {
 	if err := makePlace(a.ranksDir()); err != nil {
 		return fmt.Errorf("the ranks' socket cannot be in %s: %w; name another run_dir", a.ranksDir(), err)
 	}

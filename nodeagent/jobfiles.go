@@ -7,7 +7,7 @@ import (
 
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 )
 
 // filesPrefix begins the names of this agent's jobs' directories in the places that
@@ -17,7 +17,7 @@ func (a *Agent) filesPrefix() string {
 }
 
 // filesIn is the name that the order to an orphan has got; empty: none of this agent's.
-func (a *Agent) filesIn(o *stewards.Orphan) string {
+func (a *Agent) filesIn(o *stewardpool.Orphan) string {
 	name := o.Status.GetOrder().GetFiles()
 	if mpidirs.Job(a.filesPrefix(), name) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (a *Agent) removeFiles(name string, uid uint32) {
 
 // sweepFiles removes what ended jobs have left, of this agent's and of those before it in
 // its run directory. Those of the orphans stay.
-func (a *Agent) sweepFiles(orphans []*stewards.Orphan) {
+func (a *Agent) sweepFiles(orphans []*stewardpool.Orphan) {
 	held := make(map[string]bool, len(orphans))
 	for _, o := range orphans {
 		held[a.filesIn(o)] = true

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/sockowner"
-	"score/nodeagent/stewards"
-	"score/scored/api/socket"
+	"score/nodeagent/stewardpool"
+	"score/scored/api/transport/socket"
 )
 
 const (
@@ -74,7 +74,7 @@ func openToAll(dir string) bool {
 // listenAs listens where the agent was that has left the orphans, since the other nodes of their
 // jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
 // noted that it was; where that address cannot be had, it listens elsewhere.
-func (a *Agent) listenAs(orphans []*stewards.Orphan) (net.Listener, error) {
+func (a *Agent) listenAs(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	former := a.formerAddress()
 	for _, o := range orphans {

@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
-	"score/nodeagent/news"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -30,12 +30,12 @@ type newsroom struct {
 	job *job
 
 	mu      sync.Mutex
-	machine *news.Machine
+	machine *gossip.Machine
 }
 
 // newNewsroom is nil for a job of one node, whose steward knows all.
 func newNewsroom(j *job) *newsroom {
-	machine, err := news.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
+	machine, err := gossip.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
 	if err != nil || len(j.order.GetPlaces()) == 1 {
 		return nil
 	}
@@ -43,16 +43,16 @@ func newNewsroom(j *job) *newsroom {
 }
 
 // learn spreads what this node has found.
-func (r *newsroom) learn(kind news.Kind, node int, rank uint32, reason string) {
+func (r *newsroom) learn(kind gossip.Kind, node int, rank uint32, reason string) {
 	if r == nil {
 		return
 	}
-	if len(reason) > news.MaxReason {
-		reason = reason[:news.MaxReason]
+	if len(reason) > gossip.MaxReason {
+		reason = reason[:gossip.MaxReason]
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.carryOut(r.machine.Learn(news.Item{Kind: kind, Node: node, Rank: rank, Reason: reason}))
+	r.carryOut(r.machine.Learn(gossip.Item{Kind: kind, Node: node, Rank: rank, Reason: reason}))
 }
 
 // rankExited spreads the end of a rank that ends its gang.
@@ -65,7 +65,7 @@ func (r *newsroom) rankExited(m *scorev1.RankExited) {
 		how = "left without its good-bye"
 	}
 	if r != nil {
-		r.learn(news.RankFailed, int(r.job.order.GetNodeIndex()), m.GetRank(),
+		r.learn(gossip.RankFailed, int(r.job.order.GetNodeIndex()), m.GetRank(),
 			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), r.job.agent.options.Name, how))
 	}
 }
@@ -75,9 +75,9 @@ func (r *newsroom) rankNews(m *stewardpb.RankNews) {
 	if r == nil {
 		return
 	}
-	item := news.Item{Kind: news.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
+	item := gossip.Item{Kind: gossip.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
 	if item.Incarnation != 0 {
-		item.Kind = news.RankReborn
+		item.Kind = gossip.RankReborn
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *newsroom) rankNews(m *stewardpb.RankNews) {
 }
 
 // carryOut does what the machine says. The caller holds mu.
-func (r *newsroom) carryOut(effects []news.Effect) {
+func (r *newsroom) carryOut(effects []gossip.Effect) {
 	for _, e := range effects {
 		if e.Deliver {
 			r.deliver(e.Item)
@@ -95,7 +95,7 @@ func (r *newsroom) carryOut(effects []news.Effect) {
 	}
 }
 
-func (r *newsroom) send(to int, item news.Item) {
+func (r *newsroom) send(to int, item gossip.Item) {
 	j := r.job
 	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
 	defer cancel()
@@ -110,17 +110,17 @@ func (r *newsroom) send(to int, item news.Item) {
 
 // deliver tells the ranks here, by events if they have asked for them, and by the end of their
 // fences.
-func (r *newsroom) deliver(item news.Item) {
+func (r *newsroom) deliver(item gossip.Item) {
 	j := r.job
 	j.agent.metrics.Add(metrics.News, 1)
-	if item.Kind == news.RankLost || item.Kind == news.RankReborn {
+	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
 		if steward := j.stewardOf(); steward != nil {
 			_ = steward.RankNews(&stewardpb.RankNews{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
 		}
 		return
 	}
 	j.agent.log.Info("a job has failed elsewhere", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
-	if steward := j.stewardOf(); steward != nil && item.Kind == news.PartLost {
+	if steward := j.stewardOf(); steward != nil && item.Kind == gossip.PartLost {
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
 	}
 	j.agent.workers.Go(func() {
@@ -150,14 +150,14 @@ func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.
 	if err := j.callsFor(ctx, m.GetFromNodeIndex()); err != nil {
 		return nil, err
 	}
-	if m.GetKind() > uint32(news.RankReborn) {
+	if m.GetKind() > uint32(gossip.RankReborn) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))
 	}
 	r := j.newsroom
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), news.Item{
-		Kind: news.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
+	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), gossip.Item{
+		Kind: gossip.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
 		Incarnation: m.GetIncarnation(), Fences: m.GetFences(),
 	}))
 	return connect.NewResponse(&scorev1.NewsResponse{}), nil

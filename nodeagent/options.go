@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
-	"score/scored/api/socket"
+	"score/scored/api/identity/pki"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/socket"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
-	"score/nodeagent/news"
-	"score/nodeagent/stewards"
+	"score/nodeagent/gossip"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 )
@@ -121,7 +121,7 @@ func (a *Agent) kill(order *scorev1.Kill) {
 }
 
 // stewardOf is that of a job; nil: the job is not here, or has none yet.
-func (a *Agent) stewardOf(id uint64) *stewards.Steward {
+func (a *Agent) stewardOf(id uint64) *stewardpool.Steward {
 	if j := a.jobs.get(id); j != nil {
 		return j.stewardOf()
 	}
@@ -169,7 +169,7 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 
 func (a *Agent) partGone(m *scorev1.PartGone) {
 	if j := a.jobs.get(m.GetJobId()); j != nil {
-		j.newsroom.learn(news.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
+		j.newsroom.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
 	}
 }
 

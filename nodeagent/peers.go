@@ -12,10 +12,10 @@ import (
 
 	"score/nodeagent/fence"
 	"score/scored/api"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 )
 
 const (

@@ -13,12 +13,12 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/scored/api/h2"
-	"score/scored/api/handshake"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
 )
 
 // taker is a peer that takes what is sent to it, and refuses exchange 13.

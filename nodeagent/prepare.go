@@ -13,7 +13,7 @@ import (
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
@@ -124,9 +124,9 @@ func (j *job) makeReady() error {
 }
 
 // claimSteward gives the job a steward, which keeps the job's limits on memory and processes.
-func (j *job) claimSteward() (*stewards.Steward, error) {
+func (j *job) claimSteward() (*stewardpool.Steward, error) {
 	limit := j.order.GetMemoryLimitBytes()
-	fresh := 0 < limit && limit < stewards.FreshBelow
+	fresh := 0 < limit && limit < stewardpool.FreshBelow
 	user := j.order.GetUser().GetUid()
 	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
 	if err != nil {
@@ -147,7 +147,7 @@ func (j *job) claimSteward() (*stewards.Steward, error) {
 
 // prepareOrder is what the job's steward is told; programs is the directory of those that were sent
 // along, if any.
-func (j *job) prepareOrder(steward *stewards.Steward, programs string) *stewardpb.PrepareJob {
+func (j *job) prepareOrder(steward *stewardpool.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
 	return &stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
@@ -181,7 +181,7 @@ func (j *job) directKey() []byte {
 }
 
 // take makes the steward the job's, unless the job has been killed meanwhile.
-func (j *job) take(steward *stewards.Steward) bool {
+func (j *job) take(steward *stewardpool.Steward) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.steward = steward
@@ -193,7 +193,7 @@ func (j *job) take(steward *stewards.Steward) bool {
 }
 
 // switched is the job as the switching thread knows it.
-func (j *job) switched(steward *stewards.Steward) switcher.Job {
+func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
 	return switcher.Job{
 		ID:        ctxswitch.JobID(j.id),
 		Container: steward.Container,

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 )
 
@@ -104,7 +104,7 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 
 // receiver is who takes the job's messages; nil before it has a steward, and orphaned when nobody
 // will again.
-func (j *job) receiver() (steward *stewards.Steward, orphaned bool) {
+func (j *job) receiver() (steward *stewardpool.Steward, orphaned bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.steward, j.orphaned

@@ -11,12 +11,12 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/nodeagent/stewards"
-	"score/nodeagent/userdoor"
-	"score/scored/api/access"
-	"score/scored/api/h2"
-	"score/scored/api/handshake"
+	"score/nodeagent/stewardpool"
+	"score/nodeagent/userproxy"
+	"score/scored/api/identity/access"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
 )
 
 // stopPatience is how long the processes of all jobs may take to end when
@@ -25,7 +25,7 @@ const stopPatience = 5 * time.Second
 
 // serve runs the parts of the agent, and stops them in the order in which they
 // need each other.
-func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*stewards.Orphan) error {
+func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*stewardpool.Orphan) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	forced, force := context.WithCancel(context.Background())
@@ -124,7 +124,7 @@ func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 	if a.options.UserSocket == "" {
 		return
 	}
-	door := userdoor.New(userdoor.Options{
+	door := userproxy.New(userproxy.Options{
 		Socket: a.options.UserSocket, Credentials: a.options.Credentials, Servers: a.link, Logger: a.log,
 	})
 	parts.Go(func() { door.Run(ctx) })

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/leadertest"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )

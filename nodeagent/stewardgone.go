@@ -8,10 +8,10 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent/gossip"
 	"score/nodeagent/launch"
-	"score/nodeagent/news"
 	"score/nodeagent/realtime"
-	"score/nodeagent/stewards"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 )
 
@@ -26,7 +26,7 @@ func (j *job) stewardGone(err error) {
 	steward.KillProcess() // if it lives on without a connection
 	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()), zap.Error(err))
 	what := fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.agent.options.Name, steward.Pid())
-	j.newsroom.learn(news.PartLost, int(j.order.GetNodeIndex()), 0, what)
+	j.newsroom.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, what)
 	left, goesOn := j.leftBehind()
 	if !goesOn {
 		j.abort(what + "; look at the agent's log there and submit the job again")
@@ -40,7 +40,7 @@ func (j *job) stewardGone(err error) {
 }
 
 // orphan notes that nobody will take messages for the steward any more, and returns it.
-func (j *job) orphan() *stewards.Steward {
+func (j *job) orphan() *stewardpool.Steward {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.orphaned = true
@@ -75,7 +75,7 @@ func (j *job) abort(reason string) {
 
 // killOrphans ends what a steward has left behind. The ranks die with their steward; this is for
 // what they have started.
-func (j *job) killOrphans(steward *stewards.Steward) *scorev1.Usage {
+func (j *job) killOrphans(steward *stewardpool.Steward) *scorev1.Usage {
 	for told := false; j.agent.forced.Err() == nil; told = true {
 		err := steward.Container.Kill(time.Now().Add(killAttempt))
 		if err == nil {

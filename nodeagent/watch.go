@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/nodeagent/ring"
+	"score/nodeagent/failuredetector"
 	"score/scored/api/scorev1"
 )
 
@@ -30,20 +30,20 @@ type watcher struct {
 	probes sync.WaitGroup
 
 	mu      sync.Mutex
-	machine *ring.Machine
+	machine *failuredetector.Machine
 	flying  map[string]bool // who is being probed
 	wake    chan struct{}   // one element: the machine has other neighbours
 }
 
 func newWatcher(a *Agent) *watcher {
-	return &watcher{agent: a, machine: ring.New(), flying: make(map[string]bool), wake: make(chan struct{}, 1)}
+	return &watcher{agent: a, machine: failuredetector.New(), flying: make(map[string]bool), wake: make(chan struct{}, 1)}
 }
 
 // watch takes the neighbours.
 func (w *watcher) watch(order *scorev1.Watch) {
-	peers := make([]ring.Peer, 0, len(order.GetNeighbours()))
+	peers := make([]failuredetector.Peer, 0, len(order.GetNeighbours()))
 	for _, n := range order.GetNeighbours() {
-		peers = append(peers, ring.Peer{Name: n.GetNode(), Address: n.GetAddress()})
+		peers = append(peers, failuredetector.Peer{Name: n.GetNode(), Address: n.GetAddress()})
 	}
 	w.mu.Lock()
 	w.machine.Watch(time.Now(), peers)
@@ -83,7 +83,7 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // carryOut does what the machine says. The caller holds mu.
-func (w *watcher) carryOut(ctx context.Context, effects []ring.Effect) {
+func (w *watcher) carryOut(ctx context.Context, effects []failuredetector.Effect) {
 	for _, e := range effects {
 		if e.Probe == 0 || w.flying[e.Peer.Name] {
 			continue // one that has not been answered yet says enough
@@ -94,7 +94,7 @@ func (w *watcher) carryOut(ctx context.Context, effects []ring.Effect) {
 	w.tell(effects)
 }
 
-func (w *watcher) tell(effects []ring.Effect) {
+func (w *watcher) tell(effects []failuredetector.Effect) {
 	for _, e := range effects {
 		if e.Probe != 0 {
 			continue
@@ -106,13 +106,13 @@ func (w *watcher) tell(effects []ring.Effect) {
 	}
 }
 
-var found = map[ring.How]scorev1.Reachability{
-	ring.Fine: scorev1.Reachability_REACHABILITY_FINE, ring.Refused: scorev1.Reachability_REACHABILITY_REFUSED,
-	ring.Hung: scorev1.Reachability_REACHABILITY_HUNG, ring.Unreachable: scorev1.Reachability_REACHABILITY_UNREACHABLE,
+var found = map[failuredetector.How]scorev1.Reachability{
+	failuredetector.Fine: scorev1.Reachability_REACHABILITY_FINE, failuredetector.Refused: scorev1.Reachability_REACHABILITY_REFUSED,
+	failuredetector.Hung: scorev1.Reachability_REACHABILITY_HUNG, failuredetector.Unreachable: scorev1.Reachability_REACHABILITY_UNREACHABLE,
 }
 
 // probe asks one neighbour whether it is alive.
-func (w *watcher) probe(ctx context.Context, e ring.Effect) {
+func (w *watcher) probe(ctx context.Context, e failuredetector.Effect) {
 	how := w.ask(ctx, e.Peer)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,24 +120,24 @@ func (w *watcher) probe(ctx context.Context, e ring.Effect) {
 	if ctx.Err() != nil {
 		return
 	}
-	if how == ring.Fine {
+	if how == failuredetector.Fine {
 		w.carryOut(ctx, w.machine.Answered(time.Now(), e.Peer.Name, e.Probe))
 		return
 	}
 	w.carryOut(ctx, w.machine.Failed(time.Now(), e.Peer.Name, e.Probe, how))
 }
 
-func (w *watcher) ask(ctx context.Context, peer ring.Peer) ring.How {
+func (w *watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredetector.How {
 	err := w.agent.peers.probe(ctx, peer)
 	switch connect.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
 	case connect.CodeNotFound:
-		return ring.Refused // another node has the address
+		return failuredetector.Refused // another node has the address
 	default:
-		return ring.Fine // whatever it says, it lives
+		return failuredetector.Fine // whatever it says, it lives
 	}
 	if err == nil {
-		return ring.Fine
+		return failuredetector.Fine
 	}
 	// Whatever kept the answer away: is the host there, and does anybody listen?
 	dialer := net.Dialer{Timeout: dialPatience}
@@ -145,16 +145,16 @@ func (w *watcher) ask(ctx context.Context, peer ring.Peer) ring.How {
 	switch {
 	case err == nil:
 		conn.Close()
-		return ring.Hung
+		return failuredetector.Hung
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return ring.Refused
+		return failuredetector.Refused
 	default:
-		return ring.Unreachable
+		return failuredetector.Unreachable
 	}
 }
 
 // probe asks the agent at an address.
-func (p *peers) probe(ctx context.Context, peer ring.Peer) error {
+func (p *peers) probe(ctx context.Context, peer failuredetector.Peer) error {
 	if err := p.mayCall(peer.Address); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/link/udp"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/flowctl"
 )
 
@@ -53,7 +53,7 @@ func newNetwork(c *Channel) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, err := places.Open(file)
+	where, err := rankmap.Open(file)
 	if err != nil {
 		socket.Close()
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/link/udp"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // end is one of two contexts that know each other's sockets.
@@ -42,7 +42,7 @@ func ends(b *testing.B) [2]*end {
 	}
 	var pair [2]*end
 	for i := range pair {
-		where, err := places.New(uint32(i), at[:], []uint32{0, 1})
+		where, err := rankmap.New(uint32(i), at[:], []uint32{0, 1})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/flowctl"
 )
 
@@ -32,7 +32,7 @@ type Driver struct {
 	role  uint32
 	port  link.Port
 	held  link.Holder // the port if it sends some datagrams later, else nil
-	where *places.Map
+	where *rankmap.Map
 	flow  flowctl.Config
 	buf   *channels.SendBuffer
 	peers []*peer // by rank, nil until needed
@@ -58,7 +58,7 @@ type Driver struct {
 
 // New joins an image and a port, which is the driver's from now on. role is
 // abi.RoleProcess or abi.RoleAgent.
-func New(img *channels.Image, port link.Port, where *places.Map, role uint32) (*Driver, error) {
+func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (*Driver, error) {
 	if int(where.Ranks()) != int(img.Geometry().Ranks) {
 		return nil, fmt.Errorf("%w: a map of %d ranks for a job of %d", channels.ErrDamaged, where.Ranks(), img.Geometry().Ranks)
 	}

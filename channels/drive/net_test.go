@@ -10,7 +10,7 @@ import (
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // world is a job of one rank per node on a network in memory, with a clock of its own.
@@ -63,7 +63,7 @@ func newWorld(t *testing.T, ranks int, g abi.Geometry) *world {
 		nodeOf[i] = uint32(i)
 	}
 	for i := range ranks {
-		where, err := places.New(uint32(i), w.dirs, nodeOf)
+		where, err := rankmap.New(uint32(i), w.dirs, nodeOf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, ranks int, g abi.Geometry) *world {
 	return w
 }
 
-func (w *world) newRank(i int, g abi.Geometry, where *places.Map) *rank {
+func (w *world) newRank(i int, g abi.Geometry, where *rankmap.Map) *rank {
 	img, err := channels.Create(channels.Identity{Job: testKey, Rank: uint32(i), Channel: 1}, g, []uint32{uint32(i)})
 	if err != nil {
 		w.t.Fatal(err)

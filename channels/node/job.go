@@ -11,7 +11,7 @@ import (
 
 	"score/channels"
 	"score/channels/abi"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/channels/residence"
 )
 
@@ -23,7 +23,7 @@ type Job struct {
 	node     *Node
 	key      uint64
 	ranks    []uint32
-	places   *places.Map // nil unless ranks are on other nodes
+	places   *rankmap.Map // nil unless ranks are on other nodes
 	geometry abi.Geometry
 	channels int // of each rank; see JobConfig
 	share    share

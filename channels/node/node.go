@@ -10,7 +10,7 @@ import (
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 const (
@@ -104,7 +104,7 @@ type JobConfig struct {
 	// Ranks of this node, ascending. Nil: those that Places has here.
 	Ranks []uint32
 	// Places is where the job's ranks are; nil: all of them are here.
-	Places *places.Map
+	Places *rankmap.Map
 	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. Of the
 	// jobs that are on the network together the sum is the scheduler's care.
 	Channels int

@@ -15,7 +15,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/link/udp"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // patience ends a test that hangs.
@@ -40,7 +40,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 type cluster struct {
 	nodes []*Node
 	jobs  []*Job
-	where []*places.Map
+	where []*rankmap.Map
 
 	configure func(node int, config *JobConfig) // what add is to add, if not nil
 }
@@ -70,7 +70,7 @@ func newCluster(t testing.TB, nodes int, config Config) *cluster {
 }
 
 // add adds a job with one rank on each node.
-func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*places.Map) {
+func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*rankmap.Map) {
 	t.Helper()
 	var directories []link.Address
 	var nodeOf []uint32
@@ -79,7 +79,7 @@ func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*places.Map
 		nodeOf = append(nodeOf, uint32(i))
 	}
 	for i, n := range c.nodes {
-		where, err := places.New(uint32(i), directories, nodeOf)
+		where, err := rankmap.New(uint32(i), directories, nodeOf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func (c *cluster) join(t testing.TB, jobs []*Job, number, channel uint32) *rank 
 	if err != nil {
 		t.Fatal(err)
 	}
-	where, err := places.Open(file)
+	where, err := rankmap.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/tests/processes"
 
 	"golang.org/x/sys/unix"
@@ -174,7 +174,7 @@ func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	bound := time.AfterFunc(2*orderTimeout+lifeline.StopTimeout+time.Minute, func() { _ = syscall.Kill(cluster, syscall.SIGKILL) })
+	bound := time.AfterFunc(2*orderTimeout+parentwatch.StopTimeout+time.Minute, func() { _ = syscall.Kill(cluster, syscall.SIGKILL) })
 	_ = command.Wait()
 	if !bound.Stop() {
 		t.Errorf("it did not end by itself; %s", errs.String())

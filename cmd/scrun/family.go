@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 
 	"score/nodeagent/launch"
-	"score/nodeagent/pmi/family"
+	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"
 )
 
@@ -18,7 +18,7 @@ func tellFamily(speak voice, spec *scorev1.JobSpec, path, libraryPath string) {
 	if err != nil {
 		return // the nodes may have what this host has not
 	}
-	report, err := family.Follow(program, libraryPath)
+	report, err := mpidetect.Follow(program, libraryPath)
 	if err != nil {
 		return
 	}
@@ -26,7 +26,7 @@ func tellFamily(speak voice, spec *scorev1.JobSpec, path, libraryPath string) {
 }
 
 // given names what a program is offered.
-func given(mode scorev1.MpiMode, found family.Family) string {
+func given(mode scorev1.MpiMode, found mpidetect.Family) string {
 	pmi, pmix := found.Offers()
 	switch mode {
 	case scorev1.MpiMode_MPI_MODE_PMI:

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/scored/client"
 )
 
@@ -24,7 +24,7 @@ var errNoDaemonProgram = errors.New("no cluster is configured on this host, and 
 type reached struct {
 	*client.Client
 	// own is the embedded cluster's process, nil for a daemon's.
-	own *lifeline.Child
+	own *parentwatch.Child
 }
 
 // Close ends an embedded cluster and everything it runs.
@@ -46,7 +46,7 @@ func embed(ctx context.Context) (*reached, error) {
 	defer cancel()
 	command := exec.Command(program, "embedded")
 	command.Stderr = os.Stderr
-	own, err := lifeline.Start(ctx, command)
+	own, err := parentwatch.Start(ctx, command)
 	if err != nil {
 		return nil, err
 	}

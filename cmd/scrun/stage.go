@@ -14,7 +14,7 @@ import (
 
 	"score/cmd/scrun/options"
 	"score/nodeagent/launch"
-	"score/nodeagent/pmi/family"
+	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"
 )
 
@@ -88,11 +88,11 @@ func stagedProgram(spec *scorev1.JobSpec) (string, error) {
 	return program, nil
 }
 
-func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []family.Library, err error) {
+func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []mpidetect.Library, err error) {
 	if how == options.StageProgram {
 		return nil, nil
 	}
-	all, err := family.Libraries(program, libraryPath)
+	all, err := mpidetect.Libraries(program, libraryPath)
 	if err != nil {
 		return nil, fmt.Errorf("--stage: %w; --stage=program sends none", err)
 	}

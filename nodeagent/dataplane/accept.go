@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/channels/handover"
-	"score/nodeagent/lineage"
+	"score/nodeagent/ancestry"
 )
 
 const (
@@ -48,7 +48,7 @@ func (p *Plane) admit(conn *net.UnixConn) {
 		return
 	}
 	var j *Job
-	rank, ok := lineage.ChildOf(int(who.Pid), func(pid int) bool {
+	rank, ok := ancestry.ChildOf(int(who.Pid), func(pid int) bool {
 		j = p.job(pid)
 		return j != nil
 	})

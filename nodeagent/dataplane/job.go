@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/channels/node"
-	"score/nodeagent/lineage"
+	"score/nodeagent/ancestry"
 	"score/scored/api/scorev1"
 )
 
@@ -56,7 +56,7 @@ func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 // Launched says which processes the ranks are, in the ranks' order. Ranks that
 // have connected already are served now.
 func (j *Job) Launched(pids []int32) {
-	at, err := lineage.SinceBoot()
+	at, err := ancestry.SinceBoot()
 	if err != nil {
 		j.plane.options.Logger.Warn("a job gets no channels", zap.Uint64("job", j.id), zap.Error(err))
 		return
@@ -72,7 +72,7 @@ func (j *Job) Launched(pids []int32) {
 // Respawned says which process a rank is from now on. Channels on which its last one died stay
 // dead.
 func (j *Job) Respawned(rank uint32, pid int32) {
-	at, err := lineage.SinceBoot()
+	at, err := ancestry.SinceBoot()
 	i, here := slices.BinarySearch(j.ranks, rank)
 	if err != nil || !here {
 		return
@@ -89,7 +89,7 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 
 // isNew tells of a child of the steward that began after the ranks did: one that takes a failed
 // one's place, of which is yet to be heard, or none of them. When that changes, changed is closed.
-func (j *Job) isNew(p lineage.Process) (is bool, changed <-chan struct{}) {
+func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.pids != nil && (p.Start > j.at || j.anew) && !slices.Contains(j.pids, int32(p.PID)), j.changed
@@ -157,7 +157,7 @@ func (j *Job) leaveLocked(linger time.Duration) {
 }
 
 // admit serves a process of the job, once it is known which rank it belongs to.
-func (j *Job) admit(conn *net.UnixConn, rank lineage.Process) {
+func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 	select {
 	case <-j.launched:
 		if is, _ := j.isNew(rank); !is {
@@ -218,7 +218,7 @@ func (j *Job) waited() {
 func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
-func (j *Job) serve(conn *net.UnixConn, p lineage.Process) {
+func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
 	select {
 	case <-j.left:
 		j.plane.refuse(conn, "the job is over", int32(p.PID))
@@ -239,7 +239,7 @@ func (j *Job) serve(conn *net.UnixConn, p lineage.Process) {
 
 // rankOf finds the rank that a child of the steward is. Its number may be an ended rank's, but
 // then it began after the ranks did. The caller holds mu.
-func (j *Job) rankOf(p lineage.Process) (rank uint32, ok bool) {
+func (j *Job) rankOf(p ancestry.Process) (rank uint32, ok bool) {
 	i := slices.Index(j.pids, int32(p.PID))
 	if i < 0 || i >= len(j.ranks) || p.Start > j.at {
 		return 0, false

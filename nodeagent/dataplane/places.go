@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 )
@@ -16,7 +16,7 @@ var errPlaces = errors.New("the ranks' places are not those of a job")
 
 // placesOf makes the place map of an order; nil if all ranks are on this node. The
 // directories are at the agents' addresses, which are on loopback unless nodes may be anywhere.
-func placesOf(order *scorev1.Prepare, anywhere bool) (*places.Map, error) {
+func placesOf(order *scorev1.Prepare, anywhere bool) (*rankmap.Map, error) {
 	all := order.GetPlaces()
 	if len(all) == 1 {
 		return nil, nil
@@ -39,7 +39,7 @@ func placesOf(order *scorev1.Prepare, anywhere bool) (*places.Map, error) {
 			nodeOf[rank], seen[rank] = uint32(i), true
 		}
 	}
-	return places.New(order.GetNodeIndex(), directories, nodeOf)
+	return rankmap.New(order.GetNodeIndex(), directories, nodeOf)
 }
 
 func directoryOf(place *scorev1.NodePlace, anywhere bool) (netip.AddrPort, error) {

@@ -9,7 +9,7 @@ import (
 	"score/channels/link"
 	"score/channels/node"
 	"score/flowctl"
-	"score/nodeagent/wakers"
+	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
 )
 
@@ -113,7 +113,7 @@ func (j *Job) Cut(c *node.Cut) { j.handle.Cut(c) }
 
 // Own names what the job's channels here are made of, as the kernel does where it tells for what a
 // process waits.
-func (j *Job) Own() wakers.Own {
+func (j *Job) Own() wakesource.Own {
 	images, sockets := j.handle.Inodes()
-	return wakers.Own{Images: images, Sockets: sockets}
+	return wakesource.Own{Images: images, Sockets: sockets}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"score/nodeagent/pmi/cards"
+	"score/nodeagent/pmi/kvpack"
 	"score/nodeagent/pmi/leb128"
 )
 
@@ -83,8 +83,8 @@ func (x *exchange) readSets(text string, node int32) bool {
 		return true
 	}
 	e := x.engine
-	limits := cards.Limits{Ranks: e.Size(), Key: x.maxKey(), Value: x.maxValue()}
-	return cards.Read(text, limits, func(rank int, key, value string) error {
+	limits := kvpack.Limits{Ranks: e.Size(), Key: x.maxKey(), Value: x.maxValue()}
+	return kvpack.Read(text, limits, func(rank int, key, value string) error {
 		if e.info.RankNode[rank] != node || e.store.bytes > MaxJobBytes {
 			return errSets
 		}

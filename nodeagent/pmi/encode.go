@@ -3,7 +3,7 @@ package pmi
 import (
 	"encoding/binary"
 
-	"score/nodeagent/pmi/cards"
+	"score/nodeagent/pmi/kvpack"
 )
 
 // The data of a fence is one block per node, in any order:
@@ -49,11 +49,11 @@ func closeBlock(dst []byte, start int) []byte {
 // appendSets appends what all ranks of this node give, nothing if that is nothing.
 func (e *Engine) appendSets(dst []byte) []byte {
 	before := len(dst)
-	var pack *cards.Pack
+	var pack *kvpack.Pack
 	for i, rank := range e.local {
 		for _, key := range e.leaving(i) {
 			if pack == nil {
-				pack = cards.NewPack(e.fence.size)
+				pack = kvpack.NewPack(e.fence.size)
 			}
 			pack.Add(rank, key, e.outgoing(rank, key))
 		}

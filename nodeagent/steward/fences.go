@@ -11,7 +11,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/life"
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -88,7 +88,7 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
 		return
 	}
-	s.write(post.Peer{Job: s.job.id, Node: uint32(to)}, data, post.Terms{Kind: letterCollective, Patience: collectivePatience})
+	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.Terms{Kind: letterCollective, Patience: collectivePatience})
 }
 
 // maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
@@ -108,7 +108,7 @@ func readCollective(data []byte) (fence.Message, error) {
 }
 
 // takeCollective takes a step of a collective.
-func (s *steward) takeCollective(from post.Peer, data []byte) {
+func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 	f := &s.letters.fences
 	if f.front == nil || from.Job != s.job.id {
 		return
@@ -123,13 +123,13 @@ func (s *steward) takeCollective(from post.Peer, data []byte) {
 
 // lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
 // arrived if its node's part of the job is over; but where nobody answers, ranks may wait for it.
-func (s *steward) lostCollective(l post.Letter, reason error) {
+func (s *steward) lostCollective(l reliable.Letter, reason error) {
 	f, places := &s.letters.fences, s.job.order.GetJob().GetPlaces()
 	m, err := readCollective(l.Data)
 	switch {
 	case err != nil, int(l.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
 		return
-	case errors.Is(reason, post.ErrFull):
+	case errors.Is(reason, reliable.ErrFull):
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, reason))
 		return
 	}

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"score/nodeagent/pmi"
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
 
 // Kinds of letters.
 const (
-	letterEngine post.Kind = iota
+	letterEngine reliable.Kind = iota
 	letterCollective
 )
 
@@ -37,14 +37,14 @@ var (
 // of other jobs. Those of the same job it sends itself where they arrive, the others go by the
 // agents.
 type letters struct {
-	office *post.Office
+	office *reliable.Office
 	fences fences
 	road   *road // nil: all go by the agents
 }
 
 // newLetters makes a job's; nothing is opened before something is sent.
 func newLetters(j *job, now time.Time) *letters {
-	return &letters{office: post.New(uint64(now.UnixNano())), fences: newFences(j), road: newRoad(j)}
+	return &letters{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), road: newRoad(j)}
 }
 
 func (l *letters) close() {
@@ -55,24 +55,24 @@ func (l *letters) close() {
 
 // sendRelay sends a message of the engine to the steward of another node or job.
 func (s *steward) sendRelay(e *pmi.Event) {
-	s.write(post.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, post.Terms{Kind: letterEngine})
+	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.Terms{Kind: letterEngine})
 }
 
 // write sends a message, which must not be changed any more.
-func (s *steward) write(to post.Peer, data []byte, terms post.Terms) {
+func (s *steward) write(to reliable.Peer, data []byte, terms reliable.Terms) {
 	if s.letters.road.reaches(s.job.id, to, len(data)) {
 		terms.RepeatAfter = directRepeat
 	}
 	letter, err := s.letters.office.Send(s.now(), to, data, terms)
 	if err != nil {
-		s.lost(post.Letter{To: to, Kind: terms.Kind, Data: data}, err)
+		s.lost(reliable.Letter{To: to, Kind: terms.Kind, Data: data}, err)
 		return
 	}
 	s.carry(letter)
 }
 
 // carry sends a letter by the short way, if there is one.
-func (s *steward) carry(l post.Letter) {
+func (s *steward) carry(l reliable.Letter) {
 	if !s.sendDirect(l) {
 		s.carryByAgents(l)
 	}
@@ -81,7 +81,7 @@ func (s *steward) carry(l post.Letter) {
 // carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy
 // goes by a datagram all the same, where the port is known: it may arrive, by then, and shows the
 // way.
-func (s *steward) carryByAgents(l post.Letter) {
+func (s *steward) carryByAgents(l reliable.Letter) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
 		Collective: l.Kind == letterCollective,
@@ -112,7 +112,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	if s.letters == nil {
 		return
 	}
-	from, e := post.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
+	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
 	if from.Job == s.job.id {
 		s.foundRoad(from.Node, e.GetPort(), e.GetHears())
 	}
@@ -120,13 +120,13 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	if e.GetCollective() {
 		kind = letterCollective
 	}
-	s.take(from, kind, post.Envelope{
+	s.take(from, kind, reliable.Envelope{
 		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), HeardStream: e.GetHeardStream(), Heard: e.GetHeard(),
 	}, m.GetData())
 }
 
 // take takes a letter, in whatever way it has come. The data is not kept.
-func (s *steward) take(from post.Peer, kind post.Kind, envelope post.Envelope, data []byte) {
+func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Envelope, data []byte) {
 	if !s.letters.office.Take(s.now(), from, envelope) {
 		return
 	}
@@ -144,7 +144,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	if s.letters == nil {
 		return
 	}
-	to := post.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
+	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
 	letter, ok := s.letters.office.Gone(to, m.GetEnvelope().GetNumber())
 	switch {
 	case !ok:
@@ -157,7 +157,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 
 // lost tells who has sent a letter that it will not arrive, once that is through with what it does:
 // it may have been sent right now.
-func (s *steward) lost(l post.Letter, reason error) {
+func (s *steward) lost(l reliable.Letter, reason error) {
 	s.soon(func() {
 		switch {
 		case l.Kind == letterCollective:

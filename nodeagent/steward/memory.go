@@ -5,7 +5,7 @@ import (
 
 	"score/nodeagent/fence"
 	"score/nodeagent/pmi"
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // keys and values of all ranks, events for who registers later, the data of one fence as it comes
 // and as it is put together, tables of the most ranks there can be, messages to other nodes that
 // are not acknowledged, and what an agent has not read.
-const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + post.MaxBytes + maxUnread
+const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + maxUnread
 
 // keptStep is how many bytes more are worth telling the collector of: to set its limit stops the
 // process for a moment.

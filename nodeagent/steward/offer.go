@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"score/nodeagent/launch"
-	"score/nodeagent/pmi/family"
+	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"
 )
 
@@ -35,10 +35,10 @@ func (j *job) chooseOffer() {
 
 // family tells what the program was linked with; ok is false when it cannot be
 // read, or is made for another machine.
-func (j *job) family() (found family.Family, ok bool) {
-	var report family.Report
+func (j *job) family() (found mpidetect.Family, ok bool) {
+	var report mpidetect.Report
 	err := launch.AsUser(j.user, func() (err error) {
-		report, err = family.Follow(j.program, j.variable("LD_LIBRARY_PATH"))
+		report, err = mpidetect.Follow(j.program, j.variable("LD_LIBRARY_PATH"))
 		return err
 	})
 	return report.Family, err == nil && report.Runs(runtime.GOARCH)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"score/nodeagent/lineage"
+	"score/nodeagent/ancestry"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
 )
@@ -77,7 +77,7 @@ func (s *steward) jobProcesses() []int {
 		if err != nil || pid == self {
 			continue
 		}
-		if _, ok := lineage.ChildOf(pid, func(parent int) bool { return parent == self }); ok {
+		if _, ok := ancestry.ChildOf(pid, func(parent int) bool { return parent == self }); ok {
 			pids = append(pids, pid)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/steward/direct"
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 	"score/scored/api/scorev1"
 )
 
@@ -101,12 +101,12 @@ func (r *road) close() {
 }
 
 // reaches tells whether a message of so many bytes can go to a steward without agents.
-func (r *road) reaches(job uint64, to post.Peer, size int) bool {
+func (r *road) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
 
 // missed notes that a letter was not acknowledged.
-func (r *road) missed(job uint64, to post.Peer) {
+func (r *road) missed(job uint64, to reliable.Peer) {
 	if r != nil && to.Job == job {
 		r.Missed(to.Node)
 	}
@@ -127,7 +127,7 @@ func (r *road) send(to uint32, p direct.Packet) bool {
 }
 
 // sendDirect sends a letter by a datagram; it is false where that cannot be.
-func (s *steward) sendDirect(l post.Letter) bool {
+func (s *steward) sendDirect(l reliable.Letter) bool {
 	r := s.letters.road
 	if !r.reaches(s.job.id, l.To, len(l.Data)) {
 		return false
@@ -139,12 +139,12 @@ func (s *steward) sendDirect(l post.Letter) bool {
 	return false
 }
 
-func packetOf(l post.Letter) direct.Packet {
+func packetOf(l reliable.Letter) direct.Packet {
 	return direct.Packet{Envelope: l.Envelope, Collective: l.Kind == letterCollective, Data: l.Data}
 }
 
 // copyDirect sends a letter that the agents carry as well; one that is too long, as a probe.
-func (s *steward) copyDirect(l post.Letter) {
+func (s *steward) copyDirect(l reliable.Letter) {
 	r := s.letters.road
 	switch {
 	case r == nil || r.closed || r.Port(l.To.Node) == 0:
@@ -239,5 +239,5 @@ func (s *steward) serveRoad() {
 	if !p.Collective {
 		kind, data = letterEngine, slices.Clone(p.Data) // the engine may keep it
 	}
-	s.take(post.Peer{Job: s.job.id, Node: from}, kind, p.Envelope, data)
+	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, p.Envelope, data)
 }

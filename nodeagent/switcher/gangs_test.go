@@ -15,7 +15,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/ctxswitch"
 	"score/pm"
 )
@@ -179,7 +179,7 @@ func TestGangsTakeTurnsWithTheirNetwork(t *testing.T) {
 // joinGang makes a job of two nodes known to one of them, and opens the rank's channel.
 func joinGang(t *testing.T, n *node.Node, i int, id ctxswitch.JobID, directories []link.Address, s *Switcher) *pm.Channel {
 	t.Helper()
-	where, err := places.New(uint32(i), directories, []uint32{0, 1})
+	where, err := rankmap.New(uint32(i), directories, []uint32{0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"net"
 	"slices"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 )
 
 // ErrRemoved is the error of Run when a server has said that the node's certificate was revoked,

@@ -13,10 +13,10 @@ import (
 
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/h2"
 )
 
 // runLink runs a link to servers until the test ends, that asks revoked.

@@ -13,8 +13,8 @@ import (
 
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
-	"score/scored/api/h2"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/h2"
 )
 
 // node records what a link tells it.

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/channels/keys"
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 )
 
 // Scope says who may see a key.
-type Scope = talk.Scope
+type Scope = wire.Scope
 
 // The scopes.
 const (
-	Global = talk.Global // every rank
-	Node   = talk.Node   // the ranks of the own node
-	Remote = talk.Remote // the ranks of other nodes
+	Global = wire.Global // every rank
+	Node   = wire.Node   // the ranks of the own node
+	Remote = wire.Remote // the ranks of other nodes
 )
 
 // EnvSocket is the descriptor on which a rank speaks with its job's steward; the launcher sets it.
@@ -104,10 +104,10 @@ func (j *Job) join() error {
 	if err := j.conn.SetDeadline(time.Now().Add(joinPatience)); err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	if _, err := io.WriteString(j.conn, talk.Greeting); err != nil {
+	if _, err := io.WriteString(j.conn, wire.Greeting); err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	buf, rights := make([]byte, talk.HeadBytes+talk.JoinBytes), make([]byte, unix.CmsgSpace(4))
+	buf, rights := make([]byte, wire.HeadBytes+wire.JoinBytes), make([]byte, unix.CmsgSpace(4))
 	n, rn, _, _, err := j.conn.ReadMsgUnix(buf, rights)
 	if err == nil && n < len(buf) {
 		// The descriptor comes with the first byte.
@@ -120,12 +120,12 @@ func (j *Job) join() error {
 	if err != nil {
 		return err
 	}
-	op, body, err := talk.Head(buf)
-	if err != nil || op != talk.Join || body != talk.JoinBytes {
+	op, body, err := wire.Head(buf)
+	if err != nil || op != wire.Join || body != wire.JoinBytes {
 		file.Close()
-		return fmt.Errorf("%w: %v in answer to the greeting", talk.ErrMalformed, op)
+		return fmt.Errorf("%w: %v in answer to the greeting", wire.ErrMalformed, op)
 	}
-	if j.rank, j.size, err = talk.ReadJoin(buf[talk.HeadBytes:]); err != nil {
+	if j.rank, j.size, err = wire.ReadJoin(buf[wire.HeadBytes:]); err != nil {
 		file.Close()
 		return err
 	}
@@ -142,11 +142,11 @@ func (j *Job) join() error {
 func received(control []byte) (*os.File, error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("%w: no store of keys came", talk.ErrMalformed)
+		return nil, fmt.Errorf("%w: no store of keys came", wire.ErrMalformed)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, fmt.Errorf("%w: no store of keys came", talk.ErrMalformed)
+		return nil, fmt.Errorf("%w: no store of keys came", wire.ErrMalformed)
 	}
 	unix.CloseOnExec(fds[0])
 	return os.NewFile(uintptr(fds[0]), "score-keys"), nil
@@ -174,7 +174,7 @@ func (j *Job) Put(scope Scope, key, value string) error {
 			return err
 		}
 	}
-	j.put = talk.AppendPair(j.put, scope, key, value)
+	j.put = wire.AppendPair(j.put, scope, key, value)
 	return nil
 }
 
@@ -213,10 +213,10 @@ func (j *Job) Commit(ctx context.Context) error {
 // committed. Of ranks for which the job did not end when they failed it waits only for those that
 // are begun anew. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up can
 // ask nothing any more, only read.
-func (j *Job) Fence(ctx context.Context) error { return j.meet(ctx, talk.Fence) }
+func (j *Job) Fence(ctx context.Context) error { return j.meet(ctx, wire.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
-func (j *Job) Barrier(ctx context.Context) error { return j.meet(ctx, talk.Barrier) }
+func (j *Job) Barrier(ctx context.Context) error { return j.meet(ctx, wire.Barrier) }
 
 // Respawn asks that this rank be begun anew so often, at most 1000 times, when it fails: when it is
 // killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells its
@@ -227,7 +227,7 @@ func (j *Job) Respawn(ctx context.Context, times int) error {
 	if j.conn == nil {
 		return ErrClosed
 	}
-	return j.ask(ctx, talk.Respawn, talk.RespawnBody(times))
+	return j.ask(ctx, wire.Respawn, wire.RespawnBody(times))
 }
 
 // Incarnation is how often this rank was begun anew.
@@ -236,7 +236,7 @@ func (j *Job) Incarnation() int {
 	return n
 }
 
-func (j *Job) meet(ctx context.Context, op talk.Op) error {
+func (j *Job) meet(ctx context.Context, op wire.Op) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.commit(ctx); err != nil {
@@ -255,11 +255,11 @@ func (j *Job) commit(ctx context.Context) error {
 	}
 	put := j.put
 	j.put = nil
-	return j.ask(ctx, talk.Commit, put)
+	return j.ask(ctx, wire.Commit, put)
 }
 
 // ask sends a request and waits for the answer. The caller holds mu.
-func (j *Job) ask(ctx context.Context, op talk.Op, body []byte) error {
+func (j *Job) ask(ctx context.Context, op wire.Op, body []byte) error {
 	conn := j.conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err := exchange(conn, op, body)
@@ -278,26 +278,26 @@ func (j *Job) ask(ctx context.Context, op talk.Op, body []byte) error {
 	return fmt.Errorf("%w: %v: %w", ErrLost, op, err)
 }
 
-func exchange(conn *net.UnixConn, op talk.Op, body []byte) error {
-	if _, err := conn.Write(talk.Append(nil, op, body)); err != nil {
+func exchange(conn *net.UnixConn, op wire.Op, body []byte) error {
+	if _, err := conn.Write(wire.Append(nil, op, body)); err != nil {
 		return err
 	}
-	var head [talk.HeadBytes]byte
+	var head [wire.HeadBytes]byte
 	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return err
 	}
-	got, n, err := talk.Head(head[:])
+	got, n, err := wire.Head(head[:])
 	switch {
 	case err != nil:
 		return err
-	case n != 0 && n <= talk.MaxReason && got == op && (op == talk.Fence || op == talk.Barrier):
+	case n != 0 && n <= wire.MaxReason && got == op && (op == wire.Fence || op == wire.Barrier):
 		reason := make([]byte, n)
 		if _, err := io.ReadFull(conn, reason); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: %s", ErrNoFence, reason)
 	case got != op || n != 0:
-		return fmt.Errorf("%w: %v in answer to %v", talk.ErrMalformed, got, op)
+		return fmt.Errorf("%w: %v in answer to %v", wire.ErrMalformed, got, op)
 	}
 	return nil
 }
@@ -317,7 +317,7 @@ func (j *Job) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
-	if lost := j.ask(ctx, talk.Leave, nil); lost != nil {
+	if lost := j.ask(ctx, wire.Leave, nil); lost != nil {
 		return errors.Join(err, lost)
 	}
 	err = errors.Join(err, j.conn.Close())

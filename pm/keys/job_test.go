@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/channels/keys"
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 )
 
 // pair makes a rank's socket, and the steward's end of it.
@@ -35,16 +35,16 @@ type steward struct {
 	conn  *os.File
 	store *keys.Store
 	// mute ends it before the answer to an op.
-	mute talk.Op
+	mute wire.Op
 }
 
 func (s *steward) welcome(rank, size int) {
-	greeting := make([]byte, len(talk.Greeting))
-	if _, err := io.ReadFull(s.conn, greeting); err != nil || string(greeting) != talk.Greeting {
+	greeting := make([]byte, len(wire.Greeting))
+	if _, err := io.ReadFull(s.conn, greeting); err != nil || string(greeting) != wire.Greeting {
 		s.t.Errorf("greeted by %q, %v", greeting, err)
 	}
 	rights := unix.UnixRights(int(s.store.File().Fd()))
-	if err := unix.Sendmsg(int(s.conn.Fd()), talk.AppendJoin(nil, rank, size), rights, nil, 0); err != nil {
+	if err := unix.Sendmsg(int(s.conn.Fd()), wire.AppendJoin(nil, rank, size), rights, nil, 0); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -52,11 +52,11 @@ func (s *steward) welcome(rank, size int) {
 func (s *steward) serve(rank, size int) {
 	s.welcome(rank, size)
 	for {
-		var head [talk.HeadBytes]byte
+		var head [wire.HeadBytes]byte
 		if _, err := io.ReadFull(s.conn, head[:]); err != nil {
 			return
 		}
-		op, n, err := talk.Head(head[:])
+		op, n, err := wire.Head(head[:])
 		if err != nil {
 			s.t.Error(err)
 		}
@@ -64,8 +64,8 @@ func (s *steward) serve(rank, size int) {
 		if _, err := io.ReadFull(s.conn, body); err != nil {
 			return
 		}
-		if op == talk.Commit {
-			err := talk.ReadPairs(body, func(_ talk.Scope, key, value string) error { return s.store.Put(rank, key, value) })
+		if op == wire.Commit {
+			err := wire.ReadPairs(body, func(_ wire.Scope, key, value string) error { return s.store.Put(rank, key, value) })
 			if err != nil {
 				s.t.Error(err)
 			}
@@ -73,14 +73,14 @@ func (s *steward) serve(rank, size int) {
 		if op == s.mute {
 			return
 		}
-		if _, err := s.conn.Write(talk.Append(nil, op, nil)); err != nil {
+		if _, err := s.conn.Write(wire.Append(nil, op, nil)); err != nil {
 			return
 		}
 	}
 }
 
 // start joins a job of three as rank 1.
-func start(t testing.TB, mute talk.Op) (*Job, *steward) {
+func start(t testing.TB, mute wire.Op) (*Job, *steward) {
 	t.Helper()
 	store, err := keys.Create(3)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestTooLong(t *testing.T) {
 
 // A steward that dies, and a wait that is given up, are told, and reading goes on.
 func TestLost(t *testing.T) {
-	j, s := start(t, talk.Fence)
+	j, s := start(t, wire.Fence)
 	if err := s.store.Put(0, "card", "theirs"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +247,12 @@ func TestJoinDistrusts(t *testing.T) {
 		want  error
 	}{
 		"nothing":         {"", nil, ErrLost},
-		"no descriptor":   {string(talk.AppendJoin(nil, 0, 2)), nil, talk.ErrMalformed},
-		"no store":        {string(talk.AppendJoin(nil, 0, 2)), plain, keys.ErrDamaged},
-		"another size":    {string(talk.AppendJoin(nil, 0, 3)), store.File(), keys.ErrDamaged},
-		"another op":      {string(talk.Append(nil, talk.Fence, make([]byte, talk.JoinBytes))), store.File(), talk.ErrMalformed},
-		"a rank too many": {string(talk.AppendJoin(nil, 2, 2)), store.File(), talk.ErrMalformed},
-		"text":            {"cmd=response_to_init rc=-1\n", nil, talk.ErrMalformed},
+		"no descriptor":   {string(wire.AppendJoin(nil, 0, 2)), nil, wire.ErrMalformed},
+		"no store":        {string(wire.AppendJoin(nil, 0, 2)), plain, keys.ErrDamaged},
+		"another size":    {string(wire.AppendJoin(nil, 0, 3)), store.File(), keys.ErrDamaged},
+		"another op":      {string(wire.Append(nil, wire.Fence, make([]byte, wire.JoinBytes))), store.File(), wire.ErrMalformed},
+		"a rank too many": {string(wire.AppendJoin(nil, 2, 2)), store.File(), wire.ErrMalformed},
+		"text":            {"cmd=response_to_init rc=-1\n", nil, wire.ErrMalformed},
 	} {
 		mine, theirs := pair(t)
 		var rights []byte

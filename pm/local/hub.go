@@ -13,7 +13,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // Hub holds the contexts of a job whose ranks are all on this machine, on one node or on
@@ -37,8 +37,8 @@ func NewHub(ranks int, g abi.Geometry) (*Hub, error) { return newHub(1, ranks, g
 // node. Messages between nodes go through UDP sockets of the loopback device, in this process's
 // part with the faults of the environment variable SCORE_LINK_FAULTS.
 func NewCluster(nodes, ranksPerNode int, g abi.Geometry) (*Hub, error) {
-	if nodes < 1 || nodes > places.MaxNodes {
-		return nil, fmt.Errorf("local: %d nodes, want 1 to %d", nodes, places.MaxNodes)
+	if nodes < 1 || nodes > rankmap.MaxNodes {
+		return nil, fmt.Errorf("local: %d nodes, want 1 to %d", nodes, rankmap.MaxNodes)
 	}
 	return newHub(nodes, ranksPerNode, g)
 }
@@ -101,7 +101,7 @@ func (h *Hub) add(key uint64) error {
 	for i, n := range h.nodes {
 		config := node.JobConfig{Key: key, Ranks: ranks}
 		if len(h.nodes) > 1 {
-			where, err := places.New(uint32(i), directories, nodeOf)
+			where, err := rankmap.New(uint32(i), directories, nodeOf)
 			if err != nil {
 				return err
 			}

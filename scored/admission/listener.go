@@ -11,10 +11,10 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/scored/api/handshake"
-	"score/scored/api/join"
-	"score/scored/api/pki"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/handshake"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/scored/api/join"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 )

@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api"
-	"score/scored/api/access"
+	"score/scored/api/identity/access"
 	"score/scored/api/scorev1/scorev1connect"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/state"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"score/gang"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"score/scored/admission"
 	"score/scored/api"
-	"score/scored/api/access"
+	"score/scored/api/identity/access"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/failpoint"

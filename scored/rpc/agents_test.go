@@ -8,7 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/ctxswitch"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 )
 

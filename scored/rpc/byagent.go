@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api"
-	"score/scored/api/access"
-	"score/scored/api/carry"
-	"score/scored/api/pki"
+	"score/scored/api/identity/access"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
+	"score/scored/api/transport/forward"
 )
 
 // forAgentsUser is the header by which a server says for which user of an agent's host it passes a
@@ -115,7 +115,7 @@ func newByAgents(local http.Handler, p *Place) *byAgents {
 func (h *byAgents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, err := h.open(r)
 	if err != nil {
-		carry.Refuse(w, r, err)
+		forward.Refuse(w, r, err)
 		return
 	}
 	h.users.ServeHTTP(w, r.WithContext(ctx))

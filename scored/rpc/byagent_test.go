@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api"
-	"score/scored/api/access"
-	"score/scored/api/pki"
+	"score/scored/api/identity/access"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 )

@@ -11,8 +11,8 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
-	"score/scored/api/carry"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/forward"
 )
 
 const (
@@ -66,14 +66,14 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.local.ServeHTTP(w, r)
 		return
 	}
-	body, err := carry.Take(r, h.KeepsKeys()) // from the first try on
+	body, err := forward.Take(r, h.KeepsKeys()) // from the first try on
 	if err != nil {
-		carry.Refuse(w, r, err)
+		forward.Refuse(w, r, err)
 		return
 	}
 	who, err := h.who(r)
 	if err != nil {
-		carry.Refuse(w, r, unauthenticated(err))
+		forward.Refuse(w, r, unauthenticated(err))
 		return
 	}
 	limit, doubtful := time.Now().Add(electionPatience), false
@@ -92,14 +92,14 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			h.Logger.Debug("not passed on", zap.String("leader", leader), zap.Error(err))
 			if body.Used() && !body.Repeatable(r) {
-				carry.Refuse(w, r, carry.Lost())
+				forward.Refuse(w, r, forward.Lost())
 				return
 			}
 			doubtful = doubtful || body.Used()
 			body.Anew()
 		}
 		if time.Now().After(limit) {
-			carry.Refuse(w, r, noMajority(h.Servers(), doubtful))
+			forward.Refuse(w, r, noMajority(h.Servers(), doubtful))
 			return
 		}
 		select {
@@ -125,22 +125,22 @@ func unauthenticated(err error) error {
 func noMajority(servers []string, doubtful bool) error {
 	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
 	if doubtful {
-		return carry.Undecided(text, "whether the request was carried out by the server that led is not known")
+		return forward.Undecided(text, "whether the request was carried out by the server that led is not known")
 	}
-	return carry.Undecided(text, "")
+	return forward.Undecided(text, "")
 }
 
 // pass has another server answer. It is false when that did not come to it; then body tells whether
 // something may have been done all the same.
-func (h *router) pass(w http.ResponseWriter, r *http.Request, b *carry.Body, leader string, who forwarded) (bool, error) {
+func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, leader string, who forwarded) (bool, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer h.watch().While(leader, func() time.Duration { return b.Grace(r) }, cancel)()
 	out := r.Clone(ctx)
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = "https", leader, "", ""
-	carry.DropHop(out.Header)
+	forward.DropHop(out.Header)
 	who.put(out.Header)
-	response, err := carry.Ask(h.Others, out, b)
+	response, err := forward.Ask(h.Others, out, b)
 	if err != nil {
 		return false, err
 	}
@@ -148,15 +148,15 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *carry.Body, lea
 	if response.StatusCode == http.StatusMisdirectedRequest {
 		return false, errSentBack
 	}
-	carry.Answer(w, response)
+	forward.Answer(w, response)
 	return true, nil
 }
 
 // watch tells who leads. A leader is taken for lost when none was heard of for as long as an
 // election may take.
-func (p *Place) watch() *carry.Watch {
+func (p *Place) watch() *forward.Watch {
 	leader := func() string { name, _ := p.Leader(); return name }
-	return &carry.Watch{Leader: leader, Changed: p.Changed, Silence: electionPatience}
+	return &forward.Watch{Leader: leader, Changed: p.Changed, Silence: electionPatience}
 }
 
 // NewRouter serves users' calls by local where this server leads, and has the server that leads

@@ -20,11 +20,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api"
-	"score/scored/api/carry"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/forward"
+	"score/scored/api/transport/h2"
 	"score/scored/leader"
 )
 
@@ -234,7 +234,7 @@ func TestRouterIsCutOff(t *testing.T) {
 func TestRouterOvertakes(t *testing.T) {
 	for path, wait := range map[string]time.Duration{
 		scorev1connect.JobServiceListJobsProcedure:  0,
-		scorev1connect.JobServiceSignalJobProcedure: carry.AnswerGrace,
+		scorev1connect.JobServiceSignalJobProcedure: forward.AnswerGrace,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
@@ -281,10 +281,10 @@ func TestStreamBreaks(t *testing.T) {
 	const kind = "application/connect+proto"
 	whole := message(0, "one") + message(0, "two")
 	for text, want := range map[string]string{
-		whole + message(carry.EndOfStream, "{}"): whole + message(carry.EndOfStream, "{}"),
-		whole:                                    whole + message(carry.EndOfStream, carry.BrokenOff),
-		whole + message(0, "three")[:6]:          whole + message(carry.EndOfStream, carry.BrokenOff),
-		whole + "\x00\xff\xff\xff\xff":           whole + message(carry.EndOfStream, carry.BrokenOff),
+		whole + message(forward.EndOfStream, "{}"): whole + message(forward.EndOfStream, "{}"),
+		whole:                           whole + message(forward.EndOfStream, forward.BrokenOff),
+		whole + message(0, "three")[:6]: whole + message(forward.EndOfStream, forward.BrokenOff),
+		whole + "\x00\xff\xff\xff\xff":  whole + message(forward.EndOfStream, forward.BrokenOff),
 	} {
 		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, kind, text), nil })
 		if got := ask(NewRouter(local, e.place()), kind, ""); got.Body.String() != want {

@@ -14,8 +14,8 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api/scorev1"
-	"score/scored/api/socket"
 	"score/scored/api/texts"
+	"score/scored/api/transport/socket"
 )
 
 type identityKey struct{}

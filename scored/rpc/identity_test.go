@@ -18,9 +18,9 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/socket"
+	"score/scored/api/transport/socket"
 )
 
 // connection makes both ends of a Unix socket.

@@ -10,7 +10,7 @@ import (
 
 	"score/scored/api"
 	"score/scored/api/scorev1"
-	"score/scored/api/socket"
+	"score/scored/api/transport/socket"
 )
 
 // limitsReader finds the resource limits of the process that submits. It is nil

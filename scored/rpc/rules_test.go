@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api/scorev1"
-	"score/scored/api/socket"
+	"score/scored/api/transport/socket"
 	"score/scored/leader"
 )
 

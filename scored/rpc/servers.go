@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/admission"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/scored/replica"

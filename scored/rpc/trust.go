@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"score/scored/api"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 )
 

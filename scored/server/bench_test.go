@@ -8,12 +8,12 @@ import (
 
 	"connectrpc.com/connect"
 
-	"score/scored/api/h2"
-	"score/scored/api/h2/h2test"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/h2/h2test"
 )
 
 // instantAgent prepares, starts and ends every job at once.

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/scored/api/h2"
+	"score/scored/api/transport/h2"
 )
 
 func newHTTPServer(handler http.Handler, logger *zap.Logger) *http.Server {

@@ -6,7 +6,7 @@ import (
 	"net"
 	"syscall"
 
-	"score/scored/api/socket"
+	"score/scored/api/transport/socket"
 )
 
 // ErrListen is wrapped by errors of addresses that cannot be had.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"score/scored/admission"
-	"score/scored/mesh"
+	"score/scored/peertransport"
 	"score/scored/replica"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -15,7 +15,7 @@ import (
 func (s *Server) openReplica() (err error) {
 	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger, Observe: s.observe}
 	if own := s.options.Credentials; own != nil {
-		s.mesh = mesh.New(own, s.agents)
+		s.mesh = peertransport.New(own, s.agents)
 		s.others = s.mesh.Calls(s.addressOf)
 		o.Network, o.Name, o.Address, o.Start = s.mesh, own.Name().Name, s.advertised(), s.options.Start
 	}

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/socket"
+	"score/scored/api/transport/socket"
 	"score/scored/leader"
 	"score/scored/replica"
 )

@@ -17,13 +17,13 @@ import (
 
 	"score/scored/admission"
 	"score/scored/api"
-	"score/scored/api/h2"
-	"score/scored/api/handshake"
-	"score/scored/api/pki"
-	"score/scored/api/socket"
+	"score/scored/api/identity/pki"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
+	"score/scored/api/transport/socket"
 	"score/scored/leader"
-	"score/scored/mesh"
 	"score/scored/metrics"
+	"score/scored/peertransport"
 	"score/scored/replica"
 	"score/scored/rpc"
 )
@@ -39,11 +39,11 @@ type Server struct {
 	peers     *http.Transport // to the agents
 	endpoints []endpoint
 	agents    net.Addr
-	scraped   net.Addr          // nil: metrics are not served
-	office    *admission.Office // nil: daemons have no certificates
-	mesh      *mesh.Mesh        // with the other servers; nil: there are none, ever
-	streams   net.Listener      // of the mesh
-	others    *http.Transport   // to the other servers, by name; nil: likewise
+	scraped   net.Addr            // nil: metrics are not served
+	office    *admission.Office   // nil: daemons have no certificates
+	mesh      *peertransport.Mesh // with the other servers; nil: there are none, ever
+	streams   net.Listener        // of the mesh
+	others    *http.Transport     // to the other servers, by name; nil: likewise
 	// membership is held while a server is made a member, and while all are asked what they
 	// understand: none comes in between.
 	membership sync.Mutex
@@ -155,8 +155,8 @@ func (s *Server) listen(agents net.Listener) error {
 	} else {
 		door := s.office.Listen(agents,
 			admission.Way{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
-			admission.Way{Protocols: []string{mesh.Protocol}, Roles: []pki.Role{pki.Server}})
-		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(mesh.Protocol)
+			admission.Way{Protocols: []string{peertransport.Protocol}, Roles: []pki.Role{pki.Server}})
+		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(peertransport.Protocol)
 	}
 	if path := s.options.UserSocket; path != "" {
 		listener, err := socket.Listen("socket", path, socket.Everybody)

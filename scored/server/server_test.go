@@ -15,11 +15,11 @@ import (
 
 	"connectrpc.com/connect"
 
-	"score/scored/api/h2"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/scored/replica"
 )
 

@@ -12,7 +12,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/pm"
 )
 
@@ -148,7 +148,7 @@ func newSwitchedPair() (_ *switchedPair, err error) {
 }
 
 func (p *switchedPair) join(i int, directories []link.Address) error {
-	where, err := places.New(uint32(i), directories, []uint32{0, 1})
+	where, err := rankmap.New(uint32(i), directories, []uint32{0, 1})
 	if err != nil {
 		return err
 	}

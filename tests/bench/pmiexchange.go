@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/fence"
-	"score/nodeagent/pmi/cards"
-	"score/scored/api/h2"
+	"score/nodeagent/pmi/kvpack"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	model "score/tests/exchange"
 )
 
@@ -95,9 +95,9 @@ func exchangeOf(b *bench, costs *model.Costs, kind model.Cards) error {
 
 // readAll reads what a node gets, as it does.
 func readAll(pieces [][]byte) error {
-	limits := cards.Limits{Ranks: exchangeNodes * exchangePerNode, Key: 511, Value: 1 << 20}
+	limits := kvpack.Limits{Ranks: exchangeNodes * exchangePerNode, Key: 511, Value: 1 << 20}
 	for _, piece := range pieces {
-		if err := cards.Read(string(piece), limits, func(int, string, string) error { return nil }); err != nil {
+		if err := kvpack.Read(string(piece), limits, func(int, string, string) error { return nil }); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
@@ -107,7 +107,7 @@ func agentsPart(encoded []byte, program, work string) (*stewardpb.PrepareJob, er
 			nodeOf[rank] = uint32(i)
 		}
 	}
-	if _, err := places.New(0, directories, nodeOf); err != nil {
+	if _, err := rankmap.New(0, directories, nodeOf); err != nil {
 		return nil, err
 	}
 	var ids []uint32

@@ -11,10 +11,10 @@ import (
 	"connectrpc.com/connect"
 
 	"score/channels"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/scored/client"
 	"score/scored/server"
 	"score/tests/scale"

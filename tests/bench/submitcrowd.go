@@ -13,11 +13,11 @@ import (
 	"connectrpc.com/connect"
 
 	"score/channels"
-	"score/scored/api/h2"
-	"score/scored/api/join"
-	"score/scored/api/pki"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/tests/daemons"
 )
 

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"score/nodeagent/pmi/cards"
+	"score/nodeagent/pmi/kvpack"
 )
 
 // real is what a rank of MPICH 4.0.2 over UCX puts; each letter is half a byte that is the host's
@@ -31,7 +31,7 @@ type Cards struct {
 func (c *Cards) Node(node int) (packed []byte, plain int) {
 	host := rand.New(rand.NewPCG(c.Seed, uint64(node)))
 	own := draw(host)
-	pack := cards.NewPack(c.PerNode * c.Size)
+	pack := kvpack.NewPack(c.PerNode * c.Size)
 	for k := range c.PerNode {
 		rank := node*c.PerNode + k
 		pack.Add(rank, fmt.Sprintf("-allgather-shm-1-%d", rank), c.card(own, rand.New(rand.NewPCG(^c.Seed, uint64(rank)))))

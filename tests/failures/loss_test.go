@@ -162,7 +162,7 @@ func TestAgentThatStoodStill(t *testing.T) {
 	c.Agent("n2").Pause()
 	t.Cleanup(c.Agent("n2").Continue)
 	daemonstest.AwaitJob(t, c, 2, "is ended", func(j *scorev1.Job) bool { return j.GetVerdict() != nil })
-	took := time.Since(began) // nodeagent/ring and scored/leader have the bound, by a clock that no other program slows down
+	took := time.Since(began) // nodeagent/failuredetector and scored/leader have the bound, by a clock that no other program slows down
 	other.Ends(125, "node n2 was lost")
 	t.Logf("lost after %v", took.Round(time.Millisecond))
 	again.Ends(0, "node n2 was lost")

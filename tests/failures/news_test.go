@@ -35,7 +35,7 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 	if err := daemons.Await(t.Context(), "all have heard", func() bool { return heard("n1") && heard("n2") && heard("n4") }); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("heard by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/news has how soon it must be, in virtual time
+	t.Logf("heard by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/gossip has how soon it must be, in virtual time
 	c.Server.Continue()
 	gang.Ends(125, "the steward of job 1 on node n3")
 }

@@ -14,11 +14,11 @@ import (
 	"connectrpc.com/connect"
 
 	"score/cmd/scored/config"
-	"score/scored/api/h2"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 )

@@ -23,9 +23,9 @@ import (
 
 	"connectrpc.com/connect"
 
-	"score/scored/api/h2"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 )
 
 // addressVariable names the port that a thief takes, and clusterVariable the cluster.

@@ -153,7 +153,7 @@ func TestCutAgent(t *testing.T) {
 var nodes = []string{"n1", "n2", "n3"}
 
 // foundWithin is within what time a node must be found lost: 3 s, and what a busy machine adds. The
-// rule itself is tried in virtual time, in scored/leader and nodeagent/ring.
+// rule itself is tried in virtual time, in scored/leader and nodeagent/failuredetector.
 const foundWithin = 30 * time.Second
 
 func (s *scene) cutAgent(c cut) {

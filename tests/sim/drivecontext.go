@@ -9,7 +9,7 @@ import (
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // idleMost is how long a datagram lies in a socket at most, because the process computes and
@@ -28,7 +28,7 @@ type driveContext struct {
 	dice    rng
 	img     *channels.Image
 	in      *channels.Inbox
-	where   *places.Map
+	where   *rankmap.Map
 	process *drive.Driver
 	agent   *drive.Driver
 	ledger  ledger

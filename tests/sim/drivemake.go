@@ -7,7 +7,7 @@ import (
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
-	"score/channels/places"
+	"score/channels/rankmap"
 )
 
 // NewDriveContext makes a context of package drive.
@@ -64,7 +64,7 @@ func (c *driveContext) place() (err error) {
 		c.addresses = append(c.addresses, contextAddress(node, c.d.Base+rank))
 		c.directories = append(c.directories, directoryAddress(node))
 	}
-	c.where, err = places.New(uint32(c.Rank), c.directories, nodeOf)
+	c.where, err = rankmap.New(uint32(c.Rank), c.directories, nodeOf)
 	return err
 }
 

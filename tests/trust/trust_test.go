@@ -22,9 +22,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/cmd/scored/config"
-	"score/scored/api/join"
-	"score/scored/api/pki"
-	"score/scored/api/pki/pkitest"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/journal"

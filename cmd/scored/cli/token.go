@@ -8,7 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )

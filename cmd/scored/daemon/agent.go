@@ -16,13 +16,13 @@ import (
 	"go.uber.org/zap"
 
 	"score/cmd/scored/config"
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/cmd/scored/service"
 	"score/cmd/scrun/options"
 	"score/nodeagent"
 	"score/nodeagent/steward/client"
 	"score/scored/api"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 )
 
 func agentCommand() *cobra.Command {
@@ -70,7 +70,7 @@ operators and administrators are refused, and jobs of root run on this host alon
 			}
 			ctx, stop := untilStopped(command.Context())
 			defer stop()
-			return withLine(ctx, func(ctx context.Context, line *lifeline.Line) error {
+			return withLine(ctx, func(ctx context.Context, line *parentwatch.Line) error {
 				logger, _, err := newLogger(settings.Log.Level)
 				if err != nil {
 					return err

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"score/cmd/scored/config"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 )
 
 // certificateDir is where a daemon's certificate is. Several agents of one host have one each.

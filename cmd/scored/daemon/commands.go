@@ -14,7 +14,7 @@ import (
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/nodeagent/steward/client"
 )
 
@@ -56,8 +56,8 @@ func untilStopped(parent context.Context) (context.Context, context.CancelFunc) 
 }
 
 // withLine runs a child of another scored or scrun until its parent lets go.
-func withLine(ctx context.Context, run func(ctx context.Context, line *lifeline.Line) error) error {
-	line, err := lifeline.Inherited()
+func withLine(ctx context.Context, run func(ctx context.Context, line *parentwatch.Line) error) error {
+	line, err := parentwatch.Inherited()
 	if err != nil {
 		return errors.New("this command is for scored's and scrun's own use")
 	}
@@ -83,7 +83,7 @@ func embeddedCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			// The terminal's signals are for scrun, which passes on what it must.
-			return withLine(command.Context(), func(ctx context.Context, line *lifeline.Line) error {
+			return withLine(command.Context(), func(ctx context.Context, line *parentwatch.Line) error {
 				return embedded.Run(ctx, embedded.Options{Steward: client.Self, Ready: line.Ready})
 			})
 		},

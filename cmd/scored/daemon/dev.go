@@ -15,7 +15,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/cmd/scored/rundir"
 	"score/nodeagent"
 	"score/nodeagent/realtime"
@@ -82,7 +82,7 @@ type devCluster struct {
 	config config.Config // of the server, and of the agents but for their part
 	stage  string        // for the files that go along with jobs, and the jobs' directories
 	plan   []devNode
-	agents []*lifeline.Child
+	agents []*parentwatch.Child
 }
 
 func runDev(ctx context.Context, o devOptions) (err error) {

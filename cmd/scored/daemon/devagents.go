@@ -14,7 +14,7 @@ import (
 
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
-	"score/cmd/scored/lifeline"
+	"score/cmd/scored/parentwatch"
 	"score/scored/api"
 	"score/scored/client"
 	"score/scored/server"
@@ -102,7 +102,7 @@ func (c *devCluster) startAgents(ctx context.Context) error {
 	if err := os.Mkdir(c.config.Agent.RunDir, 0o700); err != nil {
 		return err
 	}
-	c.agents = make([]*lifeline.Child, len(c.plan))
+	c.agents = make([]*parentwatch.Child, len(c.plan))
 	var starts errgroup.Group
 	for i, node := range c.plan {
 		starts.Go(func() (err error) {
@@ -124,7 +124,7 @@ func (c *devCluster) startAgents(ctx context.Context) error {
 }
 
 // watch gives up the start when an agent ends; it has said why.
-func (c *devCluster) watch(ctx context.Context, stop context.CancelCauseFunc, agent *lifeline.Child, name string) {
+func (c *devCluster) watch(ctx context.Context, stop context.CancelCauseFunc, agent *parentwatch.Child, name string) {
 	select {
 	case <-agent.Exited():
 		stop(fmt.Errorf("the agent of node %s ended", name))
@@ -132,7 +132,7 @@ func (c *devCluster) watch(ctx context.Context, stop context.CancelCauseFunc, ag
 	}
 }
 
-func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) (*lifeline.Child, error) {
+func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) (*parentwatch.Child, error) {
 	settings := c.config
 	settings.Agent.Name = node.name
 	settings.Agent.CPUs = node.cpus
@@ -145,7 +145,7 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 	}
 	command := exec.Command(self, "agent", "--tied", "--config", path)
 	command.Stderr = os.Stderr
-	agent, err := lifeline.Start(ctx, command)
+	agent, err := parentwatch.Start(ctx, command)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.name, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"score/cmd/scored/config"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/quote"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"score/cmd/scored/config"
-	"score/scored/api/join"
-	"score/scored/api/pki"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
 )
 
 // defaultCertificates is where a host that joins keeps its certificates.

@@ -16,7 +16,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/realtime"
 	"score/scored/api"
-	"score/scored/api/pki"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/server"

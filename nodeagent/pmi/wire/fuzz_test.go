@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 )
 
@@ -53,8 +53,8 @@ func FuzzFeed(f *testing.F) {
 
 // keysLife is what a client of package keys says.
 func keysLife() string {
-	commit := talk.AppendPair(talk.AppendPair(nil, talk.Global, "card", "v"), talk.Node, "n", "")
-	return talk.Greeting + keysFrame(talk.Commit, commit) + keysFrame(talk.Fence, nil) + keysFrame(talk.Leave, nil)
+	commit := wire.AppendPair(wire.AppendPair(nil, wire.Global, "card", "v"), wire.Node, "n", "")
+	return wire.Greeting + keysFrame(wire.Commit, commit) + keysFrame(wire.Fence, nil) + keysFrame(wire.Leave, nil)
 }
 
 // feedPart feeds one part and checks what came of it; it returns the rest.

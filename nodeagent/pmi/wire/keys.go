@@ -3,30 +3,30 @@ package wire
 import (
 	"fmt"
 
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 )
 
 // nextKeys returns the body of the first frame of a client of package keys, with its op before it,
 // and how many bytes it takes.
 func nextKeys(data []byte) (part []byte, size int, err error) {
-	if len(data) < talk.HeadBytes {
+	if len(data) < wire.HeadBytes {
 		return nil, 0, nil
 	}
-	_, body, err := talk.Head(data)
+	_, body, err := wire.Head(data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", pmi.ErrMalformed, err)
 	}
-	size = talk.HeadBytes + body
+	size = wire.HeadBytes + body
 	if len(data) < size {
 		return nil, 0, nil
 	}
-	return data[talk.HeadBytes-1 : size], size, nil
+	return data[wire.HeadBytes-1 : size], size, nil
 }
 
 // greet lets a client of package keys in.
 func (x *session) greet(s *Server, line []byte) error {
-	if string(line)+"\n" != talk.Greeting {
+	if string(line)+"\n" != wire.Greeting {
 		return fmt.Errorf("%w: %.32q; program and cluster need the same version of score", pmi.ErrMalformed, line)
 	}
 	if err := s.engine.Init(x.rank); err != nil {
@@ -34,14 +34,14 @@ func (x *session) greet(s *Server, line []byte) error {
 	}
 	x.spoken, x.mode = true, modeKeys
 	start := len(s.out)
-	s.out = talk.AppendJoin(s.out, x.rank, s.engine.Size())
+	s.out = wire.AppendJoin(s.out, x.rank, s.engine.Size())
 	s.effects = append(s.effects, Effect{Kind: Join, Rank: x.rank, Bytes: s.out[start:len(s.out):len(s.out)]})
 	return nil
 }
 
 // keysFrame handles a frame of such a client.
 func (x *session) keysFrame(s *Server, frame []byte) error {
-	op, body := talk.Op(frame[0]), frame[1:]
+	op, body := wire.Op(frame[0]), frame[1:]
 	if x.asked != 0 {
 		return fmt.Errorf("%w: a %v before the answer to the %v", pmi.ErrOrder, op, x.asked)
 	}
@@ -49,26 +49,26 @@ func (x *session) keysFrame(s *Server, frame []byte) error {
 		return err
 	}
 	switch op {
-	case talk.Commit:
+	case wire.Commit:
 		if err := x.commitKeys(s, body); err != nil {
 			return err
 		}
 		x.done(s, op)
 		return nil
-	case talk.Leave:
+	case wire.Leave:
 		if len(body) > 0 {
 			break
 		}
 		x.done(s, op)
 		return s.engine.Finalize(x.rank)
-	case talk.Fence, talk.Barrier:
+	case wire.Fence, wire.Barrier:
 		if len(body) > 0 {
 			break
 		}
 		x.asked = op
-		return s.engine.CollectIn(x.rank, pmi.Tag(op), op == talk.Fence)
-	case talk.Respawn:
-		times, err := talk.ReadRespawn(body)
+		return s.engine.CollectIn(x.rank, pmi.Tag(op), op == wire.Fence)
+	case wire.Respawn:
+		times, err := wire.ReadRespawn(body)
 		if err == nil {
 			err = s.engine.AskRespawn(x.rank, times)
 		}
@@ -76,32 +76,32 @@ func (x *session) keysFrame(s *Server, frame []byte) error {
 			x.done(s, op)
 		}
 		return err
-	case talk.Join:
+	case wire.Join:
 	}
 	return fmt.Errorf("%w: %v with %d bytes", pmi.ErrMalformed, op, len(body))
 }
 
 // done answers a request that is carried out at once.
-func (x *session) done(s *Server, op talk.Op) {
+func (x *session) done(s *Server, op wire.Op) {
 	start := len(s.out)
-	s.out = talk.Append(s.out, op, nil)
+	s.out = wire.Append(s.out, op, nil)
 	s.reply(x.rank, start)
 }
 
 func (x *session) commitKeys(s *Server, body []byte) error {
-	return talk.ReadPairs(body, func(scope talk.Scope, key, value string) error {
+	return wire.ReadPairs(body, func(scope wire.Scope, key, value string) error {
 		return s.engine.Commit(x.rank, scopes[scope], key, value)
 	})
 }
 
 // scopes are the engine's.
-var scopes = [...]pmi.Scope{talk.Global: pmi.ScopeGlobal, talk.Node: pmi.ScopeNode, talk.Remote: pmi.ScopeRemote}
+var scopes = [...]pmi.Scope{wire.Global: pmi.ScopeGlobal, wire.Node: pmi.ScopeNode, wire.Remote: pmi.ScopeRemote}
 
 // answerKeys appends the answer to a fence or barrier.
 func (x *session) answerKeys(dst []byte, event *pmi.Event) []byte {
 	x.asked = 0
 	if event.Outcome == pmi.Missing {
-		return talk.Append(dst, talk.Op(event.Tag), []byte(event.Value[:min(len(event.Value), talk.MaxReason)]))
+		return wire.Append(dst, wire.Op(event.Tag), []byte(event.Value[:min(len(event.Value), wire.MaxReason)]))
 	}
-	return talk.Append(dst, talk.Op(event.Tag), nil)
+	return wire.Append(dst, wire.Op(event.Tag), nil)
 }

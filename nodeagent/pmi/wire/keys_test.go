@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 )
 
-func keysFrame(op talk.Op, body []byte) string { return string(talk.Append(nil, op, body)) }
+func keysFrame(op wire.Op, body []byte) string { return string(wire.Append(nil, op, body)) }
 
 // joined is a job of ranks that have greeted.
 func joined(t testing.TB, rankNode []int32) *testJob {
 	j := newTestJob(t, pmi.JobInfo{Job: 1, KVSName: "k", RankNode: rankNode})
 	for rank := range rankNode {
-		j.feed(rank, talk.Greeting)
+		j.feed(rank, wire.Greeting)
 	}
 	return j
 }
@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 		for _, e := range j.others {
 			if e.Rank == rank {
 				kinds = append(kinds, e.Kind)
-				if e.Kind == Join && string(e.Bytes) != string(talk.AppendJoin(nil, rank, 2)) {
+				if e.Kind == Join && string(e.Bytes) != string(wire.AppendJoin(nil, rank, 2)) {
 					t.Errorf("rank %d was answered %x", rank, e.Bytes)
 				}
 			}
@@ -37,14 +37,14 @@ func TestKeys(t *testing.T) {
 			t.Errorf("rank %d: effects %v", rank, kinds)
 		}
 	}
-	commit := keysFrame(talk.Commit, talk.AppendPair(nil, talk.Global, "card", "a\x00b"))
+	commit := keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, "card", "a\x00b"))
 	for _, piece := range strings.SplitAfter(commit, "card") { // frames come in pieces
 		j.feed(0, piece)
 	}
-	if got := j.take(0); got != keysFrame(talk.Commit, nil) {
+	if got := j.take(0); got != keysFrame(wire.Commit, nil) {
 		t.Errorf("commit: %q", got)
 	}
-	for _, op := range []talk.Op{talk.Fence, talk.Barrier, talk.Fence} {
+	for _, op := range []wire.Op{wire.Fence, wire.Barrier, wire.Fence} {
 		j.feed(0, keysFrame(op, nil))
 		if got := j.take(0); got != "" {
 			t.Errorf("%v was answered before all had come: %q", op, got)
@@ -59,8 +59,8 @@ func TestKeys(t *testing.T) {
 	if pairs := j.servers[1].Engine().Card(0); len(pairs) != 1 || pairs[0].Value != "a\x00b" {
 		t.Errorf("node 1 knows %v", pairs)
 	}
-	j.feed(0, keysFrame(talk.Leave, nil))
-	if got := j.take(0); got != keysFrame(talk.Leave, nil) {
+	j.feed(0, keysFrame(wire.Leave, nil))
+	if got := j.take(0); got != keysFrame(wire.Leave, nil) {
 		t.Errorf("leave: %q", got)
 	}
 	if e := j.only(Finalized); e.Rank != 0 {
@@ -77,15 +77,15 @@ func TestKeys(t *testing.T) {
 // A rank that leaves while others wait for it ends the job.
 func TestKeysLackARank(t *testing.T) {
 	j := joined(t, []int32{0, 0})
-	j.feed(0, keysFrame(talk.Fence, nil))
-	j.feed(1, keysFrame(talk.Leave, nil))
+	j.feed(0, keysFrame(wire.Fence, nil))
+	j.feed(1, keysFrame(wire.Leave, nil))
 	if e := j.only(Violation); !errors.Is(e.Err, pmi.ErrOrder) || !strings.Contains(e.Err.Error(), "rank 1 finalized while rank 0 waits") {
 		t.Errorf("%v", e.Err)
 	}
 }
 
 func TestKeysMistakes(t *testing.T) {
-	huge := talk.AppendPair(nil, talk.Global, "k", strings.Repeat("v", pmi.MaxRankBytes))
+	huge := wire.AppendPair(nil, wire.Global, "k", strings.Repeat("v", pmi.MaxRankBytes))
 	for name, tt := range map[string]struct {
 		say  []string
 		want error
@@ -93,19 +93,19 @@ func TestKeysMistakes(t *testing.T) {
 		"another version":    {[]string{"score-keys 2\n"}, pmi.ErrMalformed},
 		"no greeting":        {[]string{"spam\n"}, pmi.ErrMalformed},
 		"an endless one":     {[]string{strings.Repeat("s", 5000)}, pmi.ErrTooLong},
-		"twice":              {[]string{talk.Greeting, talk.Greeting}, pmi.ErrMalformed},
-		"an unknown request": {[]string{talk.Greeting, keysFrame(99, nil)}, pmi.ErrMalformed},
-		"an answer":          {[]string{talk.Greeting, keysFrame(talk.Join, nil)}, pmi.ErrMalformed},
-		"a fence with data":  {[]string{talk.Greeting, keysFrame(talk.Fence, []byte("x"))}, pmi.ErrMalformed},
-		"a bad commit":       {[]string{talk.Greeting, keysFrame(talk.Commit, []byte("\x00\xff"))}, talk.ErrMalformed},
-		"an empty key":       {[]string{talk.Greeting, keysFrame(talk.Commit, talk.AppendPair(nil, talk.Global, "", "v"))}, pmi.ErrMalformed},
-		"a long key":         {[]string{talk.Greeting, keysFrame(talk.Commit, talk.AppendPair(nil, talk.Global, strings.Repeat("k", 512), "v"))}, pmi.ErrTooLong},
-		"too much":           {[]string{talk.Greeting, keysFrame(talk.Commit, huge)}, pmi.ErrFull},
-		"an empty frame":     {[]string{talk.Greeting, "\x00\x00\x00\x00\x02"}, pmi.ErrMalformed},
-		"a frame of the sky": {[]string{talk.Greeting, "\xff\xff\xff\xff\x02"}, pmi.ErrMalformed},
-		"after the good-bye": {[]string{talk.Greeting, keysFrame(talk.Leave, nil), keysFrame(talk.Fence, nil)}, pmi.ErrOrder},
-		"before the answer":  {[]string{talk.Greeting, keysFrame(talk.Fence, nil), keysFrame(talk.Fence, nil)}, pmi.ErrOrder},
-		"two protocols":      {[]string{talk.Greeting, "", "cmd=init pmi_version=1 pmi_subversion=1\n"}, pmi.ErrOrder},
+		"twice":              {[]string{wire.Greeting, wire.Greeting}, pmi.ErrMalformed},
+		"an unknown request": {[]string{wire.Greeting, keysFrame(99, nil)}, pmi.ErrMalformed},
+		"an answer":          {[]string{wire.Greeting, keysFrame(wire.Join, nil)}, pmi.ErrMalformed},
+		"a fence with data":  {[]string{wire.Greeting, keysFrame(wire.Fence, []byte("x"))}, pmi.ErrMalformed},
+		"a bad commit":       {[]string{wire.Greeting, keysFrame(wire.Commit, []byte("\x00\xff"))}, wire.ErrMalformed},
+		"an empty key":       {[]string{wire.Greeting, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, "", "v"))}, pmi.ErrMalformed},
+		"a long key":         {[]string{wire.Greeting, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, strings.Repeat("k", 512), "v"))}, pmi.ErrTooLong},
+		"too much":           {[]string{wire.Greeting, keysFrame(wire.Commit, huge)}, pmi.ErrFull},
+		"an empty frame":     {[]string{wire.Greeting, "\x00\x00\x00\x00\x02"}, pmi.ErrMalformed},
+		"a frame of the sky": {[]string{wire.Greeting, "\xff\xff\xff\xff\x02"}, pmi.ErrMalformed},
+		"after the good-bye": {[]string{wire.Greeting, keysFrame(wire.Leave, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
+		"before the answer":  {[]string{wire.Greeting, keysFrame(wire.Fence, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
+		"two protocols":      {[]string{wire.Greeting, "", "cmd=init pmi_version=1 pmi_subversion=1\n"}, pmi.ErrOrder},
 	} {
 		j := newTestJob(t, pmi.JobInfo{Job: 1, KVSName: "k", RankNode: oneNode(2)})
 		rank := 0

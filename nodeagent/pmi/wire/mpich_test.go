@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/pmi"
-	"score/nodeagent/pmi/family"
+	"score/nodeagent/pmi/mpidetect"
 )
 
 // mpichLimit bounds a run of a program; it takes a fraction of a second alone.
@@ -170,7 +170,7 @@ func (l *liveJob) flush() {
 
 func TestMPICH(t *testing.T) {
 	program := buildMPICH(t, "hello")
-	if report, err := family.Inspect(program); err != nil || report.Family != family.MPICH || !report.Runs(runtime.GOARCH) {
+	if report, err := mpidetect.Inspect(program); err != nil || report.Family != mpidetect.MPICH || !report.Runs(runtime.GOARCH) {
 		t.Errorf("the program is taken for %+v, %v", report, err)
 	}
 	for name, rankNode := range map[string][]int32{

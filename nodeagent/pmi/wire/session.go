@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"score/channels/keys/talk"
+	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmi1"
 	"score/nodeagent/pmi/pmi2"
@@ -44,7 +44,7 @@ type session struct {
 	tag     pmi.Tag
 	threads map[pmi.Tag]string
 	// asked is what a client of package keys waits for.
-	asked talk.Op
+	asked wire.Op
 }
 
 // protocol is what the client speaks, by its first byte: that of the greeting of package keys
@@ -54,7 +54,7 @@ func (x *session) protocol(data []byte) pmi.Protocol {
 	if len(x.rest) > 0 {
 		first = x.rest
 	}
-	if x.mode == modeKeys || x.mode == modeLines && !x.spoken && first[0] == talk.Greeting[0] {
+	if x.mode == modeKeys || x.mode == modeLines && !x.spoken && first[0] == wire.Greeting[0] {
 		return pmi.ProtocolKeys
 	}
 	return pmi.ProtocolPMI

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 )
 
 func road(t testing.TB, key []byte, self uint32) *Road {
@@ -26,7 +26,7 @@ func TestSealed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := rapid.Uint64()
 		sent := Packet{
-			Envelope: post.Envelope{
+			Envelope: reliable.Envelope{
 				Stream: number.Draw(rt, "stream"), Number: number.Draw(rt, "number"), Least: number.Draw(rt, "least"),
 				HeardStream: number.Draw(rt, "heard stream"), Heard: number.Draw(rt, "heard"),
 			},
@@ -47,7 +47,7 @@ func TestSealed(t *testing.T) {
 func TestLongestFits(t *testing.T) {
 	a := road(t, testKey(7, 1), 0)
 	most := ^uint64(0)
-	p := Packet{Envelope: post.Envelope{Stream: most, Number: most, Least: most, HeardStream: most, Heard: most}, Data: make([]byte, MaxData)}
+	p := Packet{Envelope: reliable.Envelope{Stream: most, Number: most, Least: most, HeardStream: most, Heard: most}, Data: make([]byte, MaxData)}
 	a.peer(1).heard = most
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"score/nodeagent/steward/post"
+	"score/nodeagent/steward/reliable"
 )
 
 // Packet is what a datagram carries.
 type Packet struct {
-	post.Envelope
+	reliable.Envelope
 	// Hears tells the receiver how many of its datagrams have arrived.
 	Hears uint64
 	// Collective: the message is one of an exchange, and not the engine's.

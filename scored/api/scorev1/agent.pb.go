@@ -317,7 +317,7 @@ func (x *RenewCertificateResponse) GetCertificate() []byte {
 }
 
 // JoinRequest and JoinResponse are what a newcomer and a server say to each other, each once, behind its
-// length in four bytes, big-endian (see scored/api/join).
+// length in four bytes, big-endian (see scored/api/identity/join).
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TokenId       string                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId" json:"token_id,omitempty"`

@@ -7,8 +7,8 @@ import (
 	"connectrpc.com/connect"
 
 	"score/scored/api"
-	"score/scored/api/carry"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/forward"
 )
 
 // Attachment is the daemon's end of one Attach.
@@ -61,7 +61,7 @@ func (a *Attachment) Fail(code connect.Code, message string) {
 func (a *Attachment) FailUndecided() { a.err = Undecided() }
 
 // Undecided is the answer of servers without a majority.
-func Undecided() error { return carry.Undecided("the cluster can decide nothing now", "") }
+func Undecided() error { return forward.Undecided("the cluster can decide nothing now", "") }
 
 // Stdin waits for the next piece of input, and tells the client that it was taken; nil when the
 // client is gone.

@@ -11,7 +11,7 @@ import (
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/link/udp"
-	"score/channels/places"
+	"score/channels/rankmap"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,7 +113,7 @@ func newContext(ranks int) (*channels.Image, *drive.Driver, error) {
 }
 
 // memoryPlaces has memoryLocal ranks on each node.
-func memoryPlaces(ranks int, directory link.Address) (*places.Map, error) {
+func memoryPlaces(ranks int, directory link.Address) (*rankmap.Map, error) {
 	var directories []link.Address
 	var nodes []uint32
 	for rank := range ranks {
@@ -122,7 +122,7 @@ func memoryPlaces(ranks int, directory link.Address) (*places.Map, error) {
 			directories = append(directories, directory)
 		}
 	}
-	return places.New(0, directories, nodes)
+	return rankmap.New(0, directories, nodes)
 }
 
 // footprint is what was touched of an image, and of the heap.

@@ -1,0 +1,24 @@
+// Package talk is what a program that publishes keys and its job's steward say to each other, on
+// the stream socket that PMI uses as well (PMI_FD). It has no I/O.
+//
+// The client begins with Greeting, a line that no PMI client begins with. After that both sides
+// send frames:
+//
+//	frame := length 4 · op 1 · body        the length, little-endian, counts op and body
+//
+//	Join     <-  rank 4 · size 4           the answer to the greeting; the store's descriptor (package keys) comes with it
+//	Commit   ->  n*(scope key value)       keys of this rank, to be seen at once where the scope says; texts with their
+//	         <-                            length before them, numbers of unsigned LEB128
+//	Fence    ->                            wait until all ranks have come, and have what they committed in every node's store
+//	         <-
+//	Barrier  ->                            wait until all ranks have come
+//	         <-
+//	Leave    ->                            this rank asks nothing any more
+//	         <-
+//	Respawn  -> times 4                    begin this rank anew so often, when it fails
+//	         <-
+//
+// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a
+// sentence. The answer to a Fence or Barrier has a body only where there was none, since a node is
+// lost without which the job goes on: the reason.
+package wire

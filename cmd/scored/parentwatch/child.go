@@ -1,0 +1,64 @@
+package parentwatch
+
+import (
+	"io"
+	"net"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	wordReady  = "ready"
+	wordFailed = "failed"
+)
+
+// Line is the child's end.
+type Line struct {
+	conn *net.UnixConn
+	gone chan struct{}
+}
+
+// Inherited takes the end that the parent left in this process. It is an error
+// in a process that was not started by Start.
+func Inherited() (*Line, error) {
+	// Programs that this process starts must not hold the line open.
+	unix.CloseOnExec(descriptor)
+	conn, err := connOf(descriptor)
+	if err != nil {
+		return nil, err
+	}
+	line := &Line{conn: conn, gone: make(chan struct{})}
+	go line.watch()
+	return line, nil
+}
+
+// watch waits for the parent's end to close; it ends with Close too.
+func (l *Line) watch() {
+	_, _ = io.Copy(io.Discard, l.conn)
+	close(l.gone)
+}
+
+// Ready tells the parent that the child does its work, with a word it needs.
+func (l *Line) Ready(text string) { l.say(wordReady, text) }
+
+// Failed tells the parent in a sentence why it does not.
+func (l *Line) Failed(sentence string) { l.say(wordFailed, sentence) }
+
+// say does not fail: a parent that cannot hear is gone, which Gone tells.
+func (l *Line) say(word, text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	if limit := maxLine - len(word) - 2; len(text) > limit {
+		text = text[:limit]
+	}
+	_, _ = io.WriteString(l.conn, word+" "+text+"\n")
+}
+
+// Gone is closed when the parent has let go or has ended.
+func (l *Line) Gone() <-chan struct{} { return l.gone }
+
+// Close gives the line up and waits for its watcher.
+func (l *Line) Close() {
+	_ = l.conn.Close() // nobody can make use of an error
+	<-l.gone
+}

@@ -1,0 +1,57 @@
+package ancestry
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"score/channels/procstat"
+)
+
+// ancestorsMost bounds the walk from a process to its rank: shells, wrappers and
+// launchers in between are a few.
+const ancestorsMost = 32
+
+// Process is what /proc tells of one.
+type Process struct {
+	PID, Parent int
+	Start       uint64 // in ticks since the machine started
+}
+
+// Read reads /proc/PID/stat.
+func Read(pid int) (Process, error) {
+	stat, err := procstat.Read(pid)
+	if err != nil {
+		return Process{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return Process{PID: pid, Parent: stat.Parent, Start: stat.Start}, nil
+}
+
+// ChildOf finds the process of the chain from pid upwards whose parent is one for which
+// isParent is true. A number that was given to a younger process meanwhile breaks the chain.
+func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
+	for range ancestorsMost {
+		p, err := Read(pid)
+		if err != nil || child.PID != 0 && p.Start > child.Start {
+			return Process{}, false
+		}
+		if isParent(p.Parent) {
+			return p, true
+		}
+		if p.Parent <= 1 {
+			return Process{}, false
+		}
+		child, pid = p, p.Parent
+	}
+	return Process{}, false
+}
+
+// SinceBoot is the time in the unit of Process.Start.
+func SinceBoot() (uint64, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0, os.NewSyscallError("clock_gettime", err)
+	}
+	return uint64(t.Nano()) / uint64(procstat.Tick), nil
+}

@@ -1,0 +1,172 @@
+package failuredetector
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// ProbeEvery is the time between two probes of a neighbour.
+	ProbeEvery = 500 * time.Millisecond
+	// SuspectAfter is for how long a neighbour may not have answered: four probes.
+	// With the time to the last answer before, a loss is suspected within 2.5 s,
+	// and an agent that stood still for a second is not suspected.
+	SuspectAfter = 2 * time.Second
+	// asleep is how late a Tick may be; after more the watcher itself has not been
+	// running, and what it missed says nothing of others.
+	asleep = 2 * ProbeEvery
+)
+
+// How a neighbour does not answer.
+type How uint8
+
+const (
+	// Fine: it does answer.
+	Fine How = iota
+	// Refused: its host is there, and no agent listens.
+	Refused
+	// Hung: its host takes connections, and the agent does not answer.
+	Hung
+	// Unreachable: nothing is heard of the host.
+	Unreachable
+)
+
+// Peer is a neighbour.
+type Peer struct {
+	Name    string
+	Address string // host:port
+}
+
+// Effect is one thing to do: a probe to send, if Probe is not 0, or a word on the
+// peer for the leader.
+type Effect struct {
+	Peer  Peer
+	Probe uint64 // its number
+	How   How
+}
+
+// watched is one neighbour.
+type watched struct {
+	Peer
+	fine    time.Time // of the last answer, or of the beginning
+	next    time.Time // when it is probed next
+	probe   uint64    // the newest probe
+	told    How       // what the leader was told last
+	missing How       // how the latest probe that failed did
+}
+
+// Machine watches the neighbours of one node.
+type Machine struct {
+	peers   []*watched
+	numbers uint64
+	ticked  time.Time
+	effects []Effect
+}
+
+// New returns a machine that watches nobody.
+func New() *Machine { return &Machine{} }
+
+// Watch says who is to be watched from now on. What is known of those that were
+// watched before stays.
+func (m *Machine) Watch(now time.Time, peers []Peer) {
+	before := m.peers
+	m.peers = make([]*watched, 0, len(peers))
+	for _, p := range peers {
+		i := slices.IndexFunc(before, func(w *watched) bool { return w.Peer == p })
+		if i >= 0 {
+			m.peers = append(m.peers, before[i])
+			continue
+		}
+		m.peers = append(m.peers, &watched{Peer: p, fine: now, next: now})
+	}
+}
+
+// Answered takes the answer to a probe; the slice is valid until the next call.
+func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
+	m.effects = m.effects[:0]
+	w := m.of(peer, probe)
+	if w == nil {
+		return m.effects
+	}
+	w.fine, w.missing = now, Fine
+	m.tell(w, Fine)
+	return m.effects
+}
+
+// Failed takes word that a probe was not answered, and how.
+func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Effect {
+	m.effects = m.effects[:0]
+	if w := m.of(peer, probe); w != nil {
+		w.missing = how
+		m.judge(now, w)
+	}
+	return m.effects
+}
+
+// Tick does what is due at now; it is to be called at Deadline.
+func (m *Machine) Tick(now time.Time) []Effect {
+	m.effects = m.effects[:0]
+	if !m.ticked.IsZero() && now.Sub(m.ticked) > asleep {
+		for _, w := range m.peers {
+			w.fine, w.missing = now, Fine
+		}
+	}
+	m.ticked = now
+	for _, w := range m.peers {
+		m.judge(now, w)
+		if now.Before(w.next) {
+			continue
+		}
+		m.numbers++
+		w.probe, w.next = m.numbers, now.Add(ProbeEvery)
+		m.effects = append(m.effects, Effect{Peer: w.Peer, Probe: w.probe})
+	}
+	return m.effects
+}
+
+// Deadline is when Tick must be called next.
+func (m *Machine) Deadline(now time.Time) time.Time {
+	next := now.Add(ProbeEvery)
+	for _, w := range m.peers {
+		if w.next.Before(next) {
+			next = w.next
+		}
+	}
+	return next
+}
+
+// Suspects repeats what the leader was told, for one who does not know it.
+func (m *Machine) Suspects() []Effect {
+	m.effects = m.effects[:0]
+	for _, w := range m.peers {
+		if w.told != Fine {
+			m.effects = append(m.effects, Effect{Peer: w.Peer, How: w.told})
+		}
+	}
+	return m.effects
+}
+
+// of finds who is watched, unless the word is on a probe that was never sent.
+func (m *Machine) of(peer string, probe uint64) *watched {
+	for _, w := range m.peers {
+		if w.Name == peer && probe != 0 && probe <= w.probe {
+			return w
+		}
+	}
+	return nil
+}
+
+// judge suspects who has not answered for long, once it is known how.
+func (m *Machine) judge(now time.Time, w *watched) {
+	if w.missing != Fine && now.Sub(w.fine) >= SuspectAfter {
+		m.tell(w, w.missing)
+	}
+}
+
+// tell gives the leader a word, once.
+func (m *Machine) tell(w *watched, how How) {
+	if w.told != how {
+		w.told = how
+		m.effects = append(m.effects, Effect{Peer: w.Peer, How: how})
+	}
+}

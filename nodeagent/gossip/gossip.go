@@ -1,0 +1,121 @@
+package gossip
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what has failed.
+type Kind uint8
+
+const (
+	// PartLost: nothing of the job runs on a node any more, or nobody can tell.
+	PartLost Kind = 1
+	// RankFailed: a rank on a node ended so that its gang ends with it.
+	RankFailed Kind = 2
+	// RankLost: a rank has failed, and the job goes on without it.
+	RankLost Kind = 3
+	// RankReborn: a rank has failed, and was begun anew.
+	RankReborn Kind = 4
+)
+
+const (
+	// MaxReason bounds the sentence that goes along, in bytes.
+	MaxReason = 1024
+	// MaxItems bounds the news of one job that are told apart: of each node that it
+	// is lost, and the first ranks that failed. More change nothing.
+	MaxItems = 1 << 14
+)
+
+// ErrShape means that there is no such node.
+var ErrShape = errors.New("a job has no such node")
+
+// Item is one piece of news.
+type Item struct {
+	Kind   Kind
+	Node   int
+	Rank   uint32 // of all but PartLost
+	Reason string // a sentence
+	// Incarnation of RankReborn is how often the rank was begun anew.
+	Incarnation uint32
+	// Fences of RankLost is to how many the node has given its part.
+	Fences uint64
+}
+
+// key tells news apart.
+type key struct {
+	kind Kind
+	node int
+	rank uint32
+	time uint32 // Incarnation
+}
+
+// Effect is a message to another node or, if Deliver, news for this one.
+type Effect struct {
+	Deliver bool
+	To      int
+	Item    Item
+}
+
+// Machine is one node of one job.
+type Machine struct {
+	nodes, self int
+	neighbours  []int
+	known       map[key]bool
+	effects     []Effect
+}
+
+// New returns the machine of node self of a job of that many nodes. The error wraps ErrShape.
+func New(nodes, self int) (*Machine, error) {
+	if nodes < 1 || self < 0 || self >= nodes {
+		return nil, fmt.Errorf("%w: node %d of %d", ErrShape, self, nodes)
+	}
+	return &Machine{nodes: nodes, self: self, neighbours: neighbours(nodes, self), known: make(map[key]bool)}, nil
+}
+
+// neighbours are the nodes at distances of powers of two, both ways round.
+func neighbours(nodes, self int) (list []int) {
+	seen := map[int]bool{self: true}
+	for stride := 1; stride < nodes; stride *= 2 {
+		for _, n := range []int{(self + stride) % nodes, (self - stride + nodes) % nodes} {
+			if !seen[n] {
+				seen[n] = true
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
+
+// Learn takes what this node has found itself. The slice is valid until the next call.
+func (m *Machine) Learn(item Item) []Effect { return m.take(m.self, item) }
+
+// Receive takes what another node says; what makes no sense is dropped. The slice
+// is valid until the next call.
+func (m *Machine) Receive(from int, item Item) []Effect {
+	if from < 0 || from >= m.nodes || len(item.Reason) > MaxReason {
+		return nil
+	}
+	return m.take(from, item)
+}
+
+func (m *Machine) take(from int, item Item) []Effect {
+	m.effects = m.effects[:0]
+	k := key{item.Kind, item.Node, item.Rank, item.Incarnation}
+	switch {
+	case item.Node < 0 || item.Node >= m.nodes, item.Kind < PartLost, item.Kind > RankReborn, (item.Kind == RankReborn) != (item.Incarnation != 0):
+		return nil
+	case item.Kind == PartLost && item.Rank != 0, m.known[k], len(m.known) == MaxItems:
+		return nil
+	}
+	m.known[k] = true
+	if item.Node != m.self { // this node knows itself best
+		m.effects = append(m.effects, Effect{Deliver: true, Item: item})
+	}
+	for _, to := range m.neighbours {
+		if to != from && to != item.Node {
+			m.effects = append(m.effects, Effect{To: to, Item: item})
+		}
+	}
+	return m.effects
+}

@@ -1,0 +1,29 @@
+// Package cards packs the key sets of a node's ranks (their business cards) for the way to the
+// other nodes. It has no I/O, and knows neither jobs nor fences.
+//
+//	pack := cards.NewPack(size)
+//	pack.Add(rank, key, value) // ranks in ascending order
+//	data := pack.Append(nil)
+//
+//	err := cards.Read(data, limits, func(rank int, key, value string) error { ... })
+//
+// The form, in numbers of unsigned LEB128:
+//
+//	data := 0 body                  as it is
+//	      | 1 size tokens           squeezed: what came before is pointed at
+//	body := n n*key m m*set         the table of distinct keys, then the sets
+//	key  := shared own bytes hole   length shared with the key before, own length; hole-1 is where
+//	                                the rank's number stands in decimal digits, 0: nowhere
+//	set  := rank p p*(index value)  rank counted from the one before, plus one
+//	value := size bytes             size*4, +1 for capital hex digits packed two to a byte, +2 for small ones
+//	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back bytes before; a
+//	                                length of 0 is none, and without back
+//
+// So a process is told by one byte instead of its name space and rank, a key by one byte instead of
+// itself, also when it has the rank in it, a size by one or two bytes, and what cards of a node
+// have in common (addresses of the host, attributes of its interfaces) is there once. What ranks
+// make at random is not shortened.
+//
+// What is read is hostile: every number is checked, and the memory that reading takes is bounded by
+// MaxGrowth.
+package kvpack

@@ -1,0 +1,118 @@
+package mpidetect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Library is one that a program needs, by itself or by way of another.
+type Library struct {
+	// Name is that by which the loader looks for it, Path where it is on this host.
+	Name, Path string
+	// System says that it is where the system's own libraries are.
+	System bool
+	// Base says that it belongs to the C library, which fits only the loader that it came with.
+	Base bool
+}
+
+// maxLibraries bounds those of a program.
+const maxLibraries = 512
+
+// ErrLibrary is a library that the program needs and this host lacks, or too many of them.
+var ErrLibrary = errors.New("the program's libraries cannot be told")
+
+// baseLibraries are the parts of the C library, by the beginnings of their names.
+var baseLibraries = []string{
+	"ld-linux", "ld-musl", "ld64.so", "libc.so", "libm.so", "libmvec.so", "libpthread.so", "libdl.so", "librt.so",
+	"libresolv.so", "libutil.so", "libnsl.so", "libnss_", "libanl.so", "libBrokenLocale.so", "libthread_db.so", "linux-vdso",
+}
+
+// loaderConfig names the directories in which the dynamic loader looks beside the usual ones;
+// ld.so(8), ldconfig(8).
+const loaderConfig = "/etc/ld.so.conf"
+
+// Libraries are all that a program needs, the nearest first; none of a script or a static program.
+// libraryPath is the program's LD_LIBRARY_PATH.
+func Libraries(path, libraryPath string) ([]Library, error) {
+	report, err := Inspect(path)
+	if err != nil || !report.ELF {
+		return nil, err
+	}
+	type layer struct {
+		path string
+		Report
+	}
+	var all []Library
+	// The program's own paths hold for what its libraries need, too (DT_RPATH).
+	configured := append(searchDirs(path, report.paths, ""), loaderDirs(loaderConfig, 0)...)
+	seen := make(map[string]bool)
+	for next := []layer{{path, report}}; len(next) > 0; next = next[1:] {
+		dirs := append(searchDirs(next[0].path, next[0].paths, libraryPath), configured...)
+		for _, name := range next[0].Needed {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if len(all) == maxLibraries {
+				return nil, fmt.Errorf("%w: %s needs more than %d", ErrLibrary, path, maxLibraries)
+			}
+			found, library, err := locate(name, dirs, &report)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s needs %s, which is not on this host", ErrLibrary, next[0].path, name)
+			}
+			all = append(all, Library{Name: name, Path: found, System: inSystem(found), Base: isBase(name)})
+			next = append(next, layer{found, library})
+		}
+	}
+	return all, nil
+}
+
+// inSystem tells whether a library is where a distribution's packages put theirs.
+func inSystem(path string) bool {
+	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/"} {
+		if strings.HasPrefix(filepath.Clean(path), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBase(name string) bool {
+	return slices.ContainsFunc(baseLibraries, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// maxConfigDepth bounds files that include each other.
+const maxConfigDepth = 8
+
+// loaderDirs are the directories of the dynamic loader's configuration; what of it cannot be read
+// has none.
+func loaderDirs(path string, depth int) []string {
+	data, err := os.ReadFile(path)
+	if err != nil || depth == maxConfigDepth {
+		return nil
+	}
+	var dirs []string
+	for line := range strings.SplitSeq(string(data), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		switch {
+		case len(words) > 1 && words[0] == "include":
+			for _, pattern := range words[1:] {
+				if !filepath.IsAbs(pattern) {
+					pattern = filepath.Join(filepath.Dir(path), pattern)
+				}
+				files, _ := filepath.Glob(pattern) // a pattern that is none matches nothing
+				for _, file := range files {
+					dirs = append(dirs, loaderDirs(file, depth+1)...)
+				}
+			}
+		case len(words) == 1 && filepath.IsAbs(words[0]):
+			dirs = append(dirs, words[0])
+		}
+	}
+	return dirs
+}

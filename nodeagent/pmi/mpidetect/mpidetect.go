@@ -1,0 +1,147 @@
+package mpidetect
+
+import (
+	"debug/elf"
+	"strings"
+)
+
+// Family is what a program seems to speak to its launcher.
+type Family uint8
+
+const (
+	// None: nothing parallel in it, or not a binary at all (a script).
+	None Family = iota
+	// MPICH: MPICH or one of its descendants; speaks PMI-1, some PMI-2.
+	MPICH
+	// OpenMPI: Open MPI, or PMIx directly; speaks PMIx.
+	OpenMPI
+	// PMI2: calls a PMI library of its own, as Slurm's libpmi2.
+	PMI2
+	// StaticUnknown: statically linked, so there is nothing to tell it by.
+	StaticUnknown
+)
+
+func (f Family) String() string {
+	switch f {
+	case None:
+		return "none"
+	case MPICH:
+		return "mpich"
+	case OpenMPI:
+		return "openmpi"
+	case PMI2:
+		return "pmi2"
+	case StaticUnknown:
+		return "static-unknown"
+	}
+	return "unknown"
+}
+
+// Parallel reports whether ranks of such a program are expected to contact
+// their launcher.
+func (f Family) Parallel() bool { return f == MPICH || f == OpenMPI || f == PMI2 }
+
+// SpeaksPMI reports whether they do so over PMI-1 or PMI-2.
+func (f Family) SpeaksPMI() bool { return f == MPICH || f == PMI2 }
+
+// libraries maps beginnings of library names to families. The version tells
+// MPICH's libmpi from Open MPI's: 12 and 0 are the ABI of MPICH and its
+// descendants, 20 and 40 and later Open MPI's.
+var libraries = []struct {
+	prefix string
+	family Family
+}{
+	{"libmpich.so", MPICH},
+	{"libmpichcxx.so", MPICH},
+	{"libmpichfort.so", MPICH},
+	{"libfmpich.so", MPICH},
+	{"libmpifort.so.12", MPICH},
+	{"libmpicxx.so.12", MPICH},
+	{"libmpi.so.12", MPICH},
+	{"libmpi.so.0", MPICH},
+	{"libmpi_mt.so", MPICH},
+	{"libmpi_cray.so", MPICH},
+	{"libmvapich", MPICH},
+	{"libmpi.so", OpenMPI},
+	{"libmpi_cxx.so", OpenMPI},
+	{"libmpi_mpifh.so", OpenMPI},
+	{"libmpi_usempi", OpenMPI},
+	{"liboshmem.so", OpenMPI},
+	{"libopen-rte.so", OpenMPI},
+	{"libopen-pal.so", OpenMPI},
+	{"libpmix.so", OpenMPI},
+	{"libprrte.so", OpenMPI},
+	{"libpmi2.so", PMI2},
+	{"libpmi.so", PMI2},
+}
+
+// familyOf returns the family that the named libraries show. An MPI wins over
+// the PMI library it may come with.
+func familyOf(needed []string) Family {
+	found := None
+	for _, name := range needed {
+		if family := libraryFamily(name); family != None && (found == None || found == PMI2) {
+			found = family
+		}
+	}
+	return found
+}
+
+func libraryFamily(name string) Family {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	for _, library := range libraries {
+		if strings.HasPrefix(name, library.prefix) {
+			return library.family
+		}
+	}
+	return None
+}
+
+// Report is what a file looks like.
+type Report struct {
+	Family Family
+	// ELF is false for scripts and other files; the rest is empty then.
+	ELF     bool
+	Machine elf.Machine
+	Class   elf.Class
+	// Needed are the names of the libraries, in the order of the file.
+	Needed []string
+	// paths are the search paths of the file itself.
+	paths []string
+}
+
+// machines are the ELF machine and class of Go's names for architectures, and
+// whether the 32-bit programs of the second machine run there too.
+var machines = map[string]struct {
+	machine elf.Machine
+	class   elf.Class
+	also    elf.Machine
+}{
+	"amd64":   {elf.EM_X86_64, elf.ELFCLASS64, elf.EM_386},
+	"386":     {elf.EM_386, elf.ELFCLASS32, elf.EM_386},
+	"arm64":   {elf.EM_AARCH64, elf.ELFCLASS64, elf.EM_ARM},
+	"arm":     {elf.EM_ARM, elf.ELFCLASS32, elf.EM_ARM},
+	"riscv64": {elf.EM_RISCV, elf.ELFCLASS64, elf.EM_NONE},
+	"ppc64le": {elf.EM_PPC64, elf.ELFCLASS64, elf.EM_NONE},
+	"s390x":   {elf.EM_S390, elf.ELFCLASS64, elf.EM_NONE},
+	"loong64": {elf.EM_LOONGARCH, elf.ELFCLASS64, elf.EM_NONE},
+}
+
+// Runs reports whether a host of the architecture goarch (as runtime.GOARCH
+// names it) can run the file. It is true for what is no ELF file, which the
+// kernel decides by its first line, and for architectures unknown here. A host
+// may run foreign programs through binfmt_misc all the same; whoever refuses
+// should name Machine, and leave the last word to a try.
+func (r *Report) Runs(goarch string) bool {
+	host, known := machines[goarch]
+	if !r.ELF || !known {
+		return true
+	}
+	if r.Machine == host.machine {
+		// Machine x86-64 in class 32 is x32, which hosts of amd64 mostly run.
+		return r.Class == host.class || host.machine == elf.EM_X86_64
+	}
+	return host.also != elf.EM_NONE && r.Machine == host.also
+}

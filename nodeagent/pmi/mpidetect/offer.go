@@ -1,0 +1,33 @@
+package mpidetect
+
+// Offers tells which interfaces a launcher offers to a program of the family,
+// unless its user says. Of a script, or of a program that may run one, nobody
+// knows what it will start, so it is offered both: each MPI takes its own, and
+// none that Debian ships minds the other. A static program is not Open MPI, which
+// loads its parts.
+func (f Family) Offers() (pmi, pmix bool) {
+	switch f {
+	case MPICH, PMI2, StaticUnknown:
+		return true, false
+	case OpenMPI:
+		return false, true
+	case None:
+	}
+	return true, true
+}
+
+// Describe says in words what a program was built with.
+func (f Family) Describe() string {
+	switch f {
+	case MPICH:
+		return "was built with MPICH or a relative"
+	case OpenMPI:
+		return "was built with Open MPI or PMIx"
+	case PMI2:
+		return "was built with a PMI library"
+	case StaticUnknown:
+		return "is static, so its MPI cannot be seen"
+	case None:
+	}
+	return "shows no MPI"
+}

@@ -1,0 +1,308 @@
+package reliable
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Bounds, each with its reason.
+const (
+	// maxOpen bounds the messages that are not acknowledged, of all peers: each rank
+	// of a large node asks for a few others' keys at once.
+	maxOpen = 4096
+	// MaxBytes bounds their bytes: the keys of some ranks of the largest size.
+	MaxBytes = 128 << 20
+	// repeatAfter is when a message is repeated for the first time: a new agent is
+	// there within about a second. The time doubles up to repeatMost, since a large
+	// message may just be slow.
+	repeatAfter = time.Second
+	repeatMost  = 8 * time.Second
+	// Patience is how long a peer may be out of reach: as long as a server may take
+	// to come back.
+	Patience = 30 * time.Second
+	// ackDelay is how long an acknowledgement waits for a message to go with.
+	ackDelay = 100 * time.Millisecond
+)
+
+// ErrFull is wrapped by the error of Send when too much waits to be acknowledged.
+var ErrFull = errors.New("too many messages to other nodes are not acknowledged")
+
+// Peer is the steward of a node of a job.
+type Peer struct {
+	Job  uint64
+	Node uint32
+}
+
+// Envelope is what a message carries besides its data.
+type Envelope struct {
+	// Stream is the sender's; a later one has a larger number.
+	Stream uint64
+	// Number counts the messages of the stream to this peer from 1; 0: there is no
+	// message, only an acknowledgement.
+	Number uint64
+	// Least is the least number that may still come: the sender has given up, or
+	// knows to have arrived, all before it.
+	Least uint64
+	// Heard acknowledges all messages of the peer's stream HeardStream up to it.
+	HeardStream, Heard uint64
+}
+
+// Letter is to be carried to a peer.
+type Letter struct {
+	To Peer
+	Envelope
+	// Kind is of the message, and the sender's business.
+	Kind Kind
+	Data []byte
+}
+
+// Kind tells who reads a message.
+type Kind uint8
+
+// Terms are how a message is sent.
+type Terms struct {
+	Kind Kind
+	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least
+	// ackDelay; 0: when an agent may have died with it.
+	RepeatAfter time.Duration
+	// Patience is when it is given up; 0: Patience.
+	Patience time.Duration
+}
+
+// Office is one steward's end of all its exchanges.
+type Office struct {
+	stream uint64
+	peers  map[Peer]*peer
+	open   int // messages, and their bytes
+	bytes  int
+	due    time.Time // no deadline is before it; zero: there is none
+}
+
+// New returns an office. The stream is larger than that of any office before that the
+// same peers may remember: the time in nanoseconds.
+func New(stream uint64) *Office {
+	return &Office{stream: stream, peers: make(map[Peer]*peer)}
+}
+
+// peer is what is known of one.
+type peer struct {
+	last uint64 // number of the last message to it
+	open []kept // not acknowledged, by number
+
+	stream uint64          // of what comes from it
+	upTo   uint64          // all up to it has come, or will not
+	beyond map[uint64]bool // what has come beyond
+	ackAt  time.Time       // when it is told so at the latest; zero: it has been
+}
+
+// kept is a message that is not acknowledged.
+type kept struct {
+	number uint64
+	kind   Kind
+	data   []byte
+	again  time.Time     // when it is repeated
+	pause  time.Duration // until the repetition after that
+	until  time.Time     // when it is given up
+}
+
+func (o *Office) peer(at Peer) *peer {
+	p := o.peers[at]
+	if p == nil {
+		p = &peer{beyond: make(map[uint64]bool)}
+		o.peers[at] = p
+	}
+	return p
+}
+
+// Send takes a message, which must not be changed any more, and returns what is to
+// be carried. The error wraps ErrFull.
+func (o *Office) Send(now time.Time, to Peer, data []byte, terms Terms) (Letter, error) {
+	if o.open == maxOpen || o.bytes+len(data) > MaxBytes {
+		return Letter{}, ErrFull
+	}
+	p := o.peer(to)
+	p.last++
+	after := cmp.Or(terms.RepeatAfter, repeatAfter)
+	k := kept{number: p.last, kind: terms.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(terms.Patience, Patience))}
+	p.open = append(p.open, k)
+	o.open, o.bytes = o.open+1, o.bytes+len(data)
+	o.wake(k.again)
+	return o.letter(to, p, &k), nil
+}
+
+// letter writes a message, and with it what was heard.
+func (o *Office) letter(to Peer, p *peer, k *kept) Letter {
+	l := Letter{To: to, Envelope: Envelope{Stream: o.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
+	if len(p.open) > 0 {
+		l.Least = p.open[0].number
+	}
+	if k != nil {
+		l.Number, l.Kind, l.Data = k.number, k.kind, k.data
+	}
+	p.ackAt = time.Time{}
+	return l
+}
+
+// Take takes the envelope of what has come and tells whether the message in it is to
+// be read: it is one, and has not come before.
+func (o *Office) Take(now time.Time, from Peer, e Envelope) (fresh bool) {
+	p := o.peer(from)
+	if e.HeardStream == o.stream {
+		o.acknowledged(p, e.Heard)
+	}
+	switch {
+	case e.Stream < p.stream:
+		return false // of a steward that was there before
+	case e.Stream > p.stream:
+		p.stream, p.upTo = e.Stream, 0
+		clear(p.beyond)
+	}
+	if e.Least > 0 {
+		p.advance(e.Least - 1)
+	}
+	if e.Number == 0 {
+		return false
+	}
+	if p.ackAt.IsZero() {
+		p.ackAt = now.Add(ackDelay)
+		o.wake(p.ackAt)
+	}
+	if e.Number <= p.upTo || p.beyond[e.Number] || len(p.beyond) == maxOpen {
+		return false
+	}
+	p.beyond[e.Number] = true
+	p.advance(p.upTo)
+	return true
+}
+
+// advance notes that all up to a number has come, or will not, and what follows it.
+func (p *peer) advance(upTo uint64) {
+	if upTo > p.upTo {
+		p.upTo = upTo
+		maps.DeleteFunc(p.beyond, func(number uint64, _ bool) bool { return number <= upTo })
+	}
+	for p.beyond[p.upTo+1] {
+		p.upTo++
+		delete(p.beyond, p.upTo)
+	}
+}
+
+// acknowledged forgets what a peer has got.
+func (o *Office) acknowledged(p *peer, upTo uint64) {
+	n := 0
+	for n < len(p.open) && p.open[n].number <= upTo {
+		o.bytes -= len(p.open[n].data)
+		n++
+	}
+	p.open = slices.Delete(p.open, 0, n)
+	o.open -= n
+}
+
+// Gone takes back a message to a peer that is not there any more; ok is false when it
+// is not open.
+func (o *Office) Gone(to Peer, number uint64) (message Letter, ok bool) {
+	p := o.peer(to)
+	i := slices.IndexFunc(p.open, func(k kept) bool { return k.number == number })
+	if i < 0 {
+		return Letter{}, false
+	}
+	message = Letter{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
+	p.open = slices.Delete(p.open, i, i+1)
+	o.open, o.bytes = o.open-1, o.bytes-len(message.Data)
+	return message, true
+}
+
+// Acknowledge returns the acknowledgements that are due, or will be.
+func (o *Office) Acknowledge() (letters []Letter) {
+	for _, to := range o.sorted() {
+		if p := o.peers[to]; !p.ackAt.IsZero() {
+			letters = append(letters, o.letter(to, p, nil))
+		}
+	}
+	return letters
+}
+
+// Awaits tells whether a message of a kind is not acknowledged.
+func (o *Office) Awaits(kind Kind) bool {
+	for _, p := range o.peers {
+		if slices.ContainsFunc(p.open, func(k kept) bool { return k.kind == kind }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Again returns all that is not acknowledged: another agent has come, and the one
+// before may have lost it.
+func (o *Office) Again(now time.Time) (letters []Letter) {
+	for _, to := range o.sorted() {
+		p := o.peers[to]
+		for i := range p.open {
+			letters = append(letters, o.repeat(now, to, p, &p.open[i]))
+		}
+	}
+	return letters
+}
+
+func (o *Office) repeat(now time.Time, to Peer, p *peer, k *kept) Letter {
+	if k.again = now.Add(k.pause); k.again.After(k.until) {
+		k.again = k.until
+	}
+	k.pause = min(2*k.pause, repeatMost)
+	o.wake(k.again)
+	return o.letter(to, p, k)
+}
+
+// Deadline is when Tick must be called next; zero: never.
+func (o *Office) Deadline() time.Time { return o.due }
+
+func (o *Office) wake(at time.Time) {
+	if o.due.IsZero() || at.Before(o.due) {
+		o.due = at
+	}
+}
+
+// Tick returns what is to be carried now, and what is given up.
+func (o *Office) Tick(now time.Time) (letters, lost []Letter) {
+	o.due = time.Time{}
+	for _, to := range o.sorted() {
+		p := o.peers[to]
+		for i := 0; i < len(p.open); i++ {
+			switch k := &p.open[i]; {
+			case !now.Before(k.until):
+				message, _ := o.Gone(to, k.number)
+				lost = append(lost, message)
+				i--
+			case !now.Before(k.again):
+				letters = append(letters, o.repeat(now, to, p, k))
+			default:
+				o.wake(k.again)
+			}
+		}
+		switch {
+		case p.ackAt.IsZero():
+		case !now.Before(p.ackAt):
+			letters = append(letters, o.letter(to, p, nil))
+		default:
+			o.wake(p.ackAt)
+		}
+	}
+	return letters, lost
+}
+
+// sorted lists the peers in one order, whatever that of a map is.
+func (o *Office) sorted() []Peer {
+	peers := make([]Peer, 0, len(o.peers))
+	for at := range o.peers {
+		peers = append(peers, at)
+	}
+	slices.SortFunc(peers, comparePeers)
+	return peers
+}
+
+func comparePeers(x, y Peer) int {
+	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Node, y.Node))
+}

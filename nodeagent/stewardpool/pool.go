@@ -1,0 +1,305 @@
+package stewardpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/steward/client"
+)
+
+const (
+	// startWait is how long a new process may take to answer, on a machine
+	// whose CPUs are full of spinning ranks.
+	startWait = 10 * time.Second
+	// closeWait bounds one attempt to remove a group; the kernel needs
+	// microseconds once the processes are gone.
+	closeWait = 2 * time.Second
+	// retireWait is how long a steward may take to exit after Forget while nobody
+	// reads its output: it waits 10 s for a reader.
+	retireWait = 15 * time.Second
+	// quiet is how long nothing must have been launched before a steward is
+	// started: ranks of a short job are over by then.
+	quiet = 20 * time.Millisecond
+	// refillLatest is how long a missing steward may be put off by launches that
+	// follow each other closely.
+	refillLatest = 500 * time.Millisecond
+	// retryEvery is the time between two attempts to start a steward, or to
+	// remove a group, after one failed.
+	retryEvery = time.Second
+	// usedPerWarm is how many stewards that have had a job are kept for more of
+	// their users', for each that is kept for anybody: two users who submit job
+	// after job. Each takes some 10 MB.
+	usedPerWarm = 2
+	// maxCharged is the most memory, in bytes, that may be charged to a group
+	// which is used again: pages of files that the last job was the first to
+	// read, which the kernel takes back as soon as somebody needs them.
+	maxCharged = 4 << 20
+	// FreshBelow is the memory limit, in bytes, below which a job should have a
+	// group that nothing is charged to: 1/16 of it is then at most not its own.
+	FreshBelow = 16 * maxCharged
+)
+
+// ErrClosed means that the pool has been closed.
+var ErrClosed = errors.New("the node is being shut down")
+
+// Options of a Pool.
+type Options struct {
+	// Exe is run as steward.
+	Exe string
+	// RunDir holds the sockets.
+	RunDir        string
+	Cluster, Node string
+	// Root has the groups of the slots; nil: signals are used instead.
+	Root *cgroup.Root
+	// Warm is how many wait for jobs of anybody. Others that have had a job wait
+	// for more of the same user.
+	Warm int
+	// Grace is how long a steward goes on without the agent.
+	Grace time.Duration
+	// CPUs are those that the stewards keep to, as the kernel numbers them; none: all that this
+	// process may use.
+	CPUs []int
+	// Stderr takes the stewards' own complaints; nil: dropped.
+	Stderr *os.File
+	Logger *zap.Logger
+}
+
+// Pool has the stewards of one node.
+type Pool struct {
+	options Options
+	kick    chan struct{} // tells Run that something has changed
+	working sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	used      map[int]bool // slot numbers
+	warm      []*Steward   // the one that waits longest first
+	launching int
+	busyUntil time.Time  // when the last launch is quiet
+	shortage  time.Time  // since when one is missing; zero: none is
+	failedAt  time.Time  // of the last start that failed
+	stuck     []*remains // what could not be removed yet
+}
+
+// Open makes a pool that has no steward yet but those with jobs that a dead
+// agent of the same name has left, which it returns. What else that has left is
+// swept away.
+func Open(options Options) (*Pool, []*Orphan, error) {
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	orphans, left, err := survey(&options)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Pool{options: options, kick: make(chan struct{}, 1), used: make(map[int]bool), stuck: left}
+	for _, r := range left {
+		p.used[r.number] = true
+	}
+	for _, o := range orphans {
+		p.used[o.steward.Number] = true
+	}
+	return p, orphans, nil
+}
+
+// Warm tells how many stewards wait for a job.
+func (p *Pool) Warm() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.warm)
+}
+
+// Claim gives out a warm steward for a job of a user, by number, or starts one
+// if there is none. One that has had a job of somebody else is never given:
+// its memory may still hold what that job's environment or output was. From now
+// on the events are told. fresh asks for one that has had no job at all.
+func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
+	for {
+		s, err := p.take(ctx, user, fresh)
+		if err != nil {
+			return nil, err
+		}
+		if s.claim(user, events) == nil {
+			return s, nil
+		}
+		p.discard(s)
+	}
+}
+
+func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if i := p.choose(user, fresh); i >= 0 {
+		s := p.warm[i]
+		p.warm = slices.Delete(p.warm, i, i+1)
+		p.mu.Unlock()
+		p.wake()
+		return s, nil
+	}
+	number := p.reserve()
+	p.mu.Unlock()
+	defer p.working.Done()
+	return p.start(ctx, number)
+}
+
+// choose finds the warm steward for a user: the last that has served them, whose
+// code is in the caches, else one that has served nobody. The caller holds mu.
+func (p *Pool) choose(user uint32, fresh bool) int {
+	best := -1
+	for i, s := range slices.Backward(p.warm) {
+		switch {
+		case s.user == nil && best < 0:
+			best = i
+		case s.user != nil && *s.user == user && !fresh:
+			return i
+		}
+	}
+	return best
+}
+
+// unclaimed counts the warm stewards of either kind. The caller holds mu.
+func (p *Pool) unclaimed() (fresh, used int) {
+	for _, s := range p.warm {
+		if s.user == nil {
+			fresh++
+		}
+	}
+	return fresh, len(p.warm) - fresh
+}
+
+// reserve takes the lowest free slot. The caller holds mu, and must call
+// working.Done when the steward has been started or not.
+func (p *Pool) reserve() int {
+	number := 0
+	for p.used[number] {
+		number++
+	}
+	p.used[number] = true
+	p.working.Add(1)
+	return number
+}
+
+func (p *Pool) start(ctx context.Context, number int) (*Steward, error) {
+	s, err := start(ctx, &p.options, number, p.wake)
+	if err != nil {
+		p.discard(s)
+		return nil, fmt.Errorf("no steward for the job: %w", err)
+	}
+	return s, nil
+}
+
+func (p *Pool) free(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.used, number)
+}
+
+// Launching puts off the start of new stewards until the function it returns
+// has been called.
+func (p *Pool) Launching() (done func()) {
+	p.mu.Lock()
+	p.launching++
+	p.mu.Unlock()
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		p.launching--
+		p.busyUntil = time.Now().Add(quiet)
+		p.mu.Unlock()
+		p.wake()
+	})
+}
+
+// Retire takes back a steward whose job is over and forgotten, when its last
+// output has been read. While reading says that somebody does, that is waited
+// for; otherwise it is ended after some seconds, and at once when ctx ends. It
+// then waits for another job of its user, or is ended with all that it had, as
+// the steward itself decides: see its design.
+func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
+	next := s.leave(ctx, reading)
+	if next == nil {
+		p.discard(s)
+		return
+	}
+	if surplus := p.keep(next); surplus != nil {
+		p.discard(surplus)
+	}
+}
+
+// keep puts a used steward among the warm ones, and returns the one that there
+// is no place for: of those that have been used, the one not used for longest.
+func (p *Pool) keep(s *Steward) (surplus *Steward) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return s
+	}
+	p.warm = append(p.warm, s)
+	if _, used := p.unclaimed(); used <= p.options.Warm*usedPerWarm {
+		return nil
+	}
+	i := slices.IndexFunc(p.warm, func(s *Steward) bool { return s.user != nil })
+	surplus = p.warm[i]
+	p.warm = slices.Delete(p.warm, i, i+1)
+	return surplus
+}
+
+// discard removes what there is of a steward.
+func (p *Pool) discard(s *Steward) {
+	if err := s.destroy(time.Now().Add(closeWait)); err != nil {
+		p.options.Logger.Warn("the container of a job cannot be removed yet", zap.Int("slot", s.Number), zap.Error(err))
+		p.mu.Lock()
+		p.stuck = append(p.stuck, &remains{number: s.Number, remove: s.Container.Close, err: err})
+		p.mu.Unlock()
+	} else {
+		p.free(s.Number)
+	}
+	p.wake()
+}
+
+// Close ends all stewards that have no job, and waits for what is under way.
+// The error names what could not be removed until ctx ended.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	warm := p.warm
+	p.warm = nil
+	p.mu.Unlock()
+	p.working.Wait()
+	for _, s := range warm {
+		p.discard(s)
+	}
+	p.mu.Lock()
+	stuck := p.stuck
+	p.stuck = nil
+	p.mu.Unlock()
+	var failed []error
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(closeWait)
+	}
+	for _, r := range stuck {
+		failed = append(failed, r.remove(deadline))
+	}
+	if p.options.Root != nil {
+		failed = append(failed, p.options.Root.Remove(deadline))
+	}
+	return errors.Join(failed...)
+}
+
+func (p *Pool) wake() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}

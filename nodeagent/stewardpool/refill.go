@@ -1,0 +1,119 @@
+package stewardpool
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Run keeps the pool filled until ctx ends. It sleeps while nothing changes.
+func (p *Pool) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+		case <-timer.C:
+		}
+		if wait := p.tend(ctx); wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// tend does what is due and tells in how long it must be called again, if
+// nothing changes before; 0: not.
+func (p *Pool) tend(ctx context.Context) time.Duration {
+	p.dropDead()
+	again := p.retryStuck()
+	for ctx.Err() == nil {
+		number, wait := p.next(time.Now())
+		if number < 0 {
+			return soonest(again, wait)
+		}
+		s, err := p.start(ctx, number)
+		if err == nil || ctx.Err() == nil {
+			p.started(s, err)
+		}
+		p.working.Done()
+	}
+	return 0
+}
+
+// next reserves a slot if a steward is to be started now; else the number is
+// negative.
+func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fresh, _ := p.unclaimed(); p.closed || fresh >= p.options.Warm {
+		p.shortage = time.Time{}
+		return -1, 0
+	}
+	if p.shortage.IsZero() {
+		p.shortage = now
+	}
+	if wait := p.putOff(now); wait > 0 {
+		return -1, wait
+	}
+	return p.reserve(), 0
+}
+
+// putOff tells how long to wait before a missing steward is started.
+func (p *Pool) putOff(now time.Time) time.Duration {
+	if wait := p.failedAt.Add(retryEvery).Sub(now); wait > 0 {
+		return wait
+	}
+	latest := p.shortage.Add(refillLatest).Sub(now)
+	if p.launching > 0 {
+		return max(latest, 0)
+	}
+	return max(min(latest, p.busyUntil.Sub(now)), 0)
+}
+
+func (p *Pool) started(s *Steward, err error) {
+	p.mu.Lock()
+	if err != nil {
+		p.failedAt = time.Now()
+		p.mu.Unlock()
+		p.options.Logger.Warn("no warm steward could be started", zap.Error(err))
+		return
+	}
+	if !p.closed {
+		p.warm = append(p.warm, s)
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.discard(s)
+}
+
+// dropDead removes warm stewards that have ended, as when somebody killed one.
+func (p *Pool) dropDead() {
+	p.mu.Lock()
+	var dead []*Steward
+	kept := p.warm[:0]
+	for _, s := range p.warm {
+		if s.gone() {
+			dead = append(dead, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(p.warm[len(kept):])
+	p.warm = kept
+	p.mu.Unlock()
+	for _, s := range dead {
+		p.discard(s)
+	}
+}
+
+// soonest is the smaller of two times of which 0 means never.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}

@@ -1,0 +1,56 @@
+package stewardpool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// remains are what is left of a slot that could not be removed. The slot is not
+// used before they are gone.
+type remains struct {
+	number int
+	remove func(deadline time.Time) error
+	err    error // why it is still there, as first seen
+}
+
+// retryStuck tries again to remove what could not be removed, and returns when it
+// must be called again; 0: nothing is left.
+func (p *Pool) retryStuck() time.Duration {
+	p.mu.Lock()
+	stuck := slices.Clone(p.stuck)
+	p.mu.Unlock()
+	for _, r := range stuck {
+		if err := r.remove(time.Now()); err == nil {
+			p.options.Logger.Info("what was left in a slot is removed now", zap.Int("slot", r.number))
+			p.removed(r)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.stuck) == 0 {
+		return 0
+	}
+	return retryEvery
+}
+
+// removed lets the slot be used again.
+func (p *Pool) removed(gone *remains) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stuck = slices.DeleteFunc(p.stuck, func(r *remains) bool { return r == gone })
+	delete(p.used, gone.number)
+}
+
+// Trouble tells, in one sentence, of what could not be removed yet; empty: there is nothing.
+func (p *Pool) Trouble() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.stuck) == 0 {
+		return ""
+	}
+	first := slices.MinFunc(p.stuck, func(a, b *remains) int { return a.number - b.number })
+	return fmt.Sprintf("%d of the node's control groups cannot be removed yet (%v); the agent tries again each second", len(p.stuck), first.err)
+}

@@ -1,0 +1,260 @@
+package stewardpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"score/nodeagent/cgroup"
+	"score/nodeagent/cgroup/procgroup"
+	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/stewardpb"
+)
+
+// ErrGone means that a steward ended before it was given a job.
+var ErrGone = errors.New("the steward ended before it had a job")
+
+// Steward is one steward process as one job has it, with the container for the
+// job's ranks and the connection to it. After Retire its orders have no effect.
+type Steward struct {
+	*client.Conn
+	*host
+}
+
+// host is what the uses of one steward process have in common.
+type host struct {
+	// Number is its slot's.
+	Number int
+	// Container holds the ranks, once there are any.
+	Container cgroup.Container
+
+	group   *cgroup.Group // Container, or nil where signals are used
+	process *client.Process
+	user    *uint32 // whose job it had; nil: none yet
+	// cpuBefore is the container's CPU time when the job had used none.
+	cpuBefore time.Duration
+	memory    uint64 // what the group is limited to, in bytes; 0: not
+	processes uint32 // likewise, in number
+
+	// unused is called when it ends while nobody has claimed it.
+	unused func()
+
+	mu     sync.Mutex
+	events client.Events // of the claimant
+	early  error         // why the connection ended before the claim
+	ended  bool
+	renew  chan struct{} // closed when it has told that it is free again
+}
+
+// start makes a slot's group and steward, and connects to it. What there is of
+// them after an error is the caller's to destroy.
+func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
+	s = &Steward{host: &host{Number: number, unused: unused}}
+	if o.Root != nil {
+		if s.group, err = o.Root.Create(number); err != nil {
+			return s, err
+		}
+		s.Container = s.group
+	}
+	s.process, err = client.Start(client.Slot{
+		Exe:     o.Exe,
+		RunDir:  o.RunDir,
+		Number:  number,
+		Cluster: o.Cluster,
+		Node:    o.Node,
+		Cgroups: s.group != nil,
+		Grace:   o.Grace,
+		CPUs:    o.CPUs,
+		Stderr:  o.Stderr,
+	})
+	if err != nil {
+		return s, err
+	}
+	if s.group == nil {
+		s.Container = procgroup.New(s.process.Pid)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	s.Conn, _, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
+	if err != nil {
+		return s, fmt.Errorf("a new steward does not answer: %w", err)
+	}
+	return s, nil
+}
+
+// claim directs what the steward tells to its claimant.
+func (s *Steward) claim(user uint32, events client.Events) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return fmt.Errorf("%w: %w", ErrGone, s.early)
+	}
+	if s.process.Ended() {
+		return ErrGone // the end of its connection is still on its way
+	}
+	s.events, s.user = events, &user
+	s.renew = make(chan struct{})
+	return nil
+}
+
+func (s *host) message(m *stewardpb.FromSteward) {
+	s.mu.Lock()
+	tell := s.events.Message
+	if m.GetStatus() != nil && s.renew != nil {
+		// It is free: what it tells from now on is not for this claimant.
+		s.events, tell = client.Events{}, nil
+		close(s.renew)
+		s.renew = nil
+	}
+	s.mu.Unlock()
+	if tell != nil {
+		tell(m)
+	}
+}
+
+func (s *host) closed(err error) {
+	s.mu.Lock()
+	s.ended, s.early = true, err
+	tell := s.events.Closed
+	s.mu.Unlock()
+	if tell == nil {
+		s.unused()
+		return
+	}
+	tell(err)
+}
+
+func (s *host) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// Socket is where connections for input and output are made.
+func (s *host) Socket() string { return s.process.Socket }
+
+// Pid is the process id of the steward.
+func (s *host) Pid() int { return s.process.Pid }
+
+// Exited is closed when the steward's process has ended.
+func (s *host) Exited() <-chan struct{} { return s.process.Done() }
+
+// KillProcess ends the steward itself by force, and with it the ranks.
+func (s *host) KillProcess() { s.process.Kill() }
+
+// Groups gives the directories that PrepareJob names, "" where there are none.
+func (s *host) Groups() (group, memory string) {
+	if s.group == nil {
+		return "", ""
+	}
+	return s.group.Dir(), s.group.MemoryDir()
+}
+
+// CPUTime is what the job has used so far, ended processes included.
+func (s *host) CPUTime() (time.Duration, error) {
+	used, err := s.Container.CPUTime()
+	return used - s.cpuBefore, err
+}
+
+// LimitMemory bounds what the ranks may have together, in bytes; 0: nothing
+// does. The error wraps cgroup.ErrNoMemoryControl where nothing can keep the
+// limit.
+func (s *host) LimitMemory(bytes uint64) error {
+	if bytes == s.memory {
+		return nil // an earlier job had the same
+	}
+	if s.group == nil {
+		return cgroup.ErrNoMemoryControl
+	}
+	s.memory = bytes
+	if bytes == 0 {
+		return s.group.UnlimitMemory()
+	}
+	return s.group.LimitMemory(int64(min(bytes, 1<<62)))
+}
+
+// LimitProcesses bounds the processes and threads that the job has at once; 0: nothing
+// does. The error wraps cgroup.ErrNoPidsControl where nothing can keep the limit.
+func (s *host) LimitProcesses(most uint32) error {
+	if most == s.processes {
+		return nil // an earlier job had the same
+	}
+	if s.group == nil {
+		return cgroup.ErrNoPidsControl
+	}
+	s.processes = most
+	return s.group.LimitProcesses(most)
+}
+
+// leave has the steward become free again, or exit by itself, for as long as
+// that may take. It returns the steward for the next job, nil if there is none.
+func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
+	s.mu.Lock()
+	renewed := s.renew
+	s.mu.Unlock()
+	if renewed == nil || s.Recycle() != nil {
+		return nil
+	}
+	patience := time.NewTicker(retireWait)
+	defer patience.Stop()
+	for {
+		select {
+		case <-renewed:
+			return s.next()
+		case <-s.process.Done():
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-patience.C:
+			if !reading() {
+				return nil
+			}
+		}
+	}
+}
+
+// next is the same process for another job of the same user, nil if its control
+// group does not let it.
+func (s *Steward) next() *Steward {
+	// A job that ended while it was stopped has left its group so.
+	if s.gone() || s.group == nil || s.group.Killed() || s.group.Thaw() != nil {
+		return nil
+	}
+	var err error
+	if s.cpuBefore, err = s.group.CPUTime(); err != nil {
+		return nil
+	}
+	used, err := s.group.MemoryUsed()
+	if err == nil && used > maxCharged {
+		return nil // files that it has left in memory
+	}
+	if err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
+		return nil
+	}
+	return &Steward{Conn: s.Next(), host: s.host}
+}
+
+// Leave lets go of a steward, which goes on with its job and waits for another agent.
+func (s *Steward) Leave() {
+	s.Close()
+	if s.group != nil {
+		s.group.Release()
+	}
+}
+
+// destroy ends what there is of a steward, without asking it. What the error
+// tells of is still there.
+func (s *Steward) destroy(deadline time.Time) error {
+	if s.process != nil {
+		s.process.Kill()
+	}
+	if s.Conn != nil {
+		s.Close()
+	}
+	if s.Container == nil {
+		return nil
+	}
+	return s.Container.Close(deadline)
+}

@@ -1,0 +1,161 @@
+package userproxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api"
+	"score/scored/api/transport/h2"
+	"score/scored/api/identity/pki"
+	"score/scored/api/transport/socket"
+)
+
+const (
+	// takeAgain is how often a socket is tried that cannot be had: another agent of this host has
+	// it, which may end.
+	takeAgain = time.Second
+)
+
+// Servers are those of the cluster, by their base URLs; see package uplink.
+type Servers interface {
+	Servers() []string
+	// Leader is the one that leads, as far as it is known; "": none.
+	Leader() string
+	// LeaderChanged is closed when Leader may give another answer.
+	LeaderChanged() <-chan struct{}
+}
+
+// Options of a door; all are needed.
+type Options struct {
+	// Socket is the path at which users' programs call. Of several agents of a host one has it.
+	Socket string
+	// Credentials are the agent's.
+	Credentials *pki.Credentials
+	Servers     Servers
+	Logger      *zap.Logger
+}
+
+// Door is made by New and run once.
+type Door struct {
+	options Options
+	passer  *passer
+	calls   *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
+	told    string          // why there is no socket, last
+}
+
+// New makes a door.
+func New(options Options) *Door {
+	calls := h2.NewTransport(options.Credentials, pki.Server)
+	calls.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		return h2.Dial(ctx, options.Credentials, address, pki.Server)
+	}
+	return &Door{options: options, calls: calls, passer: newPasser(options.Servers, calls, options.Logger)}
+}
+
+// Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is
+// of use without.
+func (d *Door) Run(ctx context.Context) {
+	defer d.calls.CloseIdleConnections()
+	for ctx.Err() == nil {
+		held, err := take(d.options.Socket)
+		if err == nil {
+			err = d.serve(ctx, held)
+		}
+		d.tell(err)
+		select {
+		case <-time.After(takeAgain):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (d *Door) tell(err error) {
+	if err == nil || err.Error() == d.told {
+		return
+	}
+	d.told = err.Error()
+	if errors.Is(err, errOtherAgent) {
+		d.options.Logger.Info("another agent of this host serves its users", zap.String("socket", d.options.Socket))
+		return
+	}
+	d.options.Logger.Warn("the users of this host are not served by its agent", zap.Error(err))
+}
+
+// serve serves at a socket until ctx ends, and gives it back.
+func (d *Door) serve(ctx context.Context, held *holding) error {
+	defer held.release()
+	server := h2.NewServer(d.handler())
+	server.ErrorLog, _ = zap.NewStdLogAt(d.options.Logger, zap.DebugLevel) // the level exists
+	server.ConnContext = withUser
+	var ending sync.WaitGroup
+	served := make(chan struct{})
+	ending.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+		}
+		_ = server.Close() // whose listener may be closed already
+	})
+	err := server.Serve(socket.NewCrowd(held.listener, socket.MaxConnections, d.options.Logger))
+	close(served)
+	ending.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// handler has calls of whom the kernel knows passed on, within what one user may keep the agent
+// busy with.
+func (d *Door) handler() http.Handler {
+	whose := func(r *http.Request) (any, error) { return userOf(r.Context()) }
+	return socket.NewLimits(d.passer, socket.OfUser(whose))
+}
+
+type userKey struct{}
+
+// caller is who is at the other end of a connection; err tells why it is not known.
+type caller struct {
+	uid  uint32
+	err  error
+	conn syscall.Conn
+}
+
+func withUser(ctx context.Context, c net.Conn) context.Context {
+	who := caller{err: socket.ErrNoIdentity}
+	if conn, ok := c.(syscall.Conn); ok {
+		who.uid, who.err = socket.PeerUID(conn)
+		who.conn = conn
+	}
+	return context.WithValue(ctx, userKey{}, who)
+}
+
+func userOf(ctx context.Context) (uint32, error) {
+	who, known := ctx.Value(userKey{}).(caller)
+	if !known {
+		return 0, socket.ErrNoIdentity
+	}
+	return who.uid, who.err
+}
+
+// limitsOf are the resource limits of the process that calls, for servers to read
+// in api.ForLimits; "": the call takes none.
+func limitsOf(r *http.Request) (string, error) {
+	who, _ := r.Context().Value(userKey{}).(caller)
+	if !api.TakesLimits(r.URL.Path) || who.conn == nil {
+		return "", nil
+	}
+	limits, err := socket.PeerLimits(who.conn)
+	if err != nil {
+		return "", connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return api.FormatLimits(limits), nil
+}

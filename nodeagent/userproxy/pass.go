@@ -1,0 +1,226 @@
+package userproxy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+
+	"score/scored/api"
+	"score/scored/api/identity/access"
+	"score/scored/api/transport/forward"
+)
+
+const (
+	// reachPatience is how long a call waits here for a server that can be reached: as long as a
+	// server waits for one that leads, an election and a half.
+	reachPatience = 3 * time.Second
+	// passPause is the time between the first two tries, when nothing says that another server
+	// leads; it doubles up to passPauseMost.
+	passPause     = 50 * time.Millisecond
+	passPauseMost = 500 * time.Millisecond
+	// shunFor is how long a server is avoided: two elections.
+	shunFor = 4 * time.Second
+)
+
+// passer passes calls on to the server that leads, or to any other, which then does the same.
+type passer struct {
+	servers Servers
+	calls   http.RoundTripper
+	logger  *zap.Logger
+
+	mu    sync.Mutex
+	shun  string // the server by way of which a call did not get through, last; the others are tried first
+	until time.Time
+}
+
+func newPasser(servers Servers, calls http.RoundTripper, logger *zap.Logger) *passer {
+	return &passer{servers: servers, calls: calls, logger: logger}
+}
+
+// call is one call under way.
+type call struct {
+	*passer
+	w        http.ResponseWriter
+	r        *http.Request
+	body     *forward.Body
+	uid      uint32
+	limits   string // of the calling process; "": not needed
+	doubtful bool   // a server that was lost may have carried it out
+}
+
+// ServeHTTP implements http.Handler.
+func (h *passer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	c := call{passer: h, w: w, r: r}
+	err := access.ByAgent(r.URL.Path)
+	if err == nil {
+		c.uid, err = userOf(r.Context())
+	}
+	if err == nil {
+		c.limits, err = limitsOf(r)
+	}
+	if err == nil {
+		c.body, err = forward.Take(r, false) // programs make submissions under keys again themselves
+	}
+	if err == nil {
+		err = c.pass()
+	}
+	if err != nil {
+		forward.Refuse(w, r, err)
+	}
+}
+
+// pass has a server answer; the error is for the caller.
+func (c *call) pass() error {
+	for limit, pause := time.Now().Add(reachPatience), passPause; ; pause = min(2*pause, passPauseMost) {
+		changed := c.servers.LeaderChanged()
+		for _, server := range c.order() {
+			answered, err := c.by(server)
+			if answered {
+				return nil
+			}
+			c.logger.Debug("a user's call was not passed on", zap.String("server", server), zap.Error(err))
+			c.avoid(server)
+			if c.body.Used() && !c.body.Repeatable(c.r) {
+				return forward.Lost()
+			}
+			c.doubtful = c.doubtful || c.body.Used()
+			c.body.Anew()
+			if c.r.Context().Err() != nil {
+				return connect.NewError(connect.CodeCanceled, c.r.Context().Err())
+			}
+		}
+		if time.Now().After(limit) {
+			return noServer(c.servers.Servers(), c.doubtful)
+		}
+		select {
+		case <-changed:
+		case <-time.After(pause):
+		case <-c.r.Context().Done():
+		}
+	}
+}
+
+// order is that in which servers are tried: the one that leads, the others, and last the one to
+// avoid.
+func (h *passer) order() []string {
+	shun := h.shunned()
+	leader := h.servers.Leader()
+	rank := func(url string) int {
+		switch url {
+		case shun:
+			return 2
+		case leader:
+			return 0
+		default:
+			return 1
+		}
+	}
+	all := slices.Clone(h.servers.Servers())
+	if leader != "" && !slices.Contains(all, leader) {
+		all = append(all, leader)
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return rank(a) - rank(b) })
+	return all
+}
+
+// avoid has the others tried first for a while.
+func (h *passer) avoid(server string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shun, h.until = server, time.Now().Add(shunFor)
+}
+
+// shunned is the server to avoid; "": none.
+func (h *passer) shunned() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Now().After(h.until) {
+		return ""
+	}
+	return h.shun
+}
+
+// by has one server answer. It is false when that did not come to it; then the body tells whether
+// something may have been done all the same.
+func (c *call) by(server string) (bool, error) {
+	ctx, cancel := context.WithCancel(c.r.Context())
+	defer cancel()
+	out, err := c.request(ctx, server)
+	if err != nil {
+		return false, err
+	}
+	if server == c.servers.Leader() {
+		watch := forward.Watch{Leader: c.servers.Leader, Changed: c.servers.LeaderChanged}
+		defer watch.While(server, func() time.Duration { return c.body.Grace(c.r) }, cancel)()
+	}
+	response, err := forward.Ask(c.calls, out, c.body)
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	if response.Header.Get(api.Unchanged) != "" {
+		c.avoid(server) // it has no majority; its answer is right, and the caller asks again
+	}
+	forward.Answer(c.w, response)
+	return true, nil
+}
+
+// kept are the headers of a call that say how it is written, and by what program. Others are the
+// caller's own, and go nowhere: a server would take some of them for the agent's word.
+var kept = append(api.ProgramHeaders(),
+	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent",
+	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Accept-Encoding", "Connect-Content-Encoding",
+	"Grpc-Timeout", "Grpc-Encoding", "Grpc-Accept-Encoding",
+)
+
+// request is the call as a server is sent it.
+func (c *call) request(ctx context.Context, server string) (*http.Request, error) {
+	base, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+	to := url.URL{Scheme: base.Scheme, Host: base.Host, Path: c.r.URL.Path}
+	out, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range kept {
+		if values := c.r.Header.Values(name); len(values) > 0 {
+			out.Header[name] = values
+		}
+	}
+	out.Header.Set(api.ForUID, strconv.FormatUint(uint64(c.uid), 10))
+	if c.limits != "" {
+		out.Header.Set(api.ForLimits, c.limits)
+	}
+	return out, nil
+}
+
+// noServer is what users are told when no server can be reached; doubtful: one that was lost may
+// have done what they asked for. They may repeat it in either case, or it would not have been
+// repeated here.
+func noServer(servers []string, doubtful bool) error {
+	hosts := make([]string, len(servers))
+	for i, server := range servers {
+		_, hosts[i], _ = strings.Cut(server, "://")
+	}
+	text := fmt.Sprintf("this host's agent reaches none of the cluster's servers (%s); what runs goes on; start them, and try again", strings.Join(hosts, ", "))
+	if doubtful {
+		return forward.Undecided(text, "whether the request was carried out by the server that was lost is not known")
+	}
+	return forward.Undecided(text, "")
+}

@@ -1,0 +1,73 @@
+package userproxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"score/scored/api/transport/socket"
+)
+
+// errOtherAgent says that another agent of this host has the socket.
+var errOtherAgent = errors.New("another agent of this host has the socket")
+
+// holding is a socket that this process has. The lock beside it keeps agents that start together
+// from taking each other's.
+type holding struct {
+	listener net.Listener
+	lock     *os.File
+}
+
+// take listens at the path, unless another agent does.
+func take(path string) (*holding, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("the directory of the socket for users: %w", err)
+	}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	listener, err := socket.Listen("agent.socket", path, socket.Everybody)
+	if err != nil {
+		releaseLock(lock)
+		return nil, err
+	}
+	return &holding{listener: listener, lock: lock}, nil
+}
+
+// release gives the socket back.
+func (h *holding) release() {
+	_ = h.listener.Close() // who served has closed it
+	releaseLock(h.lock)
+}
+
+// lockFile makes the file and locks it; the kernel unlocks it when the process ends.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the lock of the socket for users: %w", err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errOtherAgent
+		}
+		return nil, fmt.Errorf("the lock of the socket for users: %w", err)
+	}
+	// Who had it may have removed the file meanwhile, and a third one made another.
+	mine, err := file.Stat()
+	if there, statErr := os.Lstat(path); err != nil || statErr != nil || !os.SameFile(mine, there) {
+		file.Close()
+		return nil, errOtherAgent
+	}
+	return file, nil
+}
+
+func releaseLock(lock *os.File) {
+	_ = os.Remove(lock.Name())
+	lock.Close()
+}

@@ -1,0 +1,116 @@
+package wakesource
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// What a process does, for people.
+const (
+	forTime = "waits for a time"
+	forFile = "waits for a file or socket"
+)
+
+// Operations of futex(2), without their flags.
+const (
+	futexWait       = 0
+	futexWaitBits   = 9
+	futexLockPI     = 6
+	futexLockPI2    = 13
+	futexCommand    = 0x7f
+	futexPrivate    = 128
+	monitorSeconds  = 60 // Go's monitor thread looks that seldom when all else sleeps
+	pollInfinite    = 0xffffffff
+	watcherSockets  = 2 // pm's watcher waits for a context's socket and an eventfd
+	bytesOfPollFd   = 8
+	bytesOfTimespec = 16
+)
+
+// judge says what could end a thread's system call from outside the job; empty: nothing.
+func (p *process) judge(c call) string {
+	switch c.number {
+	case unix.SYS_FUTEX:
+		return p.futex(c)
+	case unix.SYS_RESTART_SYSCALL:
+		return p.restarted(c)
+	case unix.SYS_WAIT4, unix.SYS_WAITID:
+		return "" // its children are looked at themselves
+	case sysPoll:
+		if uint32(c.args[2]) != pollInfinite {
+			return forTime
+		}
+		return p.poll(c)
+	case unix.SYS_PPOLL:
+		if c.args[2] != 0 {
+			return forTime
+		}
+		return p.poll(c)
+	case sysEpollWait, unix.SYS_EPOLL_PWAIT:
+		if int32(c.args[3]) >= 0 {
+			return forTime
+		}
+		return forFile
+	case unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_RECVFROM, unix.SYS_RECVMSG,
+		unix.SYS_ACCEPT, unix.SYS_ACCEPT4:
+		return "reads " + p.file(c.args[0])
+	case unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP:
+		return forTime
+	default:
+		return "is in system call " + itoa(c.number)
+	}
+}
+
+// futex is nothing that wakes unless it ends by time, and then if it is one of those that only
+// look.
+func (p *process) futex(c call) string {
+	switch c.args[1] & futexCommand {
+	case futexWait, futexWaitBits, futexLockPI, futexLockPI2:
+	default:
+		return "is in system call " + itoa(c.number)
+	}
+	if c.args[3] == 0 || p.looks(c) {
+		return ""
+	}
+	return forTime
+}
+
+// looks says that a futex with a time is Go's monitor, or pm's sleep.
+func (p *process) looks(c call) bool {
+	switch c.args[1] {
+	case futexWait | futexPrivate:
+		seconds, nanos, ok := p.timespec(c.args[3])
+		return ok && seconds == monitorSeconds && nanos == 0
+	case futexWait:
+		return p.inImage(c.args[0])
+	default:
+		return false
+	}
+}
+
+// restarted is a call that a stop of the gang has interrupted and the kernel goes on with: a futex
+// with a time, a poll or a sleep. Its arguments are still those of the first call.
+func (p *process) restarted(c call) string {
+	if p.looks(c) || uint32(c.args[2]) == pollInfinite && p.watches(c) {
+		return ""
+	}
+	return forTime
+}
+
+func (p *process) poll(c call) string {
+	if p.watches(c) {
+		return ""
+	}
+	return forFile
+}
+
+// watches says that a poll is that of pm's watcher.
+func (p *process) watches(c call) bool {
+	if c.args[1] != watcherSockets {
+		return false
+	}
+	fds, ok := p.read(c.args[0], watcherSockets*bytesOfPollFd)
+	if !ok {
+		return false
+	}
+	inode, isSocket := p.socket(native.Uint32(fds))
+	return isSocket && p.own.Sockets[inode] && p.file(uint64(native.Uint32(fds[bytesOfPollFd:]))) == "anon_inode:[eventfd]"
+}

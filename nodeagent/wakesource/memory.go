@@ -1,0 +1,109 @@
+package wakesource
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// native is the order of bytes of all processes of the machine.
+var native = binary.NativeEndian
+
+// mapping is a part of a process's memory that belongs to a context.
+type mapping struct{ from, to uint64 }
+
+// mapsMost bounds the lines of /proc/PID/maps that are read; the kernel's own bound is the same by
+// default.
+const mapsMost = 65530
+
+// read reads the process's memory.
+func (p *process) read(at uint64, bytes int) (data []byte, ok bool) {
+	if p.memory == nil {
+		file, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.pid))
+		if err != nil {
+			return nil, false
+		}
+		p.memory = file
+	}
+	data = make([]byte, bytes)
+	_, err := p.memory.ReadAt(data, int64(at))
+	return data, err == nil
+}
+
+func (p *process) timespec(at uint64) (seconds, nanos int64, ok bool) {
+	data, ok := p.read(at, bytesOfTimespec)
+	if !ok {
+		return 0, 0, false
+	}
+	return int64(native.Uint64(data)), int64(native.Uint64(data[8:])), true
+}
+
+// inImage says that an address is in the memory of one of the job's contexts.
+func (p *process) inImage(at uint64) bool {
+	if p.maps == nil {
+		p.maps = p.images()
+	}
+	for _, m := range p.maps {
+		if m.from <= at && at < m.to {
+			return true
+		}
+	}
+	return false
+}
+
+// images are the mappings of contexts; an empty list that is not nil if there are none.
+func (p *process) images() []mapping {
+	found := []mapping{}
+	file, err := os.Open(fmt.Sprintf("/proc/%d/maps", p.pid))
+	if err != nil {
+		return found
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for n := 0; n < mapsMost && lines.Scan(); n++ {
+		if m, inode, ok := parseMapping(lines.Text()); ok && p.own.Images[inode] {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// parseMapping reads a line of /proc/PID/maps: "from-to rights offset device inode name".
+func parseMapping(line string) (m mapping, inode uint64, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 6 || !strings.HasPrefix(fields[5], "/memfd:") {
+		return m, 0, false
+	}
+	from, to, ok := strings.Cut(fields[0], "-")
+	if !ok {
+		return m, 0, false
+	}
+	var errs [3]error
+	m.from, errs[0] = strconv.ParseUint(from, 16, 64)
+	m.to, errs[1] = strconv.ParseUint(to, 16, 64)
+	inode, errs[2] = strconv.ParseUint(fields[4], 10, 64)
+	return m, inode, errs == [3]error{}
+}
+
+// file is what a descriptor of the process is.
+func (p *process) file(fd uint64) string {
+	name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", p.pid, uint32(fd)))
+	if err != nil {
+		return "descriptor " + strconv.FormatUint(uint64(uint32(fd)), 10)
+	}
+	return name
+}
+
+func (p *process) socket(fd uint32) (inode uint64, ok bool) {
+	name, ok := strings.CutPrefix(p.file(uint64(fd)), "socket:[")
+	if !ok {
+		return 0, false
+	}
+	inode, err := strconv.ParseUint(strings.TrimSuffix(name, "]"), 10, 64)
+	return inode, err == nil
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

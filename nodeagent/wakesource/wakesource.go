@@ -1,0 +1,147 @@
+// Package wakers finds out what outside a job could wake one of its processes when all of them
+// sleep: a timer, a file, a socket, standard input, something that only the kernel knows. It reads
+// what each thread waits for (/proc/PID/task/TID/syscall, proc_pid_syscall(5)), which the kernel
+// tells to root and to the tracer-to-be of a process.
+//
+// A thread that waits for another thread (futex without a time), or for the end of a process,
+// cannot be woken from outside. What the run time of Go and package pm do for themselves is known:
+//
+//	Go's monitor      futex, private, 60 s    timers that come sooner shorten it
+//	Go's poller       epoll                   only while a goroutine waits for a file or a timer
+//	pm's sleep        futex in a context, 1 s
+//	pm's watcher      poll of a context's socket and an eventfd
+//
+// Whatever else a thread does counts as something that may wake it, also what cannot be read.
+// Signals do not count: they can come to any process.
+package wakesource
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Own are the inodes of what the job's channels are made of.
+type Own struct {
+	Images  map[uint64]bool // memory of contexts
+	Sockets map[uint64]bool // of contexts
+}
+
+// threadsMost bounds what is looked at: some ten threads for each of the most ranks that a node
+// has.
+const threadsMost = 16384
+
+// lookTwice is the pause before threads that something could wake are looked at again: a rank that
+// looks around has Go's monitor thread nap in turns for some 15 ms, and with many ranks there is
+// always one that does.
+const lookTwice = 20 * time.Millisecond
+
+// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It
+// takes lookTwice where something seems to.
+func Find(pids []int, own Own) string {
+	threads, what := threadsOf(pids)
+	if what != "" {
+		return what
+	}
+	awake, _ := look(threads, own)
+	if len(awake) == 0 {
+		return ""
+	}
+	time.Sleep(lookTwice)
+	_, what = look(awake, own)
+	return what
+}
+
+// thread is one of a process; id is its name in /proc.
+type thread struct {
+	pid int
+	id  string
+}
+
+// threadsOf lists the threads of the processes, those of one next to each other, or says why it
+// cannot.
+func threadsOf(pids []int) (threads []thread, failed string) {
+	for _, pid := range pids {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return nil, fmt.Sprintf("process %d cannot be looked at", pid)
+		}
+		if len(threads)+len(entries) > threadsMost {
+			return nil, fmt.Sprintf("the job has more than %d threads on a node", threadsMost)
+		}
+		for _, entry := range entries {
+			threads = append(threads, thread{pid, entry.Name()})
+		}
+	}
+	return threads, ""
+}
+
+// look says which of the threads something could wake, and what could wake the last of them.
+func look(threads []thread, own Own) (awake []thread, what string) {
+	var p process
+	defer func() { p.close() }()
+	for _, t := range threads {
+		if t.pid != p.pid {
+			p.close()
+			p = process{pid: t.pid, own: own}
+		}
+		if waker := p.waker(t.id); waker != "" {
+			awake, what = append(awake, t), fmt.Sprintf("process %d %s", t.pid, waker)
+		}
+	}
+	return awake, what
+}
+
+// process is one that is being looked at.
+type process struct {
+	pid    int
+	own    Own
+	memory *os.File // nil before it is needed
+	maps   []mapping
+}
+
+func (p *process) close() {
+	if p.memory != nil {
+		p.memory.Close()
+	}
+}
+
+// waker says what could wake a thread.
+func (p *process) waker(thread string) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/syscall", p.pid, thread))
+	if err != nil {
+		return "cannot be looked at"
+	}
+	call, ok := parseCall(string(text))
+	if !ok {
+		return "runs"
+	}
+	return p.judge(call)
+}
+
+// call is a system call in which a thread waits.
+type call struct {
+	number int
+	args   [6]uint64
+}
+
+// parseCall is false of a thread that runs, or stands still outside of system calls.
+func parseCall(text string) (c call, ok bool) {
+	fields := strings.Fields(text)
+	if len(fields) < 1+len(c.args) {
+		return c, false
+	}
+	number, err := strconv.Atoi(fields[0])
+	if err != nil || number < 0 {
+		return c, false
+	}
+	c.number = number
+	for i := range c.args {
+		if c.args[i], err = strconv.ParseUint(strings.TrimPrefix(fields[1+i], "0x"), 16, 64); err != nil {
+			return c, false
+		}
+	}
+	return c, true
+}

@@ -1,0 +1,118 @@
+package join
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+)
+
+// ErrRefused is wrapped by a server's refusal; its text says why.
+var ErrRefused = errors.New("the cluster does not take this daemon")
+
+// Member is what a newcomer gets.
+type Member struct {
+	Credentials *pki.Credentials
+	ClusterKey  string
+	// Authority signs certificates; nil unless a server has joined.
+	Authority *pki.Authority
+	Server    string // which has answered, host:port
+	Address   string // this host's, as it reached the server
+}
+
+// Join asks the servers in the token, one after the other, until one answers. now is this host's
+// clock.
+func Join(ctx context.Context, token *pki.Token, name string, now func() time.Time) (*Member, error) {
+	if err := token.CheckTime(now()); err != nil {
+		return nil, err
+	}
+	request, err := pki.NewRequest()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, server := range token.Servers {
+		member, err := ask(ctx, server, token, name, request, now)
+		if err == nil || errors.Is(err, ErrRefused) {
+			return member, err
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", server, err))
+	}
+	return nil, fmt.Errorf("no server of the cluster could be asked: %w", errors.Join(errs...))
+}
+
+func ask(ctx context.Context, server string, token *pki.Token, name string, request *pki.Request, now func() time.Time) (*Member, error) {
+	answer, own, err := converse(ctx, server, pki.Joining(token, now), &scorev1.JoinRequest{
+		TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	member, err := memberOf(answer, token, request, now)
+	if err != nil {
+		return nil, err
+	}
+	member.Server = server
+	member.Address, _, err = net.SplitHostPort(own.String())
+	return member, err
+}
+
+// converse asks a server one question, and gives the answer and the address from which it was
+// asked.
+func converse(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	config.NextProtos = []string{Protocol}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", server)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
+	if err := Write(conn, question); err != nil {
+		return nil, nil, err
+	}
+	answer := new(scorev1.JoinResponse)
+	if err := Read(conn, answer); err != nil {
+		return nil, nil, err
+	}
+	if answer.GetRefused() != "" {
+		return nil, nil, fmt.Errorf("%w: %s", ErrRefused, answer.GetRefused())
+	}
+	return answer, conn.LocalAddr(), nil
+}
+
+// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers tell
+// that to who has no good certificate to show: in the handshake all that is refused looks alike.
+func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
+	answer, _, err := converse(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
+	return answer.GetRevoked(), err
+}
+
+func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Request, now func() time.Time) (*Member, error) {
+	authority, err := x509.ParseCertificate(answer.GetAuthority())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if pki.DigestOf(authority) != token.Authority {
+		return nil, fmt.Errorf("%w: the authority is not the one that the token names", ErrMessage)
+	}
+	credentials, err := pki.NewCredentials(authority, answer.GetCertificate(), request, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := credentials.Check(); err != nil {
+		return nil, err
+	}
+	member := &Member{Credentials: credentials, ClusterKey: answer.GetClusterKey()}
+	if token.Role == pki.Server {
+		member.Authority, err = pki.NewServersAuthority(authority, answer.GetAuthorityKey())
+	}
+	return member, err
+}

@@ -1,0 +1,96 @@
+package forward
+
+import (
+	"encoding/binary"
+	"io"
+	"net/http"
+	"strings"
+)
+
+const (
+	// envelopeHead is before each message of a stream: flags, and the length in four bytes,
+	// big-endian.
+	envelopeHead = 5
+	// EndOfStream is the flag of the last one, which is JSON
+	// (https://connectrpc.com/docs/protocol#streaming-response).
+	EndOfStream = 2
+	// maxEnvelope bounds a message that is passed on; the largest are lists of jobs.
+	maxEnvelope = 256 << 20
+	// BrokenOff is the last message of a stream whose server was lost.
+	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
+)
+
+// Answer copies an answer to its end, message by message, so that a stream whose server is lost
+// ends with an error that the caller can read.
+func Answer(w http.ResponseWriter, response *http.Response) {
+	header := w.Header()
+	for name, values := range response.Header {
+		header[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	stream(w, response)
+}
+
+func stream(w http.ResponseWriter, response *http.Response) {
+	flush := http.NewResponseController(w).Flush
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/connect+") {
+		_, err := io.Copy(flushing{w, flush}, response.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler) // the caller must not take half an answer for all of it
+		}
+		for name, values := range response.Trailer {
+			w.Header()[http.TrailerPrefix+name] = values
+		}
+		return
+	}
+	_ = flush()
+	buffer := make([]byte, envelopeHead, 32<<10)
+	for {
+		buffer = buffer[:envelopeHead]
+		flags, err := readEnvelope(response.Body, &buffer)
+		if err != nil {
+			buffer = append(append(buffer[:0], EndOfStream, 0, 0, 0, byte(len(BrokenOff))), BrokenOff...)
+			flags = EndOfStream
+		}
+		if _, err := w.Write(buffer); err != nil {
+			return // the caller has gone
+		}
+		_ = flush()
+		if flags&EndOfStream != 0 {
+			return
+		}
+	}
+}
+
+// readEnvelope reads a whole message with its head.
+func readEnvelope(from io.Reader, buffer *[]byte) (flags byte, err error) {
+	if _, err := io.ReadFull(from, *buffer); err != nil {
+		return 0, err
+	}
+	length := binary.BigEndian.Uint32((*buffer)[1:envelopeHead])
+	if length > maxEnvelope {
+		return 0, io.ErrUnexpectedEOF
+	}
+	whole := *buffer
+	if need := envelopeHead + int(length); cap(whole) < need {
+		whole = make([]byte, need)
+		copy(whole, *buffer)
+	} else {
+		whole = whole[:need]
+	}
+	*buffer = whole
+	_, err = io.ReadFull(from, whole[envelopeHead:])
+	return whole[0], err
+}
+
+// flushing writes at once what it is given.
+type flushing struct {
+	io.Writer
+	flush func() error
+}
+
+func (f flushing) Write(data []byte) (int, error) {
+	n, err := f.Writer.Write(data)
+	_ = f.flush()
+	return n, err
+}

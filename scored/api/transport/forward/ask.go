@@ -1,0 +1,88 @@
+package forward
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"score/scored/api"
+	"score/scored/api/transport/h2"
+)
+
+// ErrLostWithIt is the answer to a call that may have been carried out, and must not be made again.
+var ErrLostWithIt = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
+
+// Lost is ErrLostWithIt as its caller is told.
+func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLostWithIt) }
+
+// Undecided tells a caller that nobody could decide; doubt says what may have been done all the
+// same, "": nothing, so that the call may be made again.
+func Undecided(text, doubt string) error {
+	if doubt != "" {
+		return connect.NewError(connect.CodeUnavailable, errors.New(text+" ("+doubt+")"))
+	}
+	err := connect.NewError(connect.CodeUnavailable, errors.New(text))
+	err.Meta().Set(api.Unchanged, api.Yes)
+	return err
+}
+
+// Refuse answers in the caller's protocol.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	_ = connect.NewErrorWriter().Write(w, r, err) // whoever asked has gone
+}
+
+// hopHeaders concern one connection (RFC 9110, section 7.6.1).
+var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade"}
+
+// DropHop removes the headers that concern one connection.
+func DropHop(h http.Header) {
+	for _, name := range hopHeaders {
+		h.Del(name)
+	}
+}
+
+// Ask makes the call of another daemon; who gets the response closes its body. Of an answer that is
+// one message the whole has come. After an error the body tells whether the call may have been
+// carried out.
+func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
+	body.Give(out)
+	response, err := to.RoundTrip(out)
+	if err != nil {
+		if !errors.Is(err, h2.ErrDial) {
+			body.read.Store(true)
+		}
+		return nil, err
+	}
+	if response.StatusCode == http.StatusMisdirectedRequest {
+		return response, nil // it has done nothing
+	}
+	if err := gather(response); err != nil {
+		response.Body.Close()
+		body.read.Store(true)
+		return nil, err
+	}
+	return response, nil
+}
+
+// gather has the whole answer come that is one message, so that the caller is told in a sentence if
+// the server is lost meanwhile.
+func gather(response *http.Response) error {
+	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	if kind != "application/proto" && kind != "application/json" {
+		return nil
+	}
+	whole, err := io.ReadAll(io.LimitReader(response.Body, maxEnvelope+1))
+	if err == nil && len(whole) > maxEnvelope {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(whole))
+	return nil
+}

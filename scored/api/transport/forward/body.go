@@ -1,0 +1,101 @@
+package forward
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"score/scored/api"
+	"score/scored/api/scorev1"
+)
+
+// Body is what a call brings. That of a unary call is kept, so that it can be sent again.
+type Body struct {
+	kept   []byte
+	stream io.ReadCloser
+	keys   bool        // submissions under keys may be made again
+	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
+}
+
+// Take takes a request's body; keys tells whether submissions under keys are carried out once,
+// however often they are made. The error is for its caller.
+func Take(r *http.Request, keys bool) (*Body, error) {
+	if streaming(r) {
+		return &Body{stream: r.Body}, nil
+	}
+	kept, err := io.ReadAll(io.LimitReader(r.Body, api.MaxUserMessage+1))
+	if failure, ok := errors.AsType[*connect.Error](err); ok {
+		return nil, failure
+	}
+	switch {
+	case err != nil:
+		return nil, connect.NewError(connect.CodeCanceled, err)
+	case len(kept) > api.MaxUserMessage:
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the request is larger than %d bytes", api.MaxUserMessage))
+	}
+	return &Body{kept: kept, keys: keys}, nil
+}
+
+// streaming tells whether messages may follow each other, as in
+// https://connectrpc.com/docs/protocol#streaming-request and in gRPC.
+func streaming(r *http.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/connect+") || strings.HasPrefix(kind, "application/grpc")
+}
+
+// Streams tells whether the call is a stream.
+func (b *Body) Streams() bool { return b.stream != nil }
+
+// Repeatable tells whether the call may be made again though it may have been carried out.
+func (b *Body) Repeatable(r *http.Request) bool {
+	if b.stream != nil {
+		return false
+	}
+	if r.URL.Path != api.KeyedSubmit {
+		return api.Repeatable(r.URL.Path)
+	}
+	request := new(scorev1.SubmitRequest)
+	decode := proto.Unmarshal
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		decode = protojson.Unmarshal
+	}
+	return b.keys && decode(b.kept, request) == nil && len(request.GetKey()) > 0
+}
+
+// Give gives the body to a request.
+func (b *Body) Give(r *http.Request) {
+	if b.stream == nil {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b.kept)), int64(len(b.kept))
+		return
+	}
+	r.Body, r.ContentLength = b, -1
+}
+
+// Read implements io.Reader for a stream.
+func (b *Body) Read(into []byte) (int, error) {
+	b.read.Store(true)
+	return b.stream.Read(into)
+}
+
+// Close implements io.Closer. A stream of which nothing was read can still go to another daemon; of
+// one that was read it ends whoever reads, without which the call could not end.
+func (b *Body) Close() error {
+	if !b.Used() {
+		return nil
+	}
+	return b.stream.Close()
+}
+
+// Used tells whether the call may have been carried out somewhere, or cannot be made again.
+func (b *Body) Used() bool { return b.read.Load() }
+
+// Anew forgets what became of the call, which is made again.
+func (b *Body) Anew() { b.read.Store(false) }

@@ -1,0 +1,33 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"score/scored/api/identity/pki"
+)
+
+// ErrDial is wrapped by the errors of calls that did not come as far as the other daemon.
+var ErrDial = errors.New("the other daemon was not reached")
+
+// Protocol is that of calls in the TLS handshake (RFC 9113, section 3.2).
+const Protocol = "h2"
+
+// CallTimeout bounds making a connection for users' calls: less than they wait for a server that
+// leads.
+const CallTimeout = 2 * time.Second
+
+// Dial makes an encrypted connection for calls to a daemon of one of the roles within CallTimeout.
+// Its errors wrap ErrDial.
+func Dial(ctx context.Context, credentials *pki.Credentials, address string, roles ...pki.Role) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	conn, err := credentials.Dial(ctx, address, Protocol, roles...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDial, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,104 @@
+// Package h2 makes the HTTP/2 connections on which daemons speak with each other, encrypted and
+// with a certificate at both ends, and those of users' sockets, which are not. There is one
+// connection per address, which all calls and streams share.
+package h2
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"score/scored/api"
+	"score/scored/api/identity/pki"
+)
+
+const (
+	// HeaderTimeout bounds how long a new connection may take to say what it
+	// wants, so that silent ones do not pile up.
+	HeaderTimeout = 10 * time.Second
+	// IdleTimeout is how long a connection without calls is kept.
+	IdleTimeout = 5 * time.Minute
+	// ping is how long a connection may be silent before it is probed, and
+	// pingTimeout how long the answer may take: a peer that vanished without closing
+	// is noticed within the sum.
+	ping        = 5 * time.Second
+	pingTimeout = 5 * time.Second
+	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to
+	// keep the sender busy, little enough that thousands of streams fit. A client chooses itself
+	// what it calls, and has ranks' output come, two of its largest messages.
+	streamBuffer       = 64 << 10
+	clientStreamBuffer = 2 * streamBuffer
+	// frameMost has room for the largest message of output and its head in one frame.
+	frameMost = streamBuffer + 4<<10
+	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
+	maxStreams = 1024
+)
+
+// config has room on a connection for what all of its streams may have waiting. So a stream that
+// nobody reads, such as input for a rank that takes none, holds up no other (RFC 9113, section
+// 5.2.2).
+func config(streamBuffer int) *http.HTTP2Config {
+	return &http.HTTP2Config{
+		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameMost,
+		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
+	}
+}
+
+// NewTransport reaches daemons of the roles that show a certificate of the
+// credentials' cluster; without credentials it does not encrypt, for users' sockets.
+func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transport {
+	t := &http.Transport{
+		Protocols:          new(http.Protocols),
+		HTTP2:              config(clientStreamBuffer),
+		IdleConnTimeout:    IdleTimeout,
+		DisableCompression: true,
+	}
+	if credentials == nil {
+		t.Protocols.SetUnencryptedHTTP2(true)
+		return t
+	}
+	t.Protocols.SetHTTP2(true)
+	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		return credentials.Dial(ctx, address, Protocol, roles...)
+	}
+	return t
+}
+
+// Dialer makes a connection with an address, host:port.
+type Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+// NewClientBy is NewClient for daemons to whom dial knows the way.
+func NewClientBy(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+	t := NewTransport(credentials, roles...)
+	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		raw, err := dial(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return credentials.Over(ctx, raw, Protocol, roles...)
+	}
+	return &http.Client{Transport: api.WholeMessages(t)}
+}
+
+// NewClient is a client with a transport of its own, that writes each message of a
+// stream at once.
+func NewClient(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+	return &http.Client{Transport: api.WholeMessages(NewTransport(credentials, roles...))}
+}
+
+// NewServer speaks HTTP/1 (for curl) and HTTP/2 without encryption, and HTTP/2 on
+// connections that are encrypted already.
+func NewServer(handler http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           handler,
+		Protocols:         protocols,
+		HTTP2:             config(streamBuffer),
+		ReadHeaderTimeout: HeaderTimeout,
+		IdleTimeout:       IdleTimeout,
+	}
+}
