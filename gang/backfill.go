@@ -13,7 +13,7 @@ type headState struct {
 	// promise is the cluster time by which the job starts if all keep their time
 	// limits; 0 is none. Overtakers may use up the slack that early ends give, not more.
 	promise int64
-	// kept is the spot held free for a head without a promise.
+	// kept is the fit held free for a head without a promise.
 	kept   *gang
 	layout uint64 // of kept
 }
@@ -37,7 +37,7 @@ func (m *Machine) look(head *job, now int64) *view {
 	ends, limited := m.endings()
 	var at *gang
 	if n := m.fewestEnds(head, ends, 0, limited); n <= limited {
-		s, _ := m.spotAfter(head, ends[:n])
+		s, _ := m.fitAfter(head, ends[:n])
 		at = m.found(head, s)
 		v.horizon = ends[n-1].demand
 		m.head.kept = nil
@@ -80,7 +80,7 @@ func (m *Machine) endings() (ends []*gang, limited int) {
 func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	for high++; high-low > 1; {
 		mid := low + (high-low)/2
-		if _, ok := m.spotAfter(head, ends[:mid]); ok {
+		if _, ok := m.fitAfter(head, ends[:mid]); ok {
 			high = mid
 		} else {
 			low = mid
@@ -89,14 +89,14 @@ func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	return high
 }
 
-// spotAfter looks where the head fits once the given gangs have ended, and leaves the
+// fitAfter looks where the head fits once the given gangs have ended, and leaves the
 // cluster as it is then in probe.
-func (m *Machine) spotAfter(head *job, ended []*gang) (spot, bool) {
+func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	m.probe.copyFrom(m.grid)
 	for _, ga := range ended {
 		m.probe.remove(ga)
 	}
-	return m.spotFor(&m.probe, head, anyGrowth)
+	return m.fitFor(&m.probe, head, anyGrowth)
 }
 
 // promise makes the head's promise, or makes it anew if it cannot be kept, and sets how long
@@ -112,12 +112,12 @@ func (m *Machine) promise(v *view, now int64) {
 	}
 }
 
-// keep chooses the spot to hold free for a head whose start nobody can foresee, and
+// keep chooses the fit to hold free for a head whose start nobody can foresee, and
 // sticks to it, so that it empties and the head is not starved.
 func (m *Machine) keep(head *job, ends []*gang, limited int) *gang {
 	if m.head.kept == nil || m.head.layout != m.layout {
 		n := m.fewestEnds(head, ends, limited, len(ends)-1) // all of them are enough
-		s, _ := m.spotAfter(head, ends[:n])
+		s, _ := m.fitAfter(head, ends[:n])
 		m.head.kept, m.head.layout = m.found(head, s), m.layout
 	}
 	return m.head.kept
@@ -146,9 +146,9 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 		m.shadow.connect(ga, -1)
 		m.shadow.reserve(ga, -1)
 	}
-	for i := range ga.seats {
-		m.limitMemory(ga.seats[i].node.pos)
-		m.limitChannels(ga.row, ga.seats[i].node.pos)
+	for i := range ga.nodeShares {
+		m.limitMemory(ga.nodeShares[i].node.pos)
+		m.limitChannels(ga.row, ga.nodeShares[i].node.pos)
 	}
 	v.length = m.grid.length()
 	return ga, true

@@ -189,13 +189,13 @@ func TestHeadIsNotDelayed(t *testing.T) {
 	})
 }
 
-// TestKeptSpotEmpties: without limits, the head starts at the latest when all gangs that
+// TestKeptFitEmpties: without limits, the head starts at the latest when all gangs that
 // ran on the nodes kept for it have ended.
-func TestKeptSpotEmpties(t *testing.T) {
+func TestKeptFitEmpties(t *testing.T) {
 	simulate(t, func(t tb, draw draw, jobs int) int {
 		s := drawSim(draw)
 		var head *job
-		var before []*gang // on the kept nodes when the spot was chosen
+		var before []*gang // on the kept nodes when the fit was chosen
 		s.run(t, draw, jobs, false, func(Decision) {
 			if s.m.head.job != head {
 				head, before = s.m.head.job, gangsAtKept(s.m)
@@ -209,14 +209,14 @@ func TestKeptSpotEmpties(t *testing.T) {
 	})
 }
 
-// gangsAtKept lists the gangs on the nodes of the kept spot.
+// gangsAtKept lists the gangs on the nodes of the kept fit.
 func gangsAtKept(m *Machine) []*gang {
 	if m.head.kept == nil {
 		return nil
 	}
 	var list []*gang
 	for _, ga := range m.gangs {
-		for _, s := range m.head.kept.seats {
+		for _, s := range m.head.kept.nodeShares {
 			if ga.cpusOn(s.node.pos) != nil {
 				list = append(list, ga)
 				break

@@ -34,7 +34,7 @@ func count(set []uint64) int {
 }
 
 // intersects, union and subtract take a second set of at most as many words
-// as the first: rows have the words of the largest node, seats of their own.
+// as the first: rows have the words of the largest node, nodeShares of their own.
 
 func intersects(a, b []uint64) bool {
 	for w := range b {

@@ -43,8 +43,8 @@ func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
 		return nil
 	}
 	free := 0
-	for i := range ga.seats {
-		free += int(m.grid.rows[ga.row].channels[ga.seats[i].node.pos])
+	for i := range ga.nodeShares {
+		free += int(m.grid.rows[ga.row].channels[ga.nodeShares[i].node.pos])
 	}
 	return fmt.Errorf("%w: %s with %s each need %d; on the nodes of the gang that the job joins %d are free beside it",
 		ErrTooManyChannels, plural(j.req.Tasks, "task"), plural(j.req.Channels, "channel"), j.req.Tasks*j.req.Channels, free)

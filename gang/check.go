@@ -218,7 +218,7 @@ func (m *Machine) checkJoin(j *job) error {
 	if j.req.Exclusive && !with.gang.exclusive {
 		return fmt.Errorf("%w: an exclusive job cannot join one that is not", ErrBadRequest)
 	}
-	if _, ok := m.seatJoin(j, with.gang); ok {
+	if _, ok := m.nodeShareJoin(j, with.gang); ok {
 		return nil
 	}
 	for _, id := range j.req.NodeList {
@@ -229,7 +229,7 @@ func (m *Machine) checkJoin(j *job) error {
 	if err := m.checkJoinChannels(j, with.gang); err != nil {
 		return err
 	}
-	nodes := len(with.gang.seats)
+	nodes := len(with.gang.nodeShares)
 	switch {
 	case j.req.Nodes > nodes:
 		return fmt.Errorf("%w: the job asks for %d, the gang it joins has %d", ErrTooManyNodes, j.req.Nodes, nodes)
@@ -238,8 +238,8 @@ func (m *Machine) checkJoin(j *job) error {
 			ErrTooManyRanks, j.req.Tasks, nodes*MaxRanksPerNode)
 	}
 	most := int64(0)
-	for i := range with.gang.seats {
-		most = max(most, m.grid.mem[with.gang.seats[i].node.pos])
+	for i := range with.gang.nodeShares {
+		most = max(most, m.grid.mem[with.gang.nodeShares[i].node.pos])
 	}
 	return fmt.Errorf("%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
 		ErrTooMuchMemory, formatBytes(j.req.MemPerNode), formatBytes(most))

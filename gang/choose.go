@@ -6,7 +6,7 @@ import (
 )
 
 // choose works on elig and caps. It finds a choice whenever there is one.
-func (f *finder) choose(q *quest) bool {
+func (f *finder) choose(q *demand) bool {
 	sum, nodes := 0, 0
 	for i, c := range f.caps {
 		if c > 0 {
@@ -59,7 +59,7 @@ func (f *finder) take(i int32) {
 
 // packed takes as few nodes as fit: the largest, and for the rest the one with
 // the smallest hole that is large enough.
-func (f *finder) packed(q *quest) {
+func (f *finder) packed(q *demand) {
 	left := int32(q.tasks)
 	for i := range f.picks {
 		left -= f.picks[i].cap
@@ -97,7 +97,7 @@ func (f *finder) tightest(i int, need int32) int {
 
 // even takes exactly q.nodes nodes and spreads the ranks evenly: the tightest nodes that
 // take an equal share each, or else the largest ones.
-func (f *finder) even(q *quest) bool {
+func (f *finder) even(q *demand) bool {
 	need := q.nodes - len(f.picks)
 	share := int32((q.tasks + q.nodes - 1) / q.nodes)
 	for i := range f.picks {

@@ -137,7 +137,7 @@ func (g *grid) newRow() (int, bool) {
 }
 
 // allows reports whether a gang may be put into row r: it is there, or one more may be. That goes
-// without saying unless MaxRows was lowered while a spot in a higher row was kept for the head.
+// without saying unless MaxRows was lowered while a fit in a higher row was kept for the head.
 func (g *grid) allows(r int) bool { return g.rows[r].gangs > 0 || g.present() < g.maxRows }
 
 // length is the rotation's, in weights: all rows' weights added.
@@ -155,8 +155,8 @@ func (g *grid) remove(ga *gang) { g.removeCPUs(ga); g.connect(ga, +1); g.reserve
 
 func (g *grid) reserve(ga *gang, sign int64) {
 	for _, j := range ga.members {
-		for i := range j.seats {
-			g.mem[j.seats[i].node.pos] += sign * j.req.MemPerNode
+		for i := range j.nodeShares {
+			g.mem[j.nodeShares[i].node.pos] += sign * j.req.MemPerNode
 		}
 	}
 }
@@ -164,16 +164,16 @@ func (g *grid) reserve(ga *gang, sign int64) {
 // connect takes a gang's channels in its row, or gives them back.
 func (g *grid) connect(ga *gang, sign int32) {
 	channels := g.rows[ga.row].channels
-	for i := range ga.seats {
-		channels[ga.seats[i].node.pos] += sign * ga.seats[i].channels
+	for i := range ga.nodeShares {
+		channels[ga.nodeShares[i].node.pos] += sign * ga.nodeShares[i].channels
 	}
 }
 
 func (g *grid) addCPUs(ga *gang) {
 	row := &g.rows[ga.row]
-	for i := range ga.seats {
-		pos := ga.seats[i].node.pos
-		union(g.bits(row.busy, pos), ga.seats[i].cpus)
+	for i := range ga.nodeShares {
+		pos := ga.nodeShares[i].node.pos
+		union(g.bits(row.busy, pos), ga.nodeShares[i].cpus)
 		g.gangs[pos]++
 		if ga.exclusive {
 			g.lone[pos]++
@@ -186,9 +186,9 @@ func (g *grid) addCPUs(ga *gang) {
 
 func (g *grid) removeCPUs(ga *gang) {
 	row := &g.rows[ga.row]
-	for i := range ga.seats {
-		pos := ga.seats[i].node.pos
-		subtract(g.bits(row.busy, pos), ga.seats[i].cpus)
+	for i := range ga.nodeShares {
+		pos := ga.nodeShares[i].node.pos
+		subtract(g.bits(row.busy, pos), ga.nodeShares[i].cpus)
 		g.gangs[pos]--
 		if ga.exclusive {
 			g.lone[pos]--
@@ -212,7 +212,7 @@ func (g *grid) recount(row *gridRow, pos int32) {
 }
 
 // within is how many of n ranks the node's channels in this row are enough for.
-func (r *gridRow) within(n int32, q *quest, pos int32) int32 {
+func (r *gridRow) within(n int32, q *demand, pos int32) int32 {
 	if q.channels == 0 {
 		return n
 	}
@@ -222,8 +222,8 @@ func (r *gridRow) within(n int32, q *quest, pos int32) int32 {
 // holds reports whether a gang's CPUs and channels are all free in a row.
 func (g *grid) holds(r int, ga *gang) bool {
 	row := &g.rows[r]
-	for i := range ga.seats {
-		s := &ga.seats[i]
+	for i := range ga.nodeShares {
+		s := &ga.nodeShares[i]
 		if (s.channels > 0 && s.channels > row.channels[s.node.pos]) || intersects(g.bits(row.busy, s.node.pos), s.cpus) {
 			return false
 		}

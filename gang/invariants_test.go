@@ -108,7 +108,7 @@ func checkTaken(t tb, m *Machine) {
 	on := make(map[*node][]*gang)
 	for _, ga := range m.gangs {
 		for _, j := range ga.members {
-			for _, s := range j.seats {
+			for _, s := range j.nodeShares {
 				mem[s.node] += j.req.MemPerNode
 				channels[line{ga.row, s.node}] += s.ranks * j.req.Channels
 				if !slices.Contains(on[s.node], ga) {
@@ -199,7 +199,7 @@ func checkConnected(t tb, m *Machine, row int) {
 	used := make(map[*node]int)
 	for _, ga := range slices.Concat(m.residents[row], m.sleepers) {
 		for _, j := range ga.members {
-			for _, s := range j.seats {
+			for _, s := range j.nodeShares {
 				used[s.node] += s.ranks * j.req.Channels
 			}
 		}
@@ -233,7 +233,7 @@ func checkSleepers(t tb, m *Machine, rows []RotationRow) {
 }
 
 func (ga *gang) connected() bool {
-	return slices.ContainsFunc(ga.seats, func(s seat) bool { return s.channels > 0 })
+	return slices.ContainsFunc(ga.nodeShares, func(s nodeShare) bool { return s.channels > 0 })
 }
 
 // pass schedules and checks.

@@ -14,32 +14,32 @@ type node struct {
 	pos     int32 // in Machine.nodes and in every per-node array
 }
 
-// seat is a gang's or a job's part of one node.
-type seat struct {
+// nodeShare is a gang's or a job's part of one node.
+type nodeShare struct {
 	node  *node
 	cpus  []uint64 // as many words as the node's CPUs need
 	ranks int
-	// channels is how many the ranks have together; in a gang's seats only.
+	// channels is how many the ranks have together; in a gang's nodeShares only.
 	channels int32
 }
 
-// job is a request and, once placed, its seats.
+// job is a request and, once placed, its nodeShares.
 type job struct {
 	req Request
 	key int64 // place in the queue, lower first; see Machine.keyOf
 
-	gang   *gang   // nil while it waits
-	seats  []seat  // in node order
-	places []Place // the same for the outside; kept when a node goes
-	idle   bool    // placed, but not to be run now; see SetIdle
-	asleep bool    // it has nothing to do; see SetAsleep
-	lost   bool    // one of its nodes was removed; it only waits for Remove
+	gang       *gang       // nil while it waits
+	nodeShares []nodeShare // in node order
+	places     []Place     // the same for the outside; kept when a node goes
+	idle       bool        // placed, but not to be run now; see SetIdle
+	asleep     bool        // it has nothing to do; see SetAsleep
+	lost       bool        // one of its nodes was removed; it only waits for Remove
 
 	ran time.Duration // run time so far, as far as known
 
 	// What follows is derived from req and holds while layout is the Machine's.
 	layout uint64
-	quest  quest
+	quest  demand
 	named  bool // all nodes of its NodeList are there
 	tried  bool // able has been found out
 	able   bool // fits on the nodes there are, if all else were gone
@@ -59,40 +59,40 @@ func (j *job) runnable() bool { return !j.idle && !j.lost }
 // gang is what is placed, moved and run together: a job and those that
 // joined it.
 type gang struct {
-	id        JobID // of the job that founded it, which may have ended
-	row       int
-	members   []*job // ascending id, never empty
-	seats     []seat // per node the CPUs and channels of all members, in node order
-	weight    int    // the highest of the members'
-	exclusive bool
+	id         JobID // of the job that founded it, which may have ended
+	row        int
+	members    []*job      // ascending id, never empty
+	nodeShares []nodeShare // per node the CPUs and channels of all members, in node order
+	weight     int         // the highest of the members'
+	exclusive  bool
 
 	rests  bool          // it sleeps and has no turn, as of the last Rows
 	runs   time.Duration // slices it gets per rotation, as of the last settle
 	demand int64         // scratch of the backfill; see demandOf
 }
 
-// refresh derives seats, weight and exclusive from the members.
+// refresh derives nodeShares, weight and exclusive from the members.
 func (ga *gang) refresh(m *Machine) {
-	ga.seats, ga.weight, ga.exclusive = nil, 0, false
+	ga.nodeShares, ga.weight, ga.exclusive = nil, 0, false
 	for _, j := range ga.members {
 		ga.weight = max(ga.weight, m.weightOf(&j.req))
 		ga.exclusive = ga.exclusive || j.req.Exclusive
-		for i := range j.seats {
-			ga.include(&j.seats[i], int32(j.seats[i].ranks*j.req.Channels))
+		for i := range j.nodeShares {
+			ga.include(&j.nodeShares[i], int32(j.nodeShares[i].ranks*j.req.Channels))
 		}
 	}
 }
 
-func (ga *gang) include(s *seat, channels int32) {
-	at, found := slices.BinarySearchFunc(ga.seats, s, func(a seat, b *seat) int {
+func (ga *gang) include(s *nodeShare, channels int32) {
+	at, found := slices.BinarySearchFunc(ga.nodeShares, s, func(a nodeShare, b *nodeShare) int {
 		return cmp.Compare(a.node.pos, b.node.pos)
 	})
 	if !found {
-		ga.seats = slices.Insert(ga.seats, at, seat{node: s.node, cpus: slices.Clone(s.cpus), channels: channels})
+		ga.nodeShares = slices.Insert(ga.nodeShares, at, nodeShare{node: s.node, cpus: slices.Clone(s.cpus), channels: channels})
 		return
 	}
-	union(ga.seats[at].cpus, s.cpus)
-	ga.seats[at].channels += channels
+	union(ga.nodeShares[at].cpus, s.cpus)
+	ga.nodeShares[at].channels += channels
 }
 
 // first is the member that comes first in queue order: it decides among

@@ -213,7 +213,7 @@ func (w *world) checkHead(t *rapid.T) {
 		if w.m.head.job != j {
 			t.Fatalf("job %d waits first, but is not the head", j.req.ID)
 		}
-		if _, ok := w.m.spotFor(w.m.grid, j, anyGrowth); ok {
+		if _, ok := w.m.fitFor(w.m.grid, j, anyGrowth); ok {
 			t.Fatalf("the head %d fits, but waits", j.req.ID)
 		}
 		return
@@ -303,18 +303,18 @@ func TestFindIsExact(t *testing.T) {
 		w.submit(t)
 		for _, j := range w.m.queue {
 			q := w.m.prepare(j)
-			s, ok := w.m.spotFor(w.m.grid, j, anyGrowth)
+			s, ok := w.m.fitFor(w.m.grid, j, anyGrowth)
 			if want := j.named && fitsSomewhere(w.m.grid, q); ok != want {
 				t.Fatalf("job %+v: found %v, fits %v in\n%v", j.req, ok, want, w.m.Matrix())
 			}
 			if ok {
-				checkSpot(t, w.m, q, s)
+				checkFit(t, w.m, q, s)
 			}
 		}
 	})
 }
 
-func fitsSomewhere(g *grid, q *quest) bool {
+func fitsSomewhere(g *grid, q *demand) bool {
 	newRow := g.present() < g.maxRows
 	for r := range g.rows {
 		if (g.rows[r].gangs > 0 || newRow) && fitsIn(g, q, r) {
@@ -324,7 +324,7 @@ func fitsSomewhere(g *grid, q *quest) bool {
 	return false
 }
 
-func fitsIn(g *grid, q *quest, r int) bool {
+func fitsIn(g *grid, q *demand, r int) bool {
 	var must, others []int
 	for pos := range int32(len(g.cpus)) {
 		free, capacity := int(g.rows[r].free[pos]), 0
@@ -359,25 +359,25 @@ func fitsIn(g *grid, q *quest, r int) bool {
 	return room >= q.tasks
 }
 
-func checkSpot(t *rapid.T, m *Machine, q *quest, s spot) {
+func checkFit(t *rapid.T, m *Machine, q *demand, s fit) {
 	ranks := 0
-	for i, seat := range s.seats {
-		ranks += seat.ranks
-		if seat.ranks < 1 || (i > 0 && s.seats[i-1].node.pos >= seat.node.pos) {
-			t.Fatalf("bad seats %+v", s.seats)
+	for i, nodeShare := range s.nodeShares {
+		ranks += nodeShare.ranks
+		if nodeShare.ranks < 1 || (i > 0 && s.nodeShares[i-1].node.pos >= nodeShare.node.pos) {
+			t.Fatalf("bad seats %+v", s.nodeShares)
 		}
-		if intersects(m.grid.bits(m.grid.rows[s.row].busy, seat.node.pos), seat.cpus) {
-			t.Fatalf("taken CPUs on %s", seat.node.ID)
+		if intersects(m.grid.bits(m.grid.rows[s.row].busy, nodeShare.node.pos), nodeShare.cpus) {
+			t.Fatalf("taken CPUs on %s", nodeShare.node.ID)
 		}
-		if seat.ranks*q.channels > int(m.grid.rows[s.row].channels[seat.node.pos]) {
-			t.Fatalf("taken channels on %s", seat.node.ID)
+		if nodeShare.ranks*q.channels > int(m.grid.rows[s.row].channels[nodeShare.node.pos]) {
+			t.Fatalf("taken channels on %s", nodeShare.node.ID)
 		}
-		if !q.shared && count(seat.cpus) != seat.ranks*q.cpus {
-			t.Fatalf("%d CPUs for %d ranks", count(seat.cpus), seat.ranks)
+		if !q.shared && count(nodeShare.cpus) != nodeShare.ranks*q.cpus {
+			t.Fatalf("%d CPUs for %d ranks", count(nodeShare.cpus), nodeShare.ranks)
 		}
 	}
-	if ranks != q.tasks || (q.nodes > 0 && len(s.seats) != q.nodes) {
-		t.Fatalf("%d ranks on %d nodes for %+v", ranks, len(s.seats), q.shape)
+	if ranks != q.tasks || (q.nodes > 0 && len(s.nodeShares) != q.nodes) {
+		t.Fatalf("%d ranks on %d nodes for %+v", ranks, len(s.nodeShares), q.shape)
 	}
 	if q.nodes == 0 && !q.shared && len(q.must) == 0 {
 		checkFewest(t, m, q, s)
@@ -385,7 +385,7 @@ func checkSpot(t *rapid.T, m *Machine, q *quest, s spot) {
 }
 
 // checkFewest: without a number of nodes, no node less would do in that row.
-func checkFewest(t *rapid.T, m *Machine, q *quest, s spot) {
+func checkFewest(t *rapid.T, m *Machine, q *demand, s fit) {
 	var caps []int
 	for pos := range int32(len(m.grid.cpus)) {
 		if m.grid.open(q, pos) {
@@ -398,10 +398,10 @@ func checkFewest(t *rapid.T, m *Machine, q *quest, s spot) {
 	}
 	slices.SortFunc(caps, func(a, b int) int { return b - a })
 	room := 0
-	for _, c := range caps[:len(s.seats)-1] {
+	for _, c := range caps[:len(s.nodeShares)-1] {
 		room += c
 	}
 	if room >= q.tasks {
-		t.Fatalf("%d nodes where %d would do", len(s.seats), len(s.seats)-1)
+		t.Fatalf("%d nodes where %d would do", len(s.nodeShares), len(s.nodeShares)-1)
 	}
 }

@@ -58,14 +58,14 @@ func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 	return lost, nil
 }
 
-// leave drops the job's seat on a removed node.
+// leave drops the job's nodeShare on a removed node.
 func (j *job) leave(n *node) bool {
-	had := len(j.seats)
-	j.seats = slices.DeleteFunc(j.seats, func(s seat) bool { return s.node == n })
-	if len(j.seats) == had {
+	had := len(j.nodeShares)
+	j.nodeShares = slices.DeleteFunc(j.nodeShares, func(s nodeShare) bool { return s.node == n })
+	if len(j.nodeShares) == had {
 		return false
 	}
-	j.lost = !j.req.Survives || len(j.seats) == 0
+	j.lost = !j.req.Survives || len(j.nodeShares) == 0
 	return true
 }
 

@@ -107,16 +107,16 @@ func (m *Machine) OwnerUse(id OwnerID) OwnerUse {
 	var use OwnerUse
 	for _, ga := range m.gangs {
 		if ga.owner() == id {
-			use.add(ga.seats)
+			use.add(ga.nodeShares)
 		}
 	}
 	return use
 }
 
-func (u *OwnerUse) add(seats []seat) {
+func (u *OwnerUse) add(nodeShares []nodeShare) {
 	u.Jobs++
-	for i := range seats {
-		u.CPUs += count(seats[i].cpus)
+	for i := range nodeShares {
+		u.CPUs += count(nodeShares[i].cpus)
 	}
 }
 
@@ -139,7 +139,7 @@ func (m *Machine) countOwner(ga *gang) {
 		return
 	}
 	use := m.uses[ga.owner()]
-	use.add(ga.seats)
+	use.add(ga.nodeShares)
 	m.uses[ga.owner()] = use
 }
 

@@ -15,22 +15,22 @@ type shape struct {
 	exclusive, shared  bool // shared: ranks share CPUs, see Machine.shapeOf
 }
 
-// quest is a shape and the nodes that must be in it.
-type quest struct {
+// demand is a shape and the nodes that must be in it.
+type demand struct {
 	shape
 	must []int32 // ascending positions
 }
 
-// spot is where a quest fits.
-type spot struct {
-	row   int
-	seats []seat
+// fit is where a demand fits.
+type fit struct {
+	row        int
+	nodeShares []nodeShare
 }
 
 // anyGrowth lets a placement lengthen the rotation by whatever it takes.
 const anyGrowth = math.MaxInt
 
-// pick is a node chosen for a quest.
+// pick is a node chosen for a demand.
 type pick struct {
 	pos   int32
 	cap   int32 // ranks it can take; while most counts, CPUs to share
@@ -38,7 +38,7 @@ type pick struct {
 	ranks int32
 }
 
-// finder looks for spots. It holds only scratch space: searching for what
+// finder looks for fits. It holds only scratch space: searching for what
 // does not fit allocates nothing.
 type finder struct {
 	nodes  []*node // by position
@@ -51,27 +51,27 @@ type finder struct {
 	picks  []pick
 }
 
-// find returns the spot for q in the fullest row where it fits, so that rows
+// find returns the fit for q in the fullest row where it fits, so that rows
 // stay few, or else in a new row. growth bounds by how much the rotation may get
-// longer. Whatever else is in the grid: taking things out of it never makes a quest
+// longer. Whatever else is in the grid: taking things out of it never makes a demand
 // fit less.
-func (f *finder) find(g *grid, q *quest, growth int) (spot, bool) {
+func (f *finder) find(g *grid, q *demand, growth int) (fit, bool) {
 	if q.shared {
 		return f.findShared(g, q, growth)
 	}
 	if !f.listRows(g, q, growth) || !f.listNodes(g, q) {
-		return spot{}, false
+		return fit{}, false
 	}
 	for _, r := range f.rows {
 		if f.chooseIn(g, q, r) {
-			return f.seatIn(g, q, r), true
+			return f.nodeShareIn(g, q, r), true
 		}
 	}
-	return spot{}, false
+	return fit{}, false
 }
 
 // listRows collects the rows worth a look: fullest first, then a new one.
-func (f *finder) listRows(g *grid, q *quest, growth int) bool {
+func (f *finder) listRows(g *grid, q *demand, growth int) bool {
 	f.rows = f.rows[:0]
 	for r := range g.rows {
 		row := &g.rows[r]
@@ -93,7 +93,7 @@ func (f *finder) listRows(g *grid, q *quest, growth int) bool {
 
 // mayHold tells from the histogram of free CPUs whether the row could hold q if all nodes had
 // memory and channels: 64 steps instead of 1,000 nodes for most of a long queue.
-func (r *gridRow) mayHold(q *quest) bool {
+func (r *gridRow) mayHold(q *demand) bool {
 	if r.total < q.tasks*q.cpus {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *gridRow) mayHold(q *quest) bool {
 }
 
 // listNodes collects the nodes with memory, not drained, and not closed by exclusivity.
-func (f *finder) listNodes(g *grid, q *quest) bool {
+func (f *finder) listNodes(g *grid, q *demand) bool {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
 		if !g.open(q, pos) {
@@ -134,7 +134,7 @@ func (f *finder) listNodes(g *grid, q *quest) bool {
 	return len(f.elig) >= max(q.nodes, 1)
 }
 
-func (g *grid) open(q *quest, pos int32) bool {
+func (g *grid) open(q *demand, pos int32) bool {
 	if g.drained[pos] || (q.mem > 0 && g.mem[pos] < q.mem) {
 		return false
 	}
@@ -145,7 +145,7 @@ func (g *grid) open(q *quest, pos int32) bool {
 }
 
 // chooseIn sets picks to the nodes and ranks for q in row r, or returns false.
-func (f *finder) chooseIn(g *grid, q *quest, r int) bool {
+func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	row := &g.rows[r]
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
@@ -154,11 +154,11 @@ func (f *finder) chooseIn(g *grid, q *quest, r int) bool {
 	return f.choose(q)
 }
 
-// seatIn gives each pick its CPUs in row r.
-func (f *finder) seatIn(g *grid, q *quest, r int) spot {
-	s := spot{row: r, seats: make([]seat, len(f.picks))}
+// nodeShareIn gives each pick its CPUs in row r.
+func (f *finder) nodeShareIn(g *grid, q *demand, r int) fit {
+	s := fit{row: r, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {
-		s.seats[i] = seat{node: f.nodes[p.pos], cpus: g.freeCPUs(r, p.pos, int(p.ranks)*q.cpus), ranks: int(p.ranks)}
+		s.nodeShares[i] = nodeShare{node: f.nodes[p.pos], cpus: g.freeCPUs(r, p.pos, int(p.ranks)*q.cpus), ranks: int(p.ranks)}
 	}
 	return s
 }

@@ -204,7 +204,7 @@ func TestFailingAllocatesNothing(t *testing.T) {
 	m.Schedule(0)
 	last := m.queue[len(m.queue)-1]
 	if n := testing.AllocsPerRun(100, func() {
-		if _, ok := m.spotFor(m.grid, last, anyGrowth); ok {
+		if _, ok := m.fitFor(m.grid, last, anyGrowth); ok {
 			t.Fatal("it fits")
 		}
 	}); n != 0 {

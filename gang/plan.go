@@ -93,14 +93,14 @@ func (t *occupancy) clear(g *grid) {
 
 // claim marks a gang's CPUs and channels if all are free.
 func (m *Machine) claim(t *occupancy, ga *gang) bool {
-	for i := range ga.seats {
-		s := &ga.seats[i]
+	for i := range ga.nodeShares {
+		s := &ga.nodeShares[i]
 		if s.channels > t.channels[s.node.pos] || intersects(m.grid.bits(t.busy, s.node.pos), s.cpus) {
 			return false
 		}
 	}
-	for i := range ga.seats {
-		s := &ga.seats[i]
+	for i := range ga.nodeShares {
+		s := &ga.nodeShares[i]
 		t.channels[s.node.pos] -= s.channels
 		union(m.grid.bits(t.busy, s.node.pos), s.cpus)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // questOf translates a request. shared says that its ranks share CPUs.
-func (m *Machine) questOf(r *Request, shared bool) quest {
-	q := quest{shape: shape{
+func (m *Machine) questOf(r *Request, shared bool) demand {
+	q := demand{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
 		mem: r.MemPerNode, channels: r.Channels, weight: m.weightOf(r),
 		exclusive: r.Exclusive, shared: shared,
@@ -21,10 +21,10 @@ func (m *Machine) questOf(r *Request, shared bool) quest {
 	return q
 }
 
-// prepare derives the job's quest anew after a change of nodes or settings. A job may
+// prepare derives the job's demand anew after a change of nodes or settings. A job may
 // share CPUs only where it could not get its own on the nodes there are: it then waits for
 // its turn like others rather than running at half speed beside an idle node.
-func (m *Machine) prepare(j *job) *quest {
+func (m *Machine) prepare(j *job) *demand {
 	if j.layout == m.layout {
 		return &j.quest
 	}
@@ -53,19 +53,19 @@ func (m *Machine) possible(j *job) bool {
 	return j.able
 }
 
-// spotFor finds where a job would go in g.
-func (m *Machine) spotFor(g *grid, j *job, growth int) (spot, bool) {
+// fitFor finds where a job would go in g.
+func (m *Machine) fitFor(g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if !j.named {
-		return spot{}, false
+		return fit{}, false
 	}
 	return m.finder.find(g, q, growth)
 }
 
-func (m *Machine) seatJoin(j *job, ga *gang) (spot, bool) {
+func (m *Machine) nodeShareJoin(j *job, ga *gang) (fit, bool) {
 	q := m.prepare(j)
 	if !j.named {
-		return spot{}, false
+		return fit{}, false
 	}
 	s, ok := m.finder.findJoin(m.grid, q, ga, false)
 	if ok && m.tooManyCPUs(j, ga, s) {
@@ -74,17 +74,17 @@ func (m *Machine) seatJoin(j *job, ga *gang) (spot, bool) {
 	return s, ok
 }
 
-// tooManyCPUs reports whether a joiner's owner would have more CPUs by this spot
+// tooManyCPUs reports whether a joiner's owner would have more CPUs by this fit
 // than the owner may have.
-func (m *Machine) tooManyCPUs(j *job, ga *gang, s spot) bool {
+func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	most := m.owners[j.req.Owner].MaxCPUs
 	if most == 0 {
 		return false
 	}
 	added := 0
-	for i := range s.seats {
-		have := ga.cpusOn(s.seats[i].node.pos)
-		for k, word := range s.seats[i].cpus {
+	for i := range s.nodeShares {
+		have := ga.cpusOn(s.nodeShares[i].node.pos)
+		for k, word := range s.nodeShares[i].cpus {
 			added += bits.OnesCount64(word &^ have[k])
 		}
 	}
@@ -106,16 +106,16 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered wraps spotFor with one of the memo's maps.
-func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (spot, bool) {
+// remembered wraps fitFor with one of the memo's maps.
+func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if len(q.must) > 0 {
-		return m.spotFor(g, j, growth) // shapes say nothing of particular nodes
+		return m.fitFor(g, j, growth) // shapes say nothing of particular nodes
 	}
 	if _, known := failed[q.shape]; known {
-		return spot{}, false
+		return fit{}, false
 	}
-	s, ok := m.spotFor(g, j, growth)
+	s, ok := m.fitFor(g, j, growth)
 	if !ok {
 		failed[q.shape] = struct{}{}
 	}

@@ -121,7 +121,7 @@ func (m *Machine) reasons(j *job) []Reason {
 	if m.withheld(j) {
 		return []Reason{ForOwner}
 	}
-	if _, ok := m.spotFor(m.grid, j, anyGrowth); ok {
+	if _, ok := m.fitFor(m.grid, j, anyGrowth); ok {
 		return []Reason{ForTurn}
 	}
 	tries := [][]Reason{
@@ -131,7 +131,7 @@ func (m *Machine) reasons(j *job) []Reason {
 	}
 	for _, without := range tries {
 		m.lift(without)
-		if _, ok := m.spotFor(&m.probe, j, anyGrowth); ok {
+		if _, ok := m.fitFor(&m.probe, j, anyGrowth); ok {
 			return without
 		}
 	}

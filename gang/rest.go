@@ -20,8 +20,8 @@ func (m *Machine) rest() {
 		}
 		ga.rests = true
 		m.sleepers = append(m.sleepers, ga)
-		for i := range ga.seats {
-			taken[ga.seats[i].node.pos] += ga.seats[i].channels
+		for i := range ga.nodeShares {
+			taken[ga.nodeShares[i].node.pos] += ga.nodeShares[i].channels
 		}
 	}
 }
@@ -29,8 +29,8 @@ func (m *Machine) rest() {
 // mayRest says that in each row in which somebody has a turn there are channels for the gang,
 // beside those that rest already.
 func (m *Machine) mayRest(ga *gang, taken []int32) bool {
-	for i := range ga.seats {
-		s := &ga.seats[i]
+	for i := range ga.nodeShares {
+		s := &ga.nodeShares[i]
 		if s.channels == 0 {
 			continue
 		}
@@ -63,9 +63,9 @@ func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
 }
 
 func (ga *gang) channelsOn(pos int32) int32 {
-	for i := range ga.seats {
-		if ga.seats[i].node.pos == pos {
-			return ga.seats[i].channels
+	for i := range ga.nodeShares {
+		if ga.nodeShares[i].node.pos == pos {
+			return ga.nodeShares[i].channels
 		}
 	}
 	return 0
@@ -77,8 +77,8 @@ func (ga *gang) hasTurn() bool { return ga.runnable() && !ga.rests }
 // reserve takes the channels of those that rest, in any row.
 func (m *Machine) reserve(t *occupancy) {
 	for _, ga := range m.sleepers {
-		for i := range ga.seats {
-			t.channels[ga.seats[i].node.pos] -= ga.seats[i].channels
+		for i := range ga.nodeShares {
+			t.channels[ga.nodeShares[i].node.pos] -= ga.nodeShares[i].channels
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (m *Machine) Restore(req Request, a Allocation) error {
 	return nil
 }
 
-// reseat translates an allocation's places, which may come from a file, into seats.
+// reseat translates an allocation's places, which may come from a file, into nodeShares.
 func (m *Machine) reseat(j *job, a *Allocation) error {
 	conflict := func(format string, args ...any) error {
 		return fmt.Errorf("%w: job %d: %s", ErrConflict, j.req.ID, fmt.Sprintf(format, args...))
@@ -51,7 +51,7 @@ func (m *Machine) reseat(j *job, a *Allocation) error {
 		if n == nil {
 			return fmt.Errorf("%w: %s, on which job %d runs", ErrUnknownNode, p.Node, j.req.ID)
 		}
-		s := seat{node: n, cpus: make([]uint64, wordsFor(n.CPUs)), ranks: len(p.Ranks)}
+		s := nodeShare{node: n, cpus: make([]uint64, wordsFor(n.CPUs)), ranks: len(p.Ranks)}
 		for _, c := range p.CPUs {
 			if c < 0 || c >= n.CPUs {
 				return conflict("node %s has no CPU %d", p.Node, c)
@@ -65,12 +65,12 @@ func (m *Machine) reseat(j *job, a *Allocation) error {
 			return conflict("node %s has not enough memory left", p.Node)
 		}
 		ranks += s.ranks
-		j.seats = append(j.seats, s)
+		j.nodeShares = append(j.nodeShares, s)
 	}
-	slices.SortFunc(j.seats, func(a, b seat) int { return int(a.node.pos - b.node.pos) })
-	for i := 1; i < len(j.seats); i++ {
-		if j.seats[i].node == j.seats[i-1].node {
-			return conflict("node %s is in it twice", j.seats[i].node.ID)
+	slices.SortFunc(j.nodeShares, func(a, b nodeShare) int { return int(a.node.pos - b.node.pos) })
+	for i := 1; i < len(j.nodeShares); i++ {
+		if j.nodeShares[i].node == j.nodeShares[i-1].node {
+			return conflict("node %s is in it twice", j.nodeShares[i].node.ID)
 		}
 	}
 	if ranks != j.req.Tasks {
@@ -89,24 +89,24 @@ func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 			return nil, fmt.Errorf("%w: job %d is in row %d, its gang in row %d", ErrConflict, a.Job, a.Row, own.row)
 		}
 	}
-	for i := range j.seats {
-		if err := m.checkSeat(j, a.Row, own, &j.seats[i]); err != nil {
+	for i := range j.nodeShares {
+		if err := m.checkNodeShare(j, a.Row, own, &j.nodeShares[i]); err != nil {
 			return nil, err
 		}
 	}
 	if own == nil || !j.req.Exclusive {
 		return own, nil
 	}
-	for i := range own.seats { // the joiner makes all of its gang exclusive
-		if n := own.seats[i].node; m.grid.gangs[n.pos] > 1 {
+	for i := range own.nodeShares { // the joiner makes all of its gang exclusive
+		if n := own.nodeShares[i].node; m.grid.gangs[n.pos] > 1 {
 			return nil, fmt.Errorf("%w: the gang of job %d cannot be with others on %s", ErrConflict, a.Job, n.ID)
 		}
 	}
 	return own, nil
 }
 
-// checkSeat checks that what a seat takes is free or the job's own gang's.
-func (m *Machine) checkSeat(j *job, r int, own *gang, s *seat) error {
+// checkNodeShare checks that what a nodeShare takes is free or the job's own gang's.
+func (m *Machine) checkNodeShare(j *job, r int, own *gang, s *nodeShare) error {
 	pos := s.node.pos
 	gangs, lone := m.grid.gangs[pos], m.grid.lone[pos]
 	taken := make([]uint64, len(s.cpus))

@@ -97,9 +97,9 @@ func (m *Machine) tryStart(j, head *job, v *view) (*gang, bool) {
 	return ga, true
 }
 
-// found makes the gang of a job for a spot, without putting it anywhere.
-func (m *Machine) found(j *job, s spot) *gang {
-	j.seats = s.seats
+// found makes the gang of a job for a fit, without putting it anywhere.
+func (m *Machine) found(j *job, s fit) *gang {
+	j.nodeShares = s.nodeShares
 	ga := &gang{id: j.req.ID, row: s.row, members: []*job{j}}
 	ga.refresh(m)
 	return ga
@@ -151,17 +151,17 @@ func (m *Machine) queueAlone(j *job) {
 }
 
 func (m *Machine) join(j *job, ga *gang, d *Decision) bool {
-	s, ok := m.seatJoin(j, ga)
+	s, ok := m.nodeShareJoin(j, ga)
 	if !ok {
 		return false
 	}
-	j.seats = s.seats
+	j.nodeShares = s.nodeShares
 	m.admit(j, ga)
 	m.enter(j, ga, d)
 	return true
 }
 
-// admit makes a job with seats a member of a gang.
+// admit makes a job with nodeShares a member of a gang.
 func (m *Machine) admit(j *job, ga *gang) {
 	m.grid.remove(ga)
 	at, _ := slices.BinarySearchFunc(ga.members, j, func(a, b *job) int {
@@ -177,15 +177,15 @@ func (m *Machine) admit(j *job, ga *gang) {
 
 // placesOf lists a placed job's CPUs and ranks.
 func placesOf(j *job) []Place {
-	places := make([]Place, len(j.seats))
-	for i := range j.seats {
-		s := &j.seats[i]
+	places := make([]Place, len(j.nodeShares))
+	for i := range j.nodeShares {
+		s := &j.nodeShares[i]
 		places[i] = Place{Node: s.node.ID, CPUs: indices(s.cpus), Ranks: make([]int, 0, s.ranks)}
 	}
 	if !j.req.Cyclic {
 		rank := 0
 		for i := range places {
-			for range j.seats[i].ranks {
+			for range j.nodeShares[i].ranks {
 				places[i].Ranks = append(places[i].Ranks, rank)
 				rank++
 			}
@@ -194,7 +194,7 @@ func placesOf(j *job) []Place {
 	}
 	for rank := 0; rank < j.req.Tasks; {
 		for i := range places {
-			if len(places[i].Ranks) < j.seats[i].ranks {
+			if len(places[i].Ranks) < j.nodeShares[i].ranks {
 				places[i].Ranks = append(places[i].Ranks, rank)
 				rank++
 			}

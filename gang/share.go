@@ -5,11 +5,11 @@ import "slices"
 // Ranks that share CPUs: oversubscribed jobs, and joiners where the gang's row has no
 // CPUs left.
 
-// findShared finds a spot for ranks that share CPUs. It takes whole nodes of a row, and
+// findShared finds a fit for ranks that share CPUs. It takes whole nodes of a row, and
 // looks for the row that gives it the most CPUs, a present one among equals.
-func (f *finder) findShared(g *grid, q *quest, growth int) (spot, bool) {
+func (f *finder) findShared(g *grid, q *demand, growth int) (fit, bool) {
 	if !f.listRows(g, q, growth) || !f.listNodes(g, q) {
-		return spot{}, false
+		return fit{}, false
 	}
 	best, bestCPUs := -1, 0
 	for _, r := range f.rows {
@@ -25,18 +25,18 @@ func (f *finder) findShared(g *grid, q *quest, growth int) (spot, bool) {
 		}
 	}
 	if best < 0 {
-		return spot{}, false
+		return fit{}, false
 	}
 	f.chooseShared(g, q, best)
-	s := spot{row: best, seats: make([]seat, len(f.picks))}
+	s := fit{row: best, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {
-		s.seats[i] = seat{node: f.nodes[p.pos], cpus: g.freeCPUs(best, p.pos, int(g.cpus[p.pos])), ranks: int(p.ranks)}
+		s.nodeShares[i] = nodeShare{node: f.nodes[p.pos], cpus: g.freeCPUs(best, p.pos, int(g.cpus[p.pos])), ranks: int(p.ranks)}
 	}
 	return s, true
 }
 
 // chooseShared picks among the nodes that are all free in row r.
-func (f *finder) chooseShared(g *grid, q *quest, r int) bool {
+func (f *finder) chooseShared(g *grid, q *demand, r int) bool {
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
 		c := int32(0)
@@ -51,7 +51,7 @@ func (f *finder) chooseShared(g *grid, q *quest, r int) bool {
 // spread picks q.nodes nodes, or as many as there are ranks for, with caps
 // being the CPUs to share on each, and gives each node ranks in proportion. It takes the nodes
 // with the most CPUs, or, if the ranks do not fit there, those that take the most ranks.
-func (f *finder) spread(g *grid, q *quest, r int) bool {
+func (f *finder) spread(g *grid, q *demand, r int) bool {
 	f.bound(g, q, r)
 	for i := range q.must {
 		if f.caps[i] == 0 {
@@ -67,7 +67,7 @@ func (f *finder) spread(g *grid, q *quest, r int) bool {
 }
 
 // bound fills most, and strikes out the nodes that can take no rank.
-func (f *finder) bound(g *grid, q *quest, r int) {
+func (f *finder) bound(g *grid, q *demand, r int) {
 	f.most = f.most[:0]
 	for i, pos := range f.elig {
 		most := g.rows[r].within(MaxRanksPerNode, q, pos)
@@ -82,7 +82,7 @@ func (f *finder) bound(g *grid, q *quest, r int) {
 }
 
 // pickShared picks the nodes that are largest by the measure, and says whether they take all ranks.
-func (f *finder) pickShared(q *quest, by []int32) bool {
+func (f *finder) pickShared(q *demand, by []int32) bool {
 	f.picks = f.picks[:0]
 	room := 0
 	take := func(i int32) {
@@ -133,18 +133,18 @@ func (f *finder) proportion(tasks int) {
 	}
 }
 
-// findJoin finds a spot for a joiner: on its gang's nodes, in its gang's row, on CPUs free
+// findJoin finds a fit for a joiner: on its gang's nodes, in its gang's row, on CPUs free
 // there or, if there are too few, on all the gang's own; with own on these in any case.
-func (f *finder) findJoin(g *grid, q *quest, ga *gang, own bool) (spot, bool) {
+func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
 		if ga.cpusOn(pos) == nil {
-			return spot{}, false
+			return fit{}, false
 		}
 		f.elig = append(f.elig, pos)
 	}
-	for i := range ga.seats {
-		if pos := ga.seats[i].node.pos; !slices.Contains(q.must, pos) {
+	for i := range ga.nodeShares {
+		if pos := ga.nodeShares[i].node.pos; !slices.Contains(q.must, pos) {
 			f.elig = append(f.elig, pos)
 		}
 	}
@@ -154,40 +154,40 @@ func (f *finder) findJoin(g *grid, q *quest, ga *gang, own bool) (spot, bool) {
 		case q.mem == 0 || g.mem[pos] >= q.mem:
 			kept = append(kept, pos)
 		case i < len(q.must):
-			return spot{}, false
+			return fit{}, false
 		}
 	}
 	f.elig = kept
 	if !own && f.chooseIn(g, q, ga.row) {
-		return f.seatIn(g, q, ga.row), true
+		return f.nodeShareIn(g, q, ga.row), true
 	}
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
 		f.caps = append(f.caps, int32(count(ga.cpusOn(pos))))
 	}
 	if !f.spread(g, q, ga.row) {
-		return spot{}, false
+		return fit{}, false
 	}
-	s := spot{row: ga.row, seats: make([]seat, len(f.picks))}
+	s := fit{row: ga.row, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {
-		s.seats[i] = seat{node: f.nodes[p.pos], cpus: slices.Clone(ga.cpusOn(p.pos)), ranks: int(p.ranks)}
+		s.nodeShares[i] = nodeShare{node: f.nodes[p.pos], cpus: slices.Clone(ga.cpusOn(p.pos)), ranks: int(p.ranks)}
 	}
 	return s, true
 }
 
 // cpusOn is the gang's CPU set on a node, nil if it has none there.
 func (ga *gang) cpusOn(pos int32) []uint64 {
-	if s := ga.seatOn(pos); s != nil {
+	if s := ga.nodeShareOn(pos); s != nil {
 		return s.cpus
 	}
 	return nil
 }
 
-// seatOn is the gang's part of a node, nil if it has none there.
-func (ga *gang) seatOn(pos int32) *seat {
-	for i := range ga.seats {
-		if ga.seats[i].node.pos == pos {
-			return &ga.seats[i]
+// nodeShareOn is the gang's part of a node, nil if it has none there.
+func (ga *gang) nodeShareOn(pos int32) *nodeShare {
+	for i := range ga.nodeShares {
+		if ga.nodeShares[i].node.pos == pos {
+			return &ga.nodeShares[i]
 		}
 	}
 	return nil

@@ -79,10 +79,10 @@ func (m *Machine) Matrix() Snapshot {
 // paint enters a gang's jobs where no other has been entered.
 func (r *RowState) paint(ga *gang, guest bool) {
 	for _, j := range ga.members {
-		for i := range j.seats {
-			cpus := r.CPUs[j.seats[i].node.pos]
+		for i := range j.nodeShares {
+			cpus := r.CPUs[j.nodeShares[i].node.pos]
 			for c := range cpus {
-				if cpus[c].Job == 0 && hasBit(j.seats[i].cpus, c) {
+				if cpus[c].Job == 0 && hasBit(j.nodeShares[i].cpus, c) {
 					cpus[c] = CPUState{Job: j.req.ID, Guest: guest}
 				}
 			}

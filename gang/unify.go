@@ -58,15 +58,15 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	return movers, to, growth <= 0
 }
 
-// keptFrom reports whether row t holds a spot for the head that the gang would take from it.
+// keptFrom reports whether row t holds a fit for the head that the gang would take from it.
 func (m *Machine) keptFrom(ga *gang, t int) bool {
 	kept := m.head.kept
 	if kept == nil || m.head.layout != m.layout || kept.row != t {
 		return false
 	}
-	for i := range kept.seats {
-		s := &kept.seats[i]
-		at := ga.seatOn(s.node.pos)
+	for i := range kept.nodeShares {
+		s := &kept.nodeShares[i]
+		at := ga.nodeShareOn(s.node.pos)
 		if at == nil {
 			continue
 		}
@@ -105,15 +105,15 @@ func (o *moved) clear(rows, nodes int) {
 }
 
 func (o *moved) note(r int, ga *gang) {
-	for i := range ga.seats {
-		o.taken[r*o.nodes+int(ga.seats[i].node.pos)] += ga.seats[i].channels
+	for i := range ga.nodeShares {
+		o.taken[r*o.nodes+int(ga.nodeShares[i].node.pos)] += ga.nodeShares[i].channels
 	}
 }
 
 // leaves reports whether a row has channels left for one more.
 func (o *moved) leaves(g *grid, r int, ga *gang) bool {
-	for i := range ga.seats {
-		s := &ga.seats[i]
+	for i := range ga.nodeShares {
+		s := &ga.nodeShares[i]
 		if s.channels > 0 && o.taken[r*o.nodes+int(s.node.pos)]+s.channels > g.rows[r].channels[s.node.pos] {
 			return false
 		}

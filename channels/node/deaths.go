@@ -68,7 +68,7 @@ func (j *Job) peerEnded(channel, rank uint32, how uint8) {
 	defer j.mu.Unlock()
 	for of, c := range j.contexts {
 		if of.channel == channel && c.driver != nil {
-			j.node.loop.post(func() { j.node.loop.bury(c, burial{rank, how}) })
+			j.node.loop.post(func() { j.node.loop.bury(c, pendingDeath{rank, how}) })
 		}
 	}
 }

@@ -169,24 +169,24 @@ func (l *loop) disarm(c *Context) {
 	c.armed, c.listed = false, false
 }
 
-// burial is a rank on another node that ended, of which the context is still to be told.
-type burial struct {
+// pendingDeath is a rank on another node that ended, of which the context is still to be told.
+type pendingDeath struct {
 	rank uint32
 	how  uint8
 }
 
 // bury tells a context that a rank on another node ended, as soon as the lock is to be had.
-func (l *loop) bury(c *Context, of burial) {
-	if c.number != 0 && !slices.Contains(c.burials, of) {
-		c.burials = append(c.burials, of)
+func (l *loop) bury(c *Context, of pendingDeath) {
+	if c.number != 0 && !slices.Contains(c.pendingDeaths, of) {
+		c.pendingDeaths = append(c.pendingDeaths, of)
 		l.at(c, channels.Nanos())
 	}
 }
 
 // buryAll tells the context; under the lock.
 func (c *Context) buryAll() {
-	for _, b := range c.burials {
+	for _, b := range c.pendingDeaths {
 		c.driver.PeerEnded(b.rank, b.how)
 	}
-	c.burials = c.burials[:0]
+	c.pendingDeaths = c.pendingDeaths[:0]
 }

@@ -47,22 +47,22 @@ var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, mode
 
 // watch is what the loop knows of a context.
 type watch struct {
-	number   int32 // of its events; 0: the loop does not have it
-	place    int   // in loop.waiting; -1: not there
-	listed   bool  // its socket is in the epoll; a datagram to it costs its sender a look there
-	armed    bool  // and wakes once
-	heard    bool  // something came to the armed socket
-	due      int64 // while armed: when to drive though nothing came
-	drives   uint32
-	looks    int  // without a section of the process
-	holding  bool // the agent has the driver lock
-	late     bool // the process slept, and something lay there that the agent had to take
-	refused  int  // times in a row that the lock was not given
-	vain     int  // times in a row that the socket woke the loop for nothing
-	settled  func()
-	burials  []burial
-	ending   ending
-	residing residence.Member
+	number        int32 // of its events; 0: the loop does not have it
+	place         int   // in loop.waiting; -1: not there
+	listed        bool  // its socket is in the epoll; a datagram to it costs its sender a look there
+	armed         bool  // and wakes once
+	heard         bool  // something came to the armed socket
+	due           int64 // while armed: when to drive though nothing came
+	drives        uint32
+	looks         int  // without a section of the process
+	holding       bool // the agent has the driver lock
+	late          bool // the process slept, and something lay there that the agent had to take
+	refused       int  // times in a row that the lock was not given
+	vain          int  // times in a row that the socket woke the loop for nothing
+	settled       func()
+	pendingDeaths []pendingDeath
+	ending        ending
+	residing      residence.Member
 }
 
 // adopt takes a new context.
@@ -156,7 +156,7 @@ func (l *loop) visit(c *Context, now int64) {
 	}
 	asleep := c.img.Sleeping() && c.img.State() == abi.StateOpen
 	switch {
-	case c.settled != nil || len(c.burials) > 0:
+	case c.settled != nil || len(c.pendingDeaths) > 0:
 		l.drive(c, now, heard, asleep)
 	case moved && asleep:
 		l.watchAgain(c, now, doze)

@@ -86,7 +86,7 @@ func mayComeBack(err error) bool {
 
 // patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come
 // back.
-func patienceOf(o *options.Options, speak voice, own bool) client.Patience {
+func patienceOf(o *options.Options, speak messenger, own bool) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
 		speak.print(client.Sentence(err) + "; scrun waits")
 	}}

@@ -18,22 +18,22 @@ const (
 	exitPipe      = 128 + 13 // the reader of the output went away
 )
 
-// voice is all that scrun says by itself, on standard error.
-type voice struct {
+// messenger is all that scrun says by itself, on standard error.
+type messenger struct {
 	out     io.Writer
 	quiet   bool
 	verbose bool
 }
 
 // fail says why scrun cannot go on, and returns the exit code for it.
-func (v voice) fail(sentence string) int {
+func (v messenger) fail(sentence string) int {
 	v.print(quote.Sentence(sentence))
 	return exitCluster
 }
 
 // giveUp is fail for a step before the job is known; left is what to say when it
 // was a signal that ended the step.
-func (v voice) giveUp(err error, left string) int {
+func (v messenger) giveUp(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		v.print(left)
 		return by.exitCode()
@@ -42,21 +42,21 @@ func (v voice) giveUp(err error, left string) int {
 }
 
 // warn says what the user should know although the job goes on.
-func (v voice) warn(sentence string) {
+func (v messenger) warn(sentence string) {
 	if !v.quiet {
 		v.print("warning: " + sentence)
 	}
 }
 
 // tell says what -v asks for.
-func (v voice) tell(format string, arguments ...any) {
+func (v messenger) tell(format string, arguments ...any) {
 	if v.verbose {
 		v.print(fmt.Sprintf(format, arguments...))
 	}
 }
 
 // print writes one line in one write, so that lines of ranks do not mix in.
-func (v voice) print(sentence string) {
+func (v messenger) print(sentence string) {
 	lines := strings.Split(strings.TrimRight(sentence, "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = quote.Text(line)

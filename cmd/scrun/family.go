@@ -10,7 +10,7 @@ import (
 
 // tellFamily says, with -v, by which interface the ranks will find each other, as
 // far as it can be seen from the program here: the nodes look for themselves.
-func tellFamily(speak voice, spec *scorev1.JobSpec, path, libraryPath string) {
+func tellFamily(speak messenger, spec *scorev1.JobSpec, path, libraryPath string) {
 	if !speak.verbose {
 		return
 	}

@@ -39,7 +39,7 @@ func run(arguments []string) int {
 	})
 	command.SetArgs(arguments)
 	if err := command.Execute(); err != nil {
-		return voice{out: os.Stderr}.fail(err.Error())
+		return messenger{out: os.Stderr}.fail(err.Error())
 	}
 	return code
 }
@@ -50,7 +50,7 @@ func perform(o *options.Options) int {
 		fmt.Println("scrun", api.Version())
 		return 0
 	}
-	speak := voice{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
+	speak := messenger{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
 	if isNull(os.Stdin) && !o.PTY {
 		o.NoInput()
@@ -115,7 +115,7 @@ func reach(ctx context.Context, o *options.Options) (*reached, error) {
 	return embed(ctx)
 }
 
-func newSession(o *options.Options, speak voice, cluster *reached, signals <-chan os.Signal) (*session, error) {
+func newSession(o *options.Options, speak messenger, cluster *reached, signals <-chan os.Signal) (*session, error) {
 	shown, err := display.New(display.Config{
 		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
 		Output: o.Stdout, Errors: o.Stderr, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -124,7 +124,7 @@ func newSession(o *options.Options, speak voice, cluster *reached, signals <-cha
 		return nil, err
 	}
 	s := &session{
-		voice: speak, client: cluster.Client, own: cluster.own != nil,
+		messenger: speak, client: cluster.Client, own: cluster.own != nil,
 		display: shown, signals: signals, traceStart: o.TraceStart,
 	}
 	switch {
@@ -150,7 +150,7 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 		return nil, err
 	}
 	if isTerminal(os.Stderr) {
-		s.voice.out = rawWriter{s.voice.out}
+		s.messenger.out = rawWriter{s.messenger.out}
 	}
 	return s.raw.Restore, nil
 }
@@ -165,7 +165,7 @@ func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint6
 }
 
 // detach leaves the job to the cluster.
-func detach(ctx context.Context, speak voice, cluster *reached, spec *scorev1.JobSpec) int {
+func detach(ctx context.Context, speak messenger, cluster *reached, spec *scorev1.JobSpec) int {
 	id, err := submit(ctx, cluster, spec)
 	if err != nil {
 		return speak.giveUp(err, unanswered)

@@ -23,7 +23,7 @@ func stoppedTimer() *time.Timer {
 
 // timeQueue begins to wait for the time to say that the job is queued, or ends that.
 func (s *session) timeQueue(state scorev1.JobState) {
-	if state == scorev1.JobState_JOB_STATE_QUEUED && !s.voice.quiet {
+	if state == scorev1.JobState_JOB_STATE_QUEUED && !s.messenger.quiet {
 		s.longQueued.Reset(tellQueueAfter)
 		return
 	}

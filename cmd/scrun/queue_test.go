@@ -70,7 +70,7 @@ func TestTimeQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &session{voice: voice{quiet: test.quiet}, longQueued: stoppedTimer()}
+				s := &session{messenger: messenger{quiet: test.quiet}, longQueued: stoppedTimer()}
 				for _, state := range test.states {
 					s.timeQueue(state)
 					time.Sleep(tellQueueAfter / 2)

@@ -36,15 +36,15 @@ type attachment = connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.Att
 
 // session is one job that scrun is attached to.
 type session struct {
-	voice   voice
-	jobID   uint64
-	client  *client.Client
-	own     bool // the cluster is embedded and ends with the job
-	display *display.Display
-	input   *os.File     // carried to the ranks; nil: none
-	raw     *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
-	hint    bool         // that it could is told to who types
-	signals <-chan os.Signal
+	messenger messenger
+	jobID     uint64
+	client    *client.Client
+	own       bool // the cluster is embedded and ends with the job
+	display   *display.Display
+	input     *os.File     // carried to the ranks; nil: none
+	raw       *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
+	hint      bool         // that it could is told to who types
+	signals   <-chan os.Signal
 	// patience is for a cluster that cannot answer.
 	patience client.Patience
 	// traceStart tells how the start went when the job has ended.
@@ -99,7 +99,7 @@ func (s *session) run(ctx context.Context) int {
 	stream, broken := s.streams.begin(s.jobID, nil)
 	stopInput, err := s.startInput(ctx, cancel)
 	if err != nil {
-		return s.voice.fail(err.Error())
+		return s.messenger.fail(err.Error())
 	}
 	defer stopInput()
 	ended := make(chan outcome, 1)
@@ -120,7 +120,7 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
 		if s.hint && len(input.GetData()) > 0 {
 			s.hint = false
-			s.voice.warn(ptyHint)
+			s.messenger.warn(ptyHint)
 		}
 		return s.sent.add(ctx, input)
 	})
@@ -156,7 +156,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 		case a := <-s.answers:
 			s.pending--
 			if a.sentence != "" {
-				s.voice.print(a.sentence)
+				s.messenger.print(a.sentence)
 			}
 			if a.left != nil {
 				return a.left.exitCode()
@@ -216,11 +216,11 @@ func restartText(r *scorev1.AttachEvent_Restarted) string {
 }
 
 func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {
-	if !s.voice.verbose {
+	if !s.messenger.verbose {
 		return
 	}
 	job := &scorev1.Job{Id: s.jobID, State: change.GetState(), Places: change.GetPlaces(), WaitingFor: change.GetMessage()}
-	s.voice.tell("%s", describeJob(job, nil)[0])
+	s.messenger.tell("%s", describeJob(job, nil)[0])
 }
 
 // finish turns the job's end into scrun's.
@@ -229,18 +229,18 @@ func (s *session) finish(how outcome) int {
 	case errors.Is(how.trouble, syscall.EPIPE):
 		return exitPipe // as quiet as any program in front of head
 	case how.trouble != nil:
-		return s.voice.fail(how.trouble.Error())
+		return s.messenger.fail(how.trouble.Error())
 	case how.broken != nil && s.own:
-		return s.voice.fail(errOwnClusterLost.Error())
+		return s.messenger.fail(errOwnClusterLost.Error())
 	case how.broken != nil:
-		return s.voice.fail(client.Sentence(how.broken))
+		return s.messenger.fail(client.Sentence(how.broken))
 	}
 	if message := how.verdict.GetMessage(); message != "" {
-		s.voice.print(message)
+		s.messenger.print(message)
 	}
 	code := int(how.verdict.GetExitCode())
 	if how.missing && code == 0 {
-		return s.voice.fail("some of the job's output is lost")
+		return s.messenger.fail("some of the job's output is lost")
 	}
 	return code
 }
@@ -260,7 +260,7 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 	case interruptShow:
 		s.order(ctx, s.showRanks)
 	case interruptKill:
-		s.voice.print("ending the job; ^C once more leaves without waiting for its end")
+		s.messenger.print("ending the job; ^C once more leaves without waiting for its end")
 		s.order(ctx, s.cancelJob)
 	case interruptLeave:
 	}
@@ -303,7 +303,7 @@ func (s *session) showRanks(ctx context.Context) string {
 		return client.Sentence(err) + "; ^C again within a second ends the job"
 	}
 	for _, line := range describeJob(reply.Msg.GetJob(), reply.Msg.GetRanks()) {
-		s.voice.print(line)
+		s.messenger.print(line)
 	}
 	return fmt.Sprintf("^C again within %v ends the job", confirmTime)
 }
@@ -314,15 +314,15 @@ func (s *session) tellStart(ctx context.Context) {
 	defer cancel()
 	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
-		s.voice.warn("how the job's start went is not known: " + client.Sentence(err))
+		s.messenger.warn("how the job's start went is not known: " + client.Sentence(err))
 		return
 	}
 	lines := phases.Lines(reply.Msg.GetJob())
 	if len(lines) == 0 {
-		s.voice.print("the job ended before it had places on nodes")
+		s.messenger.print("the job ended before it had places on nodes")
 		return
 	}
-	s.voice.print(strings.Join(lines, "\n"))
+	s.messenger.print(strings.Join(lines, "\n"))
 }
 
 func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }

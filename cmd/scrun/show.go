@@ -96,10 +96,10 @@ func (s *session) showOne(event *scorev1.AttachEvent) (err error) {
 		err = s.display.Place(event.State.GetPlaces())
 		s.tellState(event.State)
 	case *scorev1.AttachEvent_Warning:
-		s.voice.warn(event.Warning)
+		s.messenger.warn(event.Warning)
 	case *scorev1.AttachEvent_Restarted_:
 		err = s.display.Anew()
-		s.voice.print(restartText(event.Restarted))
+		s.messenger.print(restartText(event.Restarted))
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 const stageChunk = 256 << 10
 
 // stage sends the files along that the user asked for, and says in the job which they are.
-func stage(ctx context.Context, o *options.Options, speak voice, cluster *reached, spec *scorev1.JobSpec) error {
+func stage(ctx context.Context, o *options.Options, speak messenger, cluster *reached, spec *scorev1.JobSpec) error {
 	if !o.Stages() {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (s *source) open() (*os.File, error) {
 }
 
 // send gives the files to the cluster, those that it does not keep yet.
-func send(ctx context.Context, speak voice, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
+func send(ctx context.Context, speak messenger, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := cluster.Jobs.Stage(ctx)

@@ -2,16 +2,16 @@ package fence
 
 import "fmt"
 
-// Front exchanges small pieces by itself, with few hops, and says of which exchanges a piece was
+// SmallExchange exchanges small pieces by itself, with few hops, and says of which exchanges a piece was
 // not small: those are for a carrier of much data, under numbers of their own. Its messages must
-// arrive once each, in any order, and who carries them must not forget a Front: it has nothing to
+// arrive once each, in any order, and who carries them must not forget a SmallExchange: it has nothing to
 // repeat.
 //
 //	outside --own piece--> telling --all sizes: one is large--> Large, outside
 //	                          \--all pieces were small--> Done, outside
 //
 // All nodes learn the same sizes, so all say Large of the same exchanges and number them alike.
-type Front struct {
+type SmallExchange struct {
 	announcer
 	way Collective
 	// own are this node's pieces of exchanges that are under way, large the numbers of the last
@@ -29,7 +29,7 @@ const FewNodes = 4
 // NewFront returns the front of a job of so many nodes as node self sees it. What the user wants to
 // go by a certain algorithm is left to who has all of them. The error wraps ErrShape or
 // ErrAlgorithm.
-func NewFront(nodes, self int, by Algorithm) (*Front, error) {
+func NewFront(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
 	}
@@ -43,7 +43,7 @@ func NewFront(nodes, self int, by Algorithm) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Front{announcer: announcer{small: empty}, way: way}
+	f := &SmallExchange{announcer: announcer{small: empty}, way: way}
 	if by == Auto {
 		f.small = max(empty, TreeBytes/nodes)
 	}
@@ -51,7 +51,7 @@ func NewFront(nodes, self int, by Algorithm) (*Front, error) {
 }
 
 // Add gives this node's piece to an exchange.
-func (f *Front) Add(op Op, data []byte) []Effect {
+func (f *SmallExchange) Add(op Op, data []byte) []Effect {
 	f.effects = f.effects[:0]
 	switch {
 	case f.failed != nil:
@@ -68,7 +68,7 @@ func (f *Front) Add(op Op, data []byte) []Effect {
 }
 
 // Receive takes a message of another node.
-func (f *Front) Receive(from int, message Message) []Effect {
+func (f *SmallExchange) Receive(from int, message Message) []Effect {
 	f.effects = f.effects[:0]
 	if f.failed == nil {
 		f.carryOut(f.way.Receive(from, message))
@@ -77,7 +77,7 @@ func (f *Front) Receive(from int, message Message) []Effect {
 }
 
 // Lost ends all exchanges: node will not answer any more.
-func (f *Front) Lost(node int, reason string) []Effect {
+func (f *SmallExchange) Lost(node int, reason string) []Effect {
 	f.effects = f.effects[:0]
 	if f.failed == nil {
 		f.carryOut(f.way.Lost(node, reason))
@@ -86,7 +86,7 @@ func (f *Front) Lost(node int, reason string) []Effect {
 }
 
 // Neighbours are the nodes that messages come from.
-func (f *Front) Neighbours() []int {
+func (f *SmallExchange) Neighbours() []int {
 	if f.failed != nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (f *Front) Neighbours() []int {
 }
 
 // carryOut passes on what the algorithm wants, and takes its results.
-func (f *Front) carryOut(effects []Effect) {
+func (f *SmallExchange) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
 		case f.failed != nil:
@@ -110,7 +110,7 @@ func (f *Front) carryOut(effects []Effect) {
 }
 
 // told takes the sizes of all pieces, or all pieces.
-func (f *Front) told(m Message) {
+func (f *SmallExchange) told(m Message) {
 	pieces, whole, err := f.announcer.told(m.Data)
 	if err != nil {
 		f.fail(err)
@@ -128,10 +128,10 @@ func (f *Front) told(m Message) {
 }
 
 // fail ends everything and lets go of the data.
-func (f *Front) fail(err error) {
+func (f *SmallExchange) fail(err error) {
 	f.failed = err
 	f.way, f.own = nil, [kinds][]byte{}
 	f.emit(Effect{Kind: Failed, Err: err})
 }
 
-func (f *Front) emit(effect Effect) { f.effects = append(f.effects, effect) }
+func (f *SmallExchange) emit(effect Effect) { f.effects = append(f.effects, effect) }

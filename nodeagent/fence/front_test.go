@@ -11,7 +11,7 @@ import (
 
 // fronts is a job of Fronts, and what is between them.
 type fronts struct {
-	nodes  []*Front
+	nodes  []*SmallExchange
 	wire   []envelope
 	done   []map[uint64]string
 	large  []map[uint64]string // own pieces by the number of the other exchange

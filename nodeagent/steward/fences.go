@@ -19,7 +19,7 @@ import (
 // fences are the collectives of one job, as far as its stewards make them themselves: those without
 // much data. Others are the agents'.
 type fences struct {
-	front *fence.Front // nil: all are the agents'
+	front *fence.SmallExchange // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
 	// ended is why there can be no more of them; "": nothing.
@@ -88,7 +88,7 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
 		return
 	}
-	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.Terms{Kind: letterCollective, Patience: collectivePatience})
+	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: letterCollective, Patience: collectivePatience})
 }
 
 // maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
@@ -123,7 +123,7 @@ func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 
 // lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
 // arrived if its node's part of the job is over; but where nobody answers, ranks may wait for it.
-func (s *steward) lostCollective(l reliable.Letter, reason error) {
+func (s *steward) lostCollective(l reliable.Message, reason error) {
 	f, places := &s.letters.fences, s.job.order.GetJob().GetPlaces()
 	m, err := readCollective(l.Data)
 	switch {

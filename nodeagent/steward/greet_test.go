@@ -44,7 +44,7 @@ func TestStewardsGreet(t *testing.T) {
 			}
 			a.ready(order)
 			a.do(a.conn.Launch())
-			road, err := direct.New(order.DirectKey, 1, nowhere)
+			path, err := direct.New(order.DirectKey, 1, nowhere)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,18 +55,18 @@ func TestStewardsGreet(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, node, err := road.Open(buffer[:n])
+				p, node, err := path.Open(buffer[:n])
 				if err != nil || node != 0 {
 					t.Fatal(node, err)
 				}
-				road.Heard(node, p.Hears)
+				path.Heard(node, p.Hears)
 				return p, from
 			}
 			greeting, from := hear()
 			if greeting.Hears != 0 || greeting.Stream != 0 || (from.Port == int(portOf(order, 0))) == taken {
 				t.Fatalf("it greets with %+v from port %d", greeting, from.Port)
 			}
-			if _, err := neighbour.WriteToUDP(road.Seal(nil, 0, direct.Packet{}), from); err != nil {
+			if _, err := neighbour.WriteToUDP(path.Seal(nil, 0, direct.Packet{}), from); err != nil {
 				t.Fatal(err)
 			}
 			if answer, _ := hear(); answer.Hears != 1 {

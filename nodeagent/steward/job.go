@@ -53,7 +53,7 @@ type localRank struct {
 	pmi     conn            // from the moment before it is forked
 	process *launch.Process // nil: not forked, or not told yet
 	exited  *scorev1.RankExited
-	anew
+	respawnState
 }
 
 const kvsPrefix = "score_"

@@ -37,42 +37,42 @@ var (
 // of other jobs. Those of the same job it sends itself where they arrive, the others go by the
 // agents.
 type letters struct {
-	office *reliable.Office
+	office *reliable.Endpoint
 	fences fences
-	road   *road // nil: all go by the agents
+	path   *path // nil: all go by the agents
 }
 
 // newLetters makes a job's; nothing is opened before something is sent.
 func newLetters(j *job, now time.Time) *letters {
-	return &letters{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), road: newRoad(j)}
+	return &letters{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
 }
 
 func (l *letters) close() {
-	if l != nil && l.road != nil {
-		l.road.close()
+	if l != nil && l.path != nil {
+		l.path.close()
 	}
 }
 
 // sendRelay sends a message of the engine to the steward of another node or job.
 func (s *steward) sendRelay(e *pmi.Event) {
-	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.Terms{Kind: letterEngine})
+	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.SendOptions{Kind: letterEngine})
 }
 
 // write sends a message, which must not be changed any more.
-func (s *steward) write(to reliable.Peer, data []byte, terms reliable.Terms) {
-	if s.letters.road.reaches(s.job.id, to, len(data)) {
+func (s *steward) write(to reliable.Peer, data []byte, terms reliable.SendOptions) {
+	if s.letters.path.reaches(s.job.id, to, len(data)) {
 		terms.RepeatAfter = directRepeat
 	}
 	letter, err := s.letters.office.Send(s.now(), to, data, terms)
 	if err != nil {
-		s.lost(reliable.Letter{To: to, Kind: terms.Kind, Data: data}, err)
+		s.lost(reliable.Message{To: to, Kind: terms.Kind, Data: data}, err)
 		return
 	}
 	s.carry(letter)
 }
 
 // carry sends a letter by the short way, if there is one.
-func (s *steward) carry(l reliable.Letter) {
+func (s *steward) carry(l reliable.Message) {
 	if !s.sendDirect(l) {
 		s.carryByAgents(l)
 	}
@@ -81,13 +81,13 @@ func (s *steward) carry(l reliable.Letter) {
 // carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy
 // goes by a datagram all the same, where the port is known: it may arrive, by then, and shows the
 // way.
-func (s *steward) carryByAgents(l reliable.Letter) {
+func (s *steward) carryByAgents(l reliable.Message) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
 		Collective: l.Kind == letterCollective,
 	}
 	if l.To.Job == s.job.id {
-		envelope.Port, envelope.Hears = s.roadTo(l.To.Node)
+		envelope.Port, envelope.Hears = s.pathTo(l.To.Node)
 		if l.Number != 0 {
 			s.copyDirect(l)
 		}
@@ -114,19 +114,19 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	}
 	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
 	if from.Job == s.job.id {
-		s.foundRoad(from.Node, e.GetPort(), e.GetHears())
+		s.foundPath(from.Node, e.GetPort(), e.GetHears())
 	}
 	kind := letterEngine
 	if e.GetCollective() {
 		kind = letterCollective
 	}
-	s.take(from, kind, reliable.Envelope{
+	s.take(from, kind, reliable.Header{
 		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), HeardStream: e.GetHeardStream(), Heard: e.GetHeard(),
 	}, m.GetData())
 }
 
 // take takes a letter, in whatever way it has come. The data is not kept.
-func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Envelope, data []byte) {
+func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Header, data []byte) {
 	if !s.letters.office.Take(s.now(), from, envelope) {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 
 // lost tells who has sent a letter that it will not arrive, once that is through with what it does:
 // it may have been sent right now.
-func (s *steward) lost(l reliable.Letter, reason error) {
+func (s *steward) lost(l reliable.Message, reason error) {
 	s.soon(func() {
 		switch {
 		case l.Kind == letterCollective:
@@ -183,7 +183,7 @@ func (s *steward) tickLetters() {
 			s.carry(letter)
 			continue
 		}
-		s.letters.road.missed(s.job.id, letter.To)
+		s.letters.path.missed(s.job.id, letter.To)
 		s.carryByAgents(letter)
 	}
 	for _, letter := range lost {

@@ -33,7 +33,7 @@ const (
 	kindInput
 	kindPMIxListener
 	kindPMIx
-	kindRoad
+	kindPath
 )
 
 // loop is an epoll set with one goroutine in front of it: the descriptors of thousands of ranks

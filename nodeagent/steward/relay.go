@@ -117,7 +117,7 @@ func (r *relay) handle(t tag, events uint32) {
 		r.readOutputs()
 	case kindInput:
 		r.input.write(int(t.index))
-	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindRoad:
+	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindPath:
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // anew is what there is to know of a rank that was begun anew.
-type anew struct {
+type respawnState struct {
 	incarnation int  // how often it was
 	coming      bool // its process is being forked, and life does not know it yet
 	last        *scorev1.RankExited

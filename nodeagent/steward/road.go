@@ -13,9 +13,9 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// road sends datagrams to the stewards of the job's other nodes.
-type road struct {
-	*direct.Road
+// path sends datagrams to the stewards of the job's other nodes.
+type path struct {
+	*direct.Path
 	places []*scorev1.NodePlace
 	own    netip.Addr
 	socket int // -1: not open
@@ -27,8 +27,8 @@ type road struct {
 	in  [direct.MaxDatagram + 1]byte
 }
 
-// newRoad is nil for a job that has none.
-func newRoad(j *job) *road {
+// newPath is nil for a job that has none.
+func newPath(j *job) *path {
 	order := j.order.GetJob()
 	if len(j.order.GetDirectKey()) == 0 || j.nodes < 2 {
 		return nil
@@ -47,7 +47,7 @@ func newRoad(j *job) *road {
 	if err != nil {
 		return nil
 	}
-	return &road{Road: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
+	return &path{Path: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
 // hostOf is the host of a node's agent, if it is known by number: to ask for a name could take
@@ -66,7 +66,7 @@ func sockaddr(host netip.Addr, port uint16) unix.Sockaddr {
 }
 
 // open makes the socket, on the host's address that other nodes use.
-func (r *road) open() (err error) {
+func (r *path) open() (err error) {
 	family := unix.AF_INET
 	if !r.own.Is4() {
 		family = unix.AF_INET6
@@ -94,26 +94,26 @@ func (r *road) open() (err error) {
 	return nil
 }
 
-// close ends the road for good; closing takes the socket out of its loop.
-func (r *road) close() {
+// close ends the path for good; closing takes the socket out of its loop.
+func (r *path) close() {
 	closeFD(r.socket)
 	r.socket, r.port, r.closed = -1, 0, true
 }
 
 // reaches tells whether a message of so many bytes can go to a steward without agents.
-func (r *road) reaches(job uint64, to reliable.Peer, size int) bool {
+func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
 
 // missed notes that a letter was not acknowledged.
-func (r *road) missed(job uint64, to reliable.Peer) {
+func (r *path) missed(job uint64, to reliable.Peer) {
 	if r != nil && to.Job == job {
 		r.Missed(to.Node)
 	}
 }
 
 // send is false if the kernel does not take the packet.
-func (r *road) send(to uint32, p direct.Packet) bool {
+func (r *path) send(to uint32, p direct.Packet) bool {
 	at := r.to[to]
 	if at == nil {
 		host, ok := hostOf(r.places[to])
@@ -127,8 +127,8 @@ func (r *road) send(to uint32, p direct.Packet) bool {
 }
 
 // sendDirect sends a letter by a datagram; it is false where that cannot be.
-func (s *steward) sendDirect(l reliable.Letter) bool {
-	r := s.letters.road
+func (s *steward) sendDirect(l reliable.Message) bool {
+	r := s.letters.path
 	if !r.reaches(s.job.id, l.To, len(l.Data)) {
 		return false
 	}
@@ -139,13 +139,13 @@ func (s *steward) sendDirect(l reliable.Letter) bool {
 	return false
 }
 
-func packetOf(l reliable.Letter) direct.Packet {
-	return direct.Packet{Envelope: l.Envelope, Collective: l.Kind == letterCollective, Data: l.Data}
+func packetOf(l reliable.Message) direct.Packet {
+	return direct.Packet{Header: l.Header, Collective: l.Kind == letterCollective, Data: l.Data}
 }
 
 // copyDirect sends a letter that the agents carry as well; one that is too long, as a probe.
-func (s *steward) copyDirect(l reliable.Letter) {
-	r := s.letters.road
+func (s *steward) copyDirect(l reliable.Message) {
+	r := s.letters.path
 	switch {
 	case r == nil || r.closed || r.Port(l.To.Node) == 0:
 	case len(l.Data) > direct.MaxData:
@@ -155,17 +155,17 @@ func (s *steward) copyDirect(l reliable.Letter) {
 	}
 }
 
-// roadTo is what the agents tell a node's steward of the way to this one.
-func (s *steward) roadTo(node uint32) (port uint32, hears uint64) {
-	if !s.openRoad() {
+// pathTo is what the agents tell a node's steward of the way to this one.
+func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
+	if !s.openPath() {
 		return 0, 0
 	}
-	return uint32(s.letters.road.port), s.letters.road.Hears(node)
+	return uint32(s.letters.path.port), s.letters.path.Hears(node)
 }
 
-// openRoad makes the socket when it is first needed, and tells whether there is one.
-func (s *steward) openRoad() bool {
-	r := s.letters.road
+// openPath makes the socket when it is first needed, and tells whether there is one.
+func (s *steward) openPath() bool {
+	r := s.letters.path
 	if r == nil || r.closed {
 		return false
 	}
@@ -174,7 +174,7 @@ func (s *steward) openRoad() bool {
 	}
 	err := r.open()
 	if err == nil {
-		err = s.loop.watch(r.socket, unix.EPOLLIN, tag{kind: kindRoad})
+		err = s.loop.watch(r.socket, unix.EPOLLIN, tag{kind: kindPath})
 	}
 	if err != nil {
 		r.close() // the agents carry all
@@ -183,10 +183,10 @@ func (s *steward) openRoad() bool {
 	return true
 }
 
-// foundRoad notes what the agents have brought of the way to a node.
-func (s *steward) foundRoad(node, port uint32, hears uint64) {
-	r := s.letters.road
-	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openRoad() {
+// foundPath notes what the agents have brought of the way to a node.
+func (s *steward) foundPath(node, port uint32, hears uint64) {
+	r := s.letters.path
+	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
 	}
 	if uint16(port) != r.Port(node) {
@@ -200,7 +200,7 @@ func (s *steward) foundRoad(node, port uint32, hears uint64) {
 // greet shows the way to those whose pieces of fences come here, so that the first fence needs no
 // agent. It is for jobs that will have one.
 func (s *steward) greet() {
-	if s.letters == nil || s.letters.fences.front == nil || !s.openRoad() {
+	if s.letters == nil || s.letters.fences.front == nil || !s.openPath() {
 		return
 	}
 	for _, node := range s.letters.fences.front.Neighbours() {
@@ -210,17 +210,17 @@ func (s *steward) greet() {
 
 // probe sends a packet of which nothing depends on whether it arrives.
 func (s *steward) probe(node uint32) {
-	if r := s.letters.road; r.Port(node) != 0 {
+	if r := s.letters.path; r.Port(node) != 0 {
 		_ = r.send(node, direct.Packet{})
 	}
 }
 
-// serveRoad reads once from the socket.
-func (s *steward) serveRoad() {
-	if s.letters == nil || s.letters.road == nil || s.letters.road.socket < 0 {
+// servePath reads once from the socket.
+func (s *steward) servePath() {
+	if s.letters == nil || s.letters.path == nil || s.letters.path.socket < 0 {
 		return
 	}
-	r := s.letters.road
+	r := s.letters.path
 	n, err := unix.Read(r.socket, r.in[:])
 	if err != nil || n > direct.MaxDatagram {
 		return
@@ -239,5 +239,5 @@ func (s *steward) serveRoad() {
 	if !p.Collective {
 		kind, data = letterEngine, slices.Clone(p.Data) // the engine may keep it
 	}
-	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, p.Envelope, data)
+	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, p.Header, data)
 }

@@ -169,8 +169,8 @@ func (s *steward) handle(t tag, events uint32) {
 		s.acceptPMIx()
 	case kindPMIx:
 		s.servePMIx(pmix.ConnID(t.index), events)
-	case kindRoad:
-		s.serveRoad()
+	case kindPath:
+		s.servePath()
 	case kindOutputs, kindOutput, kindInput:
 	}
 }

@@ -98,7 +98,7 @@ func (s *Switcher) firstPause() time.Duration {
 }
 
 // look sees which of the jobs ordered to stop stand still by now. It does not
-// wait, so that the thread hears letters and boundaries meanwhile.
+// wait, so that the thread hears commands and boundaries meanwhile.
 func (s *Switcher) look() {
 	for {
 		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })

@@ -7,9 +7,9 @@ import (
 	"score/ctxswitch"
 )
 
-// letter is something told to the switching thread.
-type letter struct {
-	next  *letter
+// command is something told to the switching thread.
+type command struct {
+	next  *command
 	event ctxswitch.Event
 	// job comes with EventJobAdded and EventJobAdopted.
 	job *job
@@ -24,19 +24,19 @@ type letter struct {
 	alive chan<- struct{}
 }
 
-// inbox takes letters from everybody for one reader. It is a stack without
+// inbox takes commands from everybody for one reader. It is a stack without
 // locks, which the reader takes whole and turns over: the reader, who runs at
 // real-time priority, so never waits for a writer who lost the CPU.
 type inbox struct {
-	top atomic.Pointer[letter]
+	top atomic.Pointer[command]
 }
 
 // closedInbox on top says that nobody reads any more.
-var closedInbox = new(letter)
+var closedInbox = new(command)
 
 // put is false when the inbox is closed. first tells whether it was empty, so
 // that the reader must be woken.
-func (b *inbox) put(l *letter) (first, ok bool) {
+func (b *inbox) put(l *command) (first, ok bool) {
 	for {
 		top := b.top.Load()
 		if top == closedInbox {
@@ -49,23 +49,23 @@ func (b *inbox) put(l *letter) (first, ok bool) {
 	}
 }
 
-// take returns all letters, oldest first, or nil.
-func (b *inbox) take() *letter {
+// take returns all commands, oldest first, or nil.
+func (b *inbox) take() *command {
 	if b.top.Load() == nil {
 		return nil
 	}
 	return turned(b.top.Swap(nil))
 }
 
-// close returns what had not been read; later letters are refused.
-func (b *inbox) close() *letter {
+// close returns what had not been read; later commands are refused.
+func (b *inbox) close() *command {
 	return turned(b.top.Swap(closedInbox))
 }
 
 func (b *inbox) empty() bool { return b.top.Load() == nil }
 
-func turned(newest *letter) *letter {
-	var oldest *letter
+func turned(newest *command) *command {
+	var oldest *command
 	for newest != nil && newest != closedInbox {
 		next := newest.next
 		newest.next, oldest = oldest, newest
@@ -74,8 +74,8 @@ func turned(newest *letter) *letter {
 	return oldest
 }
 
-// answer tells a letter's writer what it waits for, when there is none to act.
-func (l *letter) answer() {
+// answer tells a command's writer what it waits for, when there is none to act.
+func (l *command) answer() {
 	if l.usage != nil {
 		l.usage <- Usage{}
 	}

@@ -13,7 +13,7 @@ func TestInboxKeepsOrder(t *testing.T) {
 		t.Fatal("not empty")
 	}
 	for i := range 5 {
-		first, ok := b.put(&letter{event: ctxswitch.JobLaunched(ctxswitch.JobID(i))})
+		first, ok := b.put(&command{event: ctxswitch.JobLaunched(ctxswitch.JobID(i))})
 		if !ok || first != (i == 0) {
 			t.Errorf("letter %d: first %v, ok %v", i, first, ok)
 		}
@@ -31,7 +31,7 @@ func TestInboxKeepsOrder(t *testing.T) {
 	if l := b.close(); l != nil {
 		t.Error("closing found a letter")
 	}
-	if _, ok := b.put(&letter{}); ok {
+	if _, ok := b.put(&command{}); ok {
 		t.Error("put into a closed inbox")
 	}
 }
@@ -43,7 +43,7 @@ func TestInboxOfManyWriters(t *testing.T) {
 	for w := range writers {
 		wrote.Go(func() {
 			for i := range each {
-				b.put(&letter{event: ctxswitch.Event{Job: ctxswitch.JobID(w), Seq: uint64(i)}})
+				b.put(&command{event: ctxswitch.Event{Job: ctxswitch.JobID(w), Seq: uint64(i)}})
 			}
 		})
 	}

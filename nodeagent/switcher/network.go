@@ -32,13 +32,13 @@ func (f *Flushes) add(more Flushes) {
 
 // Connected tells that the job's contexts have part in its switches from now on.
 func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
-	s.post(&letter{event: ctxswitch.JobConnected(id), network: network})
+	s.post(&command{event: ctxswitch.JobConnected(id), network: network})
 }
 
 // Stepped tells that a step is over that Network.Order began, and what came of it.
 func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint64, flushes Flushes) {
 	done := ctxswitch.Done(ctxswitch.Effect{Step: step, Job: id, Seq: number})
-	s.post(&letter{event: done, flushes: flushes})
+	s.post(&command{event: done, flushes: flushes})
 }
 
 // orderNetwork hands a step over. What nobody carries out is over.

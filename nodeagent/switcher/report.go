@@ -100,7 +100,7 @@ func (r *Report) reset() {
 // must not be used again.
 func (s *Switcher) Collect(ctx context.Context, r *Report) bool {
 	r.reset()
-	if !s.post(&letter{report: r}) {
+	if !s.post(&command{report: r}) {
 		return false
 	}
 	select {

@@ -91,11 +91,11 @@ func (s *Switcher) Notices() <-chan Notice { return s.notices }
 
 // Plan hands over a plan; of those seen only the newest is obeyed. The plan
 // must not be changed afterwards.
-func (s *Switcher) Plan(p *ctxswitch.Plan) { s.post(&letter{event: ctxswitch.PlanArrived(p)}) }
+func (s *Switcher) Plan(p *ctxswitch.Plan) { s.post(&command{event: ctxswitch.PlanArrived(p)}) }
 
 // Offset tells by how much the clock of that term's leader is ahead.
 func (s *Switcher) Offset(term uint64, offset int64) {
-	s.post(&letter{event: ctxswitch.OffsetLearnt(term, offset)})
+	s.post(&command{event: ctxswitch.OffsetLearnt(term, offset)})
 }
 
 // Add tells of a job that is prepared and has no process yet.
@@ -105,7 +105,7 @@ func (s *Switcher) Add(j Job) *Handle {
 	if j.Signals {
 		event = event.StopAwaited()
 	}
-	s.post(&letter{event: event, job: added})
+	s.post(&command{event: event, job: added})
 	return &added.handle
 }
 
@@ -118,19 +118,19 @@ func (s *Switcher) Adopt(j Job, frozen bool) *Handle {
 	if j.Signals {
 		event = event.StopAwaited()
 	}
-	s.post(&letter{event: event, job: adopted})
+	s.post(&command{event: event, job: adopted})
 	return &adopted.handle
 }
 
 // Launched tells that all processes of the job exist.
 func (s *Switcher) Launched(id ctxswitch.JobID) {
-	s.post(&letter{event: ctxswitch.JobLaunched(id)})
+	s.post(&command{event: ctxswitch.JobLaunched(id)})
 }
 
 // Respawned tells that a process of a job was born after the others, which no signal to stop has
 // reached.
 func (s *Switcher) Respawned(id ctxswitch.JobID) {
-	s.post(&letter{event: ctxswitch.JobRespawned(id)})
+	s.post(&command{event: ctxswitch.JobRespawned(id)})
 }
 
 // Remove forgets a job, of which no process is left or shall be left. After
@@ -138,7 +138,7 @@ func (s *Switcher) Respawned(id ctxswitch.JobID) {
 // also when the thread has ended.
 func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 	usage := make(chan Usage, 1)
-	l := &letter{event: ctxswitch.JobRemoved(id), usage: usage}
+	l := &command{event: ctxswitch.JobRemoved(id), usage: usage}
 	if !s.post(l) {
 		l.answer()
 	}
@@ -148,7 +148,7 @@ func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 // Alive returns nil once the thread has answered.
 func (s *Switcher) Alive(ctx context.Context) error {
 	answer := make(chan struct{})
-	if !s.post(&letter{alive: answer}) {
+	if !s.post(&command{alive: answer}) {
 		return errEnded
 	}
 	select {
@@ -163,7 +163,7 @@ func (s *Switcher) Alive(ctx context.Context) error {
 var errEnded = errors.New("the switching thread has ended")
 
 // post wakes the thread only when it is not yet about to read.
-func (s *Switcher) post(l *letter) bool {
+func (s *Switcher) post(l *command) bool {
 	first, ok := s.inbox.put(l)
 	if first {
 		s.wake()
@@ -171,8 +171,8 @@ func (s *Switcher) post(l *letter) bool {
 	return ok
 }
 
-// read acts on one letter.
-func (s *Switcher) read(l *letter) {
+// read acts on one command.
+func (s *Switcher) read(l *command) {
 	if l.alive != nil {
 		close(l.alive)
 		return

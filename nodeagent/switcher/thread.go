@@ -41,7 +41,7 @@ func (s *Switcher) raisePriority() {
 	}
 }
 
-// sleep returns at the instant, or early for a letter.
+// sleep returns at the instant, or early for a command.
 func (s *Switcher) sleep(instant int64) {
 	var err error
 	switch instant {

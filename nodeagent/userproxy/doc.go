@@ -6,6 +6,6 @@
 // other who comes by way of an agent. It is not for clusters without certificates, whose daemons
 // are all on one host.
 //
-//	door := userdoor.New(userdoor.Options{Socket: "/run/score/agent.sock", Credentials: own, Servers: link, Logger: log})
-//	door.Run(ctx)
+//	proxy := userdoor.New(userdoor.Options{Socket: "/run/score/agent.sock", Credentials: own, Servers: link, Logger: log})
+//	proxy.Run(ctx)
 package userproxy

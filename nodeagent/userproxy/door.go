@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api"
-	"score/scored/api/transport/h2"
 	"score/scored/api/identity/pki"
+	"score/scored/api/transport/h2"
 	"score/scored/api/transport/socket"
 )
 
@@ -33,7 +33,7 @@ type Servers interface {
 	LeaderChanged() <-chan struct{}
 }
 
-// Options of a door; all are needed.
+// Options of a proxy; all are needed.
 type Options struct {
 	// Socket is the path at which users' programs call. Of several agents of a host one has it.
 	Socket string
@@ -43,26 +43,26 @@ type Options struct {
 	Logger      *zap.Logger
 }
 
-// Door is made by New and run once.
-type Door struct {
-	options Options
-	passer  *passer
-	calls   *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
-	told    string          // why there is no socket, last
+// Proxy is made by New and run once.
+type Proxy struct {
+	options   Options
+	forwarder *forwarder
+	calls     *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
+	told      string          // why there is no socket, last
 }
 
-// New makes a door.
-func New(options Options) *Door {
+// New makes a proxy.
+func New(options Options) *Proxy {
 	calls := h2.NewTransport(options.Credentials, pki.Server)
 	calls.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 		return h2.Dial(ctx, options.Credentials, address, pki.Server)
 	}
-	return &Door{options: options, calls: calls, passer: newPasser(options.Servers, calls, options.Logger)}
+	return &Proxy{options: options, calls: calls, forwarder: newForwarder(options.Servers, calls, options.Logger)}
 }
 
 // Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is
 // of use without.
-func (d *Door) Run(ctx context.Context) {
+func (d *Proxy) Run(ctx context.Context) {
 	defer d.calls.CloseIdleConnections()
 	for ctx.Err() == nil {
 		held, err := take(d.options.Socket)
@@ -77,7 +77,7 @@ func (d *Door) Run(ctx context.Context) {
 	}
 }
 
-func (d *Door) tell(err error) {
+func (d *Proxy) tell(err error) {
 	if err == nil || err.Error() == d.told {
 		return
 	}
@@ -90,7 +90,7 @@ func (d *Door) tell(err error) {
 }
 
 // serve serves at a socket until ctx ends, and gives it back.
-func (d *Door) serve(ctx context.Context, held *holding) error {
+func (d *Proxy) serve(ctx context.Context, held *holding) error {
 	defer held.release()
 	server := h2.NewServer(d.handler())
 	server.ErrorLog, _ = zap.NewStdLogAt(d.options.Logger, zap.DebugLevel) // the level exists
@@ -104,7 +104,7 @@ func (d *Door) serve(ctx context.Context, held *holding) error {
 		}
 		_ = server.Close() // whose listener may be closed already
 	})
-	err := server.Serve(socket.NewCrowd(held.listener, socket.MaxConnections, d.options.Logger))
+	err := server.Serve(socket.NewConnLimiter(held.listener, socket.MaxConnections, d.options.Logger))
 	close(served)
 	ending.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -115,9 +115,9 @@ func (d *Door) serve(ctx context.Context, held *holding) error {
 
 // handler has calls of whom the kernel knows passed on, within what one user may keep the agent
 // busy with.
-func (d *Door) handler() http.Handler {
+func (d *Proxy) handler() http.Handler {
 	whose := func(r *http.Request) (any, error) { return userOf(r.Context()) }
-	return socket.NewLimits(d.passer, socket.OfUser(whose))
+	return socket.NewLimits(d.forwarder, socket.OfUser(whose))
 }
 
 type userKey struct{}

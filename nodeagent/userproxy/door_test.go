@@ -25,11 +25,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/scored/api"
-	"score/scored/api/transport/h2"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 )
 
 // patience bounds every wait of a test for something that must happen.
@@ -93,13 +93,13 @@ func (s *server) Attach(_ context.Context, stream *connect.BidiStream[scorev1.At
 	}
 }
 
-// openDoor runs a door to these servers until the test or the returned function ends it.
-func openDoor(t *testing.T, c pkitest.Cluster, path string, servers Servers) (stop func()) {
+// openProxy runs a proxy to these servers until the test or the returned function ends it.
+func openProxy(t *testing.T, c pkitest.Cluster, path string, servers Servers) (stop func()) {
 	t.Helper()
-	door := New(Options{Socket: path, Credentials: c.Daemon(t, pki.Agent, "n1"), Servers: servers, Logger: zap.NewNop()})
+	proxy := New(Options{Socket: path, Credentials: c.Daemon(t, pki.Agent, "n1"), Servers: servers, Logger: zap.NewNop()})
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { defer close(over); door.Run(ctx) }()
+	go func() { defer close(over); proxy.Run(ctx) }()
 	stop = sync.OnceFunc(func() { cancel(); <-over })
 	t.Cleanup(stop)
 	return stop
@@ -138,7 +138,7 @@ func jobs(t *testing.T, path string) (scorev1connect.JobServiceClient, *http.Cli
 func TestWhoCalls(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
-	openDoor(t, c, path, newCluster(s.url()))
+	openProxy(t, c, path, newCluster(s.url()))
 	client, _ := jobs(t, path)
 	request := connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})
 	for _, name := range []string{api.ForUID, "score-for-uid", "Score-For-User", "Score-For-Daemon", "Score-For-Agents-User", "Authorization", "Cookie", "Forwarded"} {
@@ -163,7 +163,7 @@ func TestWhoCalls(t *testing.T) {
 func TestWhoseLimits(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
-	openDoor(t, c, path, newCluster(s.url()))
+	openProxy(t, c, path, newCluster(s.url()))
 	client, _ := jobs(t, path)
 	request := connect.NewRequest(&scorev1.SubmitRequest{})
 	request.Header().Set(api.ForLimits, "7=18446744073709551615:18446744073709551615")
@@ -188,7 +188,7 @@ func TestWhoseLimits(t *testing.T) {
 func TestStream(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
-	openDoor(t, c, path, newCluster(s.url()))
+	openProxy(t, c, path, newCluster(s.url()))
 	client, _ := jobs(t, path)
 	say := func(stream *connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent], text string) {
 		t.Helper()
@@ -227,7 +227,7 @@ func TestStream(t *testing.T) {
 func TestOnlyServers(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	agent, foreign := startServer(t, c, pki.Agent, "n2"), startServer(t, pkitest.New(t, "c1"), pki.Server, "s1")
-	openDoor(t, c, path, newCluster(agent.url(), foreign.url()))
+	openProxy(t, c, path, newCluster(agent.url(), foreign.url()))
 	client, _ := jobs(t, path)
 	_, err := client.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
 	if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Meta().Get(api.Unchanged) == "" || !strings.Contains(err.Error(), "reaches none of the cluster's servers") {
@@ -242,7 +242,7 @@ func TestOnlyServers(t *testing.T) {
 func TestLargeRequest(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
-	openDoor(t, c, path, newCluster(s.url()))
+	openProxy(t, c, path, newCluster(s.url()))
 	_, client := jobs(t, path)
 	var read atomic.Int64
 	body := io.TeeReader(io.LimitReader(zeros{}, 100<<20), counter{&read})
@@ -270,7 +270,7 @@ func (c counter) Write(p []byte) (int, error) { c.bytes.Add(int64(len(p))); retu
 func TestSilentClients(t *testing.T) {
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	s := startServer(t, c, pki.Server, "s1")
-	openDoor(t, c, path, newCluster(s.url()))
+	openProxy(t, c, path, newCluster(s.url()))
 	for range 1000 {
 		dial(t, path)
 	}
@@ -292,7 +292,7 @@ func TestOneOfSeveralAgents(t *testing.T) {
 	dead.SetUnlinkOnClose(false)
 	dead.Close()
 	first, second := startServer(t, c, pki.Server, "s1"), startServer(t, c, pki.Server, "s2")
-	stopFirst := openDoor(t, c, path, newCluster(first.url()))
+	stopFirst := openProxy(t, c, path, newCluster(first.url()))
 	ask := func(s *server) {
 		t.Helper()
 		client, _ := jobs(t, path)
@@ -302,7 +302,7 @@ func TestOneOfSeveralAgents(t *testing.T) {
 		<-s.headers
 	}
 	ask(first)
-	stopSecond := openDoor(t, c, path, newCluster(second.url()))
+	stopSecond := openProxy(t, c, path, newCluster(second.url()))
 	ask(first)
 	stopFirst()
 	ask(second)
@@ -316,7 +316,7 @@ func TestOneOfSeveralAgents(t *testing.T) {
 	}
 }
 
-// FuzzCall shows the door what is no HTTP, or odd: the next caller is served all the same.
+// FuzzCall shows the proxy what is no HTTP, or odd: the next caller is served all the same.
 func FuzzCall(f *testing.F) {
 	f.Add("POST /score.v1.JobService/ListJobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nScore-For-Uid: 0\r\nContent-Length: 2\r\n\r\n{}")
 	f.Add("GET / HTTP/1.1\r\n\r\n")
@@ -325,7 +325,7 @@ func FuzzCall(f *testing.F) {
 		r.URL.Path = text
 		r.Header = http.Header{"Content-Type": {text}, "Score-For-Uid": {text}, "Connect-Timeout-Ms": {text}}
 		r = r.WithContext(context.WithValue(t.Context(), userKey{}, caller{uid: 7}))
-		h := newPasser(newCluster("https://s1"), transport(func(r *http.Request) (*http.Response, error) {
+		h := newForwarder(newCluster("https://s1"), transport(func(r *http.Request) (*http.Response, error) {
 			if said := r.Header.Values(api.ForUID); len(said) != 1 || said[0] != "7" {
 				t.Errorf("a server hears of user %q", said)
 			}

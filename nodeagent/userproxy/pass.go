@@ -31,8 +31,8 @@ const (
 	shunFor = 4 * time.Second
 )
 
-// passer passes calls on to the server that leads, or to any other, which then does the same.
-type passer struct {
+// forwarder passes calls on to the server that leads, or to any other, which then does the same.
+type forwarder struct {
 	servers Servers
 	calls   http.RoundTripper
 	logger  *zap.Logger
@@ -42,13 +42,13 @@ type passer struct {
 	until time.Time
 }
 
-func newPasser(servers Servers, calls http.RoundTripper, logger *zap.Logger) *passer {
-	return &passer{servers: servers, calls: calls, logger: logger}
+func newForwarder(servers Servers, calls http.RoundTripper, logger *zap.Logger) *forwarder {
+	return &forwarder{servers: servers, calls: calls, logger: logger}
 }
 
 // call is one call under way.
 type call struct {
-	*passer
+	*forwarder
 	w        http.ResponseWriter
 	r        *http.Request
 	body     *forward.Body
@@ -58,13 +58,13 @@ type call struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (h *passer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	c := call{passer: h, w: w, r: r}
+	c := call{forwarder: h, w: w, r: r}
 	err := access.ByAgent(r.URL.Path)
 	if err == nil {
 		c.uid, err = userOf(r.Context())
@@ -116,7 +116,7 @@ func (c *call) pass() error {
 
 // order is that in which servers are tried: the one that leads, the others, and last the one to
 // avoid.
-func (h *passer) order() []string {
+func (h *forwarder) order() []string {
 	shun := h.shunned()
 	leader := h.servers.Leader()
 	rank := func(url string) int {
@@ -138,14 +138,14 @@ func (h *passer) order() []string {
 }
 
 // avoid has the others tried first for a while.
-func (h *passer) avoid(server string) {
+func (h *forwarder) avoid(server string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shun, h.until = server, time.Now().Add(shunFor)
 }
 
 // shunned is the server to avoid; "": none.
-func (h *passer) shunned() string {
+func (h *forwarder) shunned() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Now().After(h.until) {

@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap"
 
 	"score/scored/api"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/forward"
 	"score/scored/api/transport/h2"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // cluster is what an agent knows of its servers.
@@ -88,7 +88,7 @@ func TestOrder(t *testing.T) {
 		c := newCluster("https://s1", "https://s2", "https://s3")
 		var asked []string
 		lost := map[string]bool{}
-		h := newPasser(c, transport(func(r *http.Request) (*http.Response, error) {
+		h := newForwarder(c, transport(func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, r.URL.Host)
 			if lost[r.URL.Host] {
 				return nil, fmt.Errorf("%w: refused", h2.ErrDial)
@@ -129,7 +129,7 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			h := newPasser(newCluster("https://s1", "https://s2"), transport(func(r *http.Request) (*http.Response, error) {
+			h := newForwarder(newCluster("https://s1", "https://s2"), transport(func(r *http.Request) (*http.Response, error) {
 				said, _ := io.ReadAll(r.Body)
 				if asked++; asked == 1 {
 					return nil, io.ErrUnexpectedEOF
@@ -161,7 +161,7 @@ func TestNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster("https://s1:7420", "https://s2:7420")
-				h := newPasser(c, transport(func(*http.Request) (*http.Response, error) { return nil, test.err }), zap.NewNop())
+				h := newForwarder(c, transport(func(*http.Request) (*http.Response, error) { return nil, test.err }), zap.NewNop())
 				began := time.Now()
 				got := ask(h, list, unary, "")
 				if took := time.Since(began); took < reachPatience || took > reachPatience+passPauseMost {
@@ -183,7 +183,7 @@ func TestLeaderIsLost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster("https://s1", "https://s2")
 			c.lead("https://s1")
-			h := newPasser(c, transport(func(r *http.Request) (*http.Response, error) {
+			h := newForwarder(c, transport(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "s2" {
 					return answer(unary, "there"), nil
 				}
@@ -222,7 +222,7 @@ func (s silent) Close() error             { return nil }
 // next time.
 func TestUndecided(t *testing.T) {
 	var asked []string
-	h := newPasser(newCluster("https://s1", "https://s2"), transport(func(r *http.Request) (*http.Response, error) {
+	h := newForwarder(newCluster("https://s1", "https://s2"), transport(func(r *http.Request) (*http.Response, error) {
 		asked = append(asked, r.URL.Host)
 		undecided := answer("application/json", "{}")
 		undecided.StatusCode = http.StatusServiceUnavailable
@@ -241,7 +241,7 @@ func TestUndecided(t *testing.T) {
 
 // TestNotPassedOn: what takes another role than a user's, and what is no call, no server is asked.
 func TestNotPassedOn(t *testing.T) {
-	h := newPasser(newCluster("https://s1"), transport(func(*http.Request) (*http.Response, error) {
+	h := newForwarder(newCluster("https://s1"), transport(func(*http.Request) (*http.Response, error) {
 		t.Error("a server was asked")
 		return nil, h2.ErrDial
 	}), zap.NewNop())

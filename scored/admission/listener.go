@@ -28,9 +28,9 @@ const (
 	maxAdmissions = 16
 )
 
-// Way is one of those on which daemons may come: who speaks one of the protocols (ALPN) must have
+// Route is one of those on which daemons may come: who speaks one of the protocols (ALPN) must have
 // one of the roles.
-type Way struct {
+type Route struct {
 	Protocols []string
 	Roles     []pki.Role
 }
@@ -38,7 +38,7 @@ type Way struct {
 // Listener gives the connections of daemons that have shown a certificate, and serves newcomers
 // itself.
 type Listener struct {
-	office    *Office
+	registrar *Registrar
 	met       *handshake.Listener
 	ready     map[string]chan *tls.Conn // by protocol; ways share one
 	newcomers handshake.Waiting         // who have not said yet what they want
@@ -50,18 +50,18 @@ type Listener struct {
 }
 
 // Listen lets daemons come to the listener, which is the Listener's from now on, and newcomers.
-func (o *Office) Listen(listener net.Listener, ways ...Way) *Listener {
+func (o *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
-		office: o, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
+		registrar: o, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
 		newcomers: handshake.Waiting{Most: maxNewcomers, MostPerAddress: maxNewcomersPerAddress},
 		ctx:       ctx, stop: stop, strangers: handshake.Sampled(o.Logger),
 	}
 	configs := make(map[string]*tls.Config)
-	for _, way := range ways {
-		ready, config := make(chan *tls.Conn), o.Credentials.Server(way.Roles...)
-		config.NextProtos = way.Protocols
-		for _, protocol := range way.Protocols {
+	for _, route := range routes {
+		ready, config := make(chan *tls.Conn), o.Credentials.Server(route.Roles...)
+		config.NextProtos = route.Protocols
+		for _, protocol := range route.Protocols {
 			l.ready[protocol], configs[protocol] = ready, config
 		}
 	}
@@ -147,7 +147,7 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 		}
 		return
 	}
-	answer, err := l.office.receive(ctx, request)
+	answer, err := l.registrar.receive(ctx, request)
 	if err != nil {
 		answer = &scorev1.JoinResponse{Refused: plain(err)}
 		l.strangers.Warn("a newcomer was refused", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))

@@ -65,8 +65,8 @@ func (m *memory) Renewed(_ context.Context, c *state.Certificate) error {
 
 func (m *memory) ClusterTime() time.Time { return time.Now().Add(m.ahead) }
 
-// newOffice listens for agents, and answers those that come with a word.
-func newOffice(t *testing.T) (*Office, *memory) {
+// newRegistrar listens for agents, and answers those that come with a word.
+func newRegistrar(t *testing.T) (*Registrar, *memory) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,7 +80,7 @@ func newOffice(t *testing.T) (*Office, *memory) {
 		IsServer:  func(name string) bool { return name == "s1" },
 		Logger:    zap.NewNop(),
 	})
-	l := o.Listen(listener, Way{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Way{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
+	l := o.Listen(listener, Route{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Route{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -101,13 +101,13 @@ func newOffice(t *testing.T) (*Office, *memory) {
 	return o, m
 }
 
-// lab is the office's cluster.
-func lab(o *Office) pkitest.Cluster { return pkitest.Cluster{Authority: o.Authority, Name: "lab"} }
+// lab is the registrar's cluster.
+func lab(o *Registrar) pkitest.Cluster { return pkitest.Cluster{Authority: o.Authority, Name: "lab"} }
 
 const word = "welcome"
 
 // visit comes with a configuration and gives what was said.
-func visit(t *testing.T, o *Office, config *tls.Config) (string, error) {
+func visit(t *testing.T, o *Registrar, config *tls.Config) (string, error) {
 	t.Helper()
 	config = config.Clone()
 	config.NextProtos = []string{"test"}
@@ -121,7 +121,7 @@ func visit(t *testing.T, o *Office, config *tls.Config) (string, error) {
 	return string(said), err
 }
 
-func newToken(t *testing.T, o *Office) *pki.Token {
+func newToken(t *testing.T, o *Registrar) *pki.Token {
 	t.Helper()
 	text, about, err := o.CreateToken(t.Context(), "agent", 0, "root")
 	if err != nil || about.GetMadeBy() != "root" {
@@ -136,7 +136,7 @@ func newToken(t *testing.T, o *Office) *pki.Token {
 
 // TestJoin: a token is good for one daemon, which is let in from then on.
 func TestJoin(t *testing.T) {
-	o, m := newOffice(t)
+	o, m := newRegistrar(t)
 	token := newToken(t, o)
 	member, err := join.Join(t.Context(), token, "n1", time.Now)
 	if err != nil {
@@ -163,14 +163,14 @@ func TestJoin(t *testing.T) {
 	if _, err := join.Join(t.Context(), late, "n2", func() time.Time { return late.Expires.Add(time.Hour) }); !errors.Is(err, pki.ErrToken) {
 		t.Errorf("a late token: %v", err)
 	}
-	if _, _, err := (*Office)(nil).CreateToken(t.Context(), "agent", 0, "root"); !errors.Is(err, ErrNoAuthority) {
+	if _, _, err := (*Registrar)(nil).CreateToken(t.Context(), "agent", 0, "root"); !errors.Is(err, ErrNoAuthority) {
 		t.Errorf("without an authority: %v", err)
 	}
 }
 
 // TestStrangers: none of them is passed on, and members get in beside them.
 func TestStrangers(t *testing.T) {
-	o, _ := newOffice(t)
+	o, _ := newRegistrar(t)
 	ours := lab(o).Daemon(t, pki.Agent, "n1")
 	other := pkitest.New(t, "lab")
 	for name, config := range map[string]*tls.Config{
@@ -214,7 +214,7 @@ func TestSilence(t *testing.T) {
 		silent = 600 // more than may wait from one address
 		soon   = 3 * time.Second
 	)
-	o, _ := newOffice(t)
+	o, _ := newRegistrar(t)
 	for range silent {
 		conn, err := net.Dial("tcp", o.Addresses()[0])
 		if err != nil {
@@ -235,7 +235,7 @@ func TestSilence(t *testing.T) {
 // TestSilentNewcomers: of those who come to join and do not say so the oldest are closed, and
 // others join.
 func TestSilentNewcomers(t *testing.T) {
-	o, _ := newOffice(t)
+	o, _ := newRegistrar(t)
 	closed := make(chan struct{}, 2*maxNewcomersPerAddress)
 	for range cap(closed) {
 		conn, err := tls.Dial("tcp", o.Addresses()[0], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{join.Protocol}})
@@ -260,9 +260,9 @@ func TestSilentNewcomers(t *testing.T) {
 	}
 }
 
-// TestRenewOwn: the office's own certificate goes the way of all others'.
+// TestRenewOwn: the registrar's own certificate goes the way of all others'.
 func TestRenewOwn(t *testing.T) {
-	o, m := newOffice(t)
+	o, m := newRegistrar(t)
 	before := o.Credentials.Serial()
 	if err := o.Credentials.RenewNow(t.Context(), t.TempDir(), o.renewOwn); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestRenewOwn(t *testing.T) {
 // TestServerJoins: who has a server's token gets what a server needs to sign, unless there is a
 // server of the name; an agent does not.
 func TestServerJoins(t *testing.T) {
-	o, _ := newOffice(t)
+	o, _ := newRegistrar(t)
 	agent, err := join.Join(t.Context(), newToken(t, o), "x1", time.Now)
 	if err != nil || agent.Authority != nil {
 		t.Errorf("an agent: %v, %v", agent, err)
@@ -297,7 +297,7 @@ func TestServerJoins(t *testing.T) {
 	}
 }
 
-// elsewhere is the office of another server.
+// elsewhere is the registrar of another server.
 type elsewhere struct{ asked []string }
 
 func (e *elsewhere) Admit(_ context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
@@ -310,9 +310,9 @@ func (e *elsewhere) Renew(context.Context, []byte) ([]byte, error) { return nil,
 // TestPassedOn: a server that does not lead has newcomers answered by the one that does, in its
 // words.
 func TestPassedOn(t *testing.T) {
-	o, m := newOffice(t)
+	o, m := newRegistrar(t)
 	token, other := newToken(t, o), new(elsewhere)
-	o.Elsewhere = func() Colleague { return other }
+	o.Elsewhere = func() PeerRegistrar { return other }
 	if _, err := join.Join(t.Context(), token, "n1", time.Now); !errors.Is(err, join.ErrRefused) || !strings.HasSuffix(err.Error(), ": no") {
 		t.Errorf("joined: %v", err)
 	}
@@ -328,7 +328,7 @@ func TestPassedOn(t *testing.T) {
 // What other hosts look at is dated by the host's, what the leader looks at by the cluster's.
 func TestClocks(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
-		o, m := newOffice(t)
+		o, m := newRegistrar(t)
 		m.ahead = ahead
 		text, _, err := o.CreateToken(t.Context(), "agent", time.Hour, "root")
 		if err != nil {
@@ -355,7 +355,7 @@ func TestClocks(t *testing.T) {
 // TestRevoked: who is refused in the handshake since its certificate was revoked is told so when it
 // asks.
 func TestRevoked(t *testing.T) {
-	o, _ := newOffice(t)
+	o, _ := newRegistrar(t)
 	ours := lab(o).Daemon(t, pki.Server, "s2")
 	for _, want := range []bool{false, true} {
 		if got, err := join.Revoked(t.Context(), o.Addresses()[0], ours); got != want || err != nil {

@@ -28,7 +28,7 @@ type Leader interface {
 	ClusterTime() time.Time
 }
 
-// Options of an Office; all but Elsewhere and Now are needed.
+// Options of an Registrar; all but Elsewhere and Now are needed.
 type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
@@ -39,35 +39,35 @@ type Options struct {
 	Addresses func() []string
 	// IsServer tells whether the cluster has a server of this name.
 	IsServer func(name string) bool
-	// Elsewhere is the office of the server that leads, nil while it is this one.
-	Elsewhere func() Colleague
+	// Elsewhere is the registrar of the server that leads, nil while it is this one.
+	Elsewhere func() PeerRegistrar
 	Logger    *zap.Logger
 	// Now is this host's clock, by which certificates and tokens are dated, since other hosts' look
 	// at them. Default: time.Now.
 	Now func() time.Time
 }
 
-// Colleague is the office of another server.
-type Colleague interface {
+// PeerRegistrar is the registrar of another server.
+type PeerRegistrar interface {
 	Admit(context.Context, *scorev1.JoinRequest) (*scorev1.JoinResponse, error)
 	// Renew signs the next certificate of this server.
 	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
 
-// Office makes daemons members. Its methods may be called at once. The nil Office is that of a
+// Registrar makes daemons members. Its methods may be called at once. The nil Registrar is that of a
 // cluster without certificates.
-type Office struct{ Options }
+type Registrar struct{ Options }
 
-// New makes an Office.
-func New(options Options) *Office {
+// New makes an Registrar.
+func New(options Options) *Registrar {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Office{options}
+	return &Registrar{options}
 }
 
 // CreateToken makes a token and gives its text, which is nowhere else. A life of 0 is the default.
-func (o *Office) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
+func (o *Registrar) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
 	if o == nil {
 		return "", nil, ErrNoAuthority
 	}
@@ -95,7 +95,7 @@ func (o *Office) CreateToken(ctx context.Context, role string, life time.Duratio
 }
 
 // Renew signs the next certificate of a daemon, who has proved who he is.
-func (o *Office) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
+func (o *Registrar) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
 	if o == nil {
 		return nil, ErrNoAuthority
 	}
@@ -110,7 +110,7 @@ func (o *Office) Renew(ctx context.Context, name pki.Name, request []byte) ([]by
 	return signed.Raw, nil
 }
 
-func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
+func (o *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
 	signed, err := o.Authority.Sign(request, name, o.Now(), pki.DefaultLife)
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +121,7 @@ func (o *Office) sign(name pki.Name, request []byte) (*x509.Certificate, *state.
 }
 
 // receive has a newcomer answered, here or where it is decided.
-func (o *Office) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (o *Registrar) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	if serial := r.GetSerial(); len(serial) > 0 {
 		return o.standing(serial)
 	}
@@ -137,14 +137,14 @@ const maxSerial = 20
 // standing tells whether a certificate was revoked: its owner is refused in the handshake, where no
 // reason can be told. What any server knows of it holds, since nothing makes it good again; and
 // nobody else knows its number.
-func (o *Office) standing(serial []byte) (*scorev1.JoinResponse, error) {
+func (o *Registrar) standing(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
 	}
 	return &scorev1.JoinResponse{Revoked: o.Credentials.IsRevoked(serial)}, nil
 }
 
-func (o *Office) elsewhere() Colleague {
+func (o *Registrar) elsewhere() PeerRegistrar {
 	if o.Elsewhere == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (o *Office) elsewhere() Colleague {
 }
 
 // Admit answers a newcomer.
-func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (o *Registrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	role, err := pki.ParseRole(r.GetRole())
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (o *Office) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.Jo
 }
 
 // KeepOwn renews this server's own certificate, which is in dir, until ctx ends.
-func (o *Office) KeepOwn(ctx context.Context, dir string) {
+func (o *Registrar) KeepOwn(ctx context.Context, dir string) {
 	o.Credentials.Keep(ctx, pki.Keeper{
 		Dir: dir, Ask: o.renewOwn,
 		Unusable: func(err error) { o.Logger.Warn("the certificate on disk cannot be used", zap.Error(err)) },
@@ -196,7 +196,7 @@ func (o *Office) KeepOwn(ctx context.Context, dir string) {
 	})
 }
 
-func (o *Office) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
+func (o *Registrar) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
 	if other := o.elsewhere(); other != nil {
 		return other.Renew(ctx, request)
 	}

@@ -16,7 +16,7 @@ import (
 // answer a repeated order as they answered the first.
 
 // start commits the places of a whole gang and orders their preparation.
-func (b *brain) start(j *job) {
+func (b *controller) start(j *job) {
 	allocation, ok := b.gang.Allocation(gang.JobID(j.id))
 	if !ok {
 		return
@@ -46,7 +46,7 @@ func (b *brain) start(j *job) {
 }
 
 // placeOn remembers with a place which agent it was given to.
-func (b *brain) placeOn(p *statepb.Place) state.Place {
+func (b *controller) placeOn(p *statepb.Place) state.Place {
 	place := state.Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
 	if n := b.nodes[place.Node]; n != nil {
 		place.BootID = n.bootID
@@ -57,7 +57,7 @@ func (b *brain) placeOn(p *statepb.Place) state.Place {
 // run puts a job into the rotation plan. The plan need not wait for the log:
 // that the job has its places is committed, and whoever leads next asks the
 // nodes whether they have started it (DESIGN.md, "Never run twice").
-func (b *brain) run(j *job) {
+func (b *controller) run(j *job) {
 	j.state, j.deadline, j.ready = running, 0, b.now
 	b.gang.SetIdle(gang.JobID(j.id), false)
 	b.planDirty = true
@@ -66,7 +66,7 @@ func (b *brain) run(j *job) {
 }
 
 // launched notes that a node has started its ranks.
-func (b *brain) launched(j *job, p *part, at int64) {
+func (b *controller) launched(j *job, p *part, at int64) {
 	p.launched = true
 	if j.started != 0 {
 		return
@@ -82,7 +82,7 @@ func (b *brain) launched(j *job, p *part, at int64) {
 }
 
 // countExit takes note of a rank's exit, once, and ends the gang if it must.
-func (b *brain) countExit(j *job, p *part, exit *scorev1.RankExited) {
+func (b *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	if exit.GetRank() >= j.spec.GetTasks() || j.exits[exit.GetRank()] {
 		return
 	}
@@ -119,7 +119,7 @@ func exitCode(exit *scorev1.RankExited) int32 {
 }
 
 // aborted notes that a rank ends the job, or its node on the job's behalf.
-func (b *brain) aborted(j *job, p *part, abort *scorev1.Abort) {
+func (b *controller) aborted(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
 		b.step(j, evStop{v})
@@ -130,7 +130,7 @@ func (b *brain) aborted(j *job, p *part, abort *scorev1.Abort) {
 
 // failed ends a job for what a rank did. Ranks die of each other's deaths, and abort
 // when they hear of one; the first is the reason, whichever node's report came first.
-func (b *brain) failed(j *job, v *scorev1.Verdict, at int64) {
+func (b *controller) failed(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
 		j.decidedAt = at
 		b.step(j, evStop{v})
@@ -144,7 +144,7 @@ func (b *brain) failed(j *job, v *scorev1.Verdict, at int64) {
 
 // nodeDone notes that a node has no process of the job left; after the last
 // the job is done.
-func (b *brain) nodeDone(j *job, p *part, usage *scorev1.Usage) {
+func (b *controller) nodeDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
 		p.use(usage, b.now)
@@ -166,7 +166,7 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 }
 
 // end takes the gang out of the plan and orders its nodes to kill what is left.
-func (b *brain) end(j *job, v *scorev1.Verdict) {
+func (b *controller) end(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	b.forgetIdle(j)
 	b.gang.SetIdle(gang.JobID(j.id), true)
@@ -179,7 +179,7 @@ func (b *brain) end(j *job, v *scorev1.Verdict) {
 }
 
 // kill orders every node that still has a part of the job to end it.
-func (b *brain) kill(j *job, reason string) {
+func (b *controller) kill(j *job, reason string) {
 	for _, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.done {
 			b.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers, too
@@ -192,7 +192,7 @@ func killMessage(id uint64, reason string) *scorev1.ServerMessage {
 }
 
 // conclude commits the verdict and lets everything go.
-func (b *brain) conclude(j *job, v *scorev1.Verdict) {
+func (b *controller) conclude(j *job, v *scorev1.Verdict) {
 	if j.again != "" {
 		v.Message += "; submit it again"
 	}
@@ -216,7 +216,7 @@ func (b *brain) conclude(j *job, v *scorev1.Verdict) {
 
 // endChildren ends the jobs that a job spawned when it did not end well: they
 // are one program.
-func (b *brain) endChildren(j *job) {
+func (b *controller) endChildren(j *job) {
 	if j.verdict.GetReason() == exited {
 		return
 	}
@@ -226,7 +226,7 @@ func (b *brain) endChildren(j *job) {
 }
 
 // stop ends a job; of one that has ended already, what it spawned.
-func (b *brain) stop(j *job, v *scorev1.Verdict) {
+func (b *controller) stop(j *job, v *scorev1.Verdict) {
 	if j.state != done {
 		b.step(j, evStop{v})
 		return
@@ -237,7 +237,7 @@ func (b *brain) stop(j *job, v *scorev1.Verdict) {
 }
 
 // endParent ends the job that spawned this one when this one did not end well.
-func (b *brain) endParent(j *job) {
+func (b *controller) endParent(j *job) {
 	v := j.verdict
 	switch {
 	case j.parent == nil:
@@ -250,7 +250,7 @@ func (b *brain) endParent(j *job) {
 		b.settleParts(j.parent)
 		return
 	case v.GetReason() == nodeLost:
-		b.step(j.parent, evHandBack{v.GetMessage()})
+		b.step(j.parent, evDrain{v.GetMessage()})
 	}
 	v = verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())
 	for spawner := j.parent; spawner != nil; spawner = spawner.parent {
@@ -265,7 +265,7 @@ func (b *brain) endParent(j *job) {
 }
 
 // setDeadline bounds the job's present state.
-func (b *brain) setDeadline(j *job, d time.Duration) {
+func (b *controller) setDeadline(j *job, d time.Duration) {
 	j.deadline = b.now + d.Nanoseconds()
 	b.timers.add(timer{at: j.deadline, kind: timerJob, id: j.id})
 }

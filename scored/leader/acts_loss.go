@@ -14,7 +14,7 @@ import (
 
 // losePart ends the whole gang because its part on one node is gone, or begins
 // it anew. Ranks that have a lease may live on there as long as that lasts.
-func (b *brain) losePart(j *job, p *part, reason string) {
+func (b *controller) losePart(j *job, p *part, reason string) {
 	p.lost, p.done = true, !j.spec.GetRequeue()
 	switch {
 	case j.state == ending && j.restarting && p.done:
@@ -39,7 +39,7 @@ func (b *brain) losePart(j *job, p *part, reason string) {
 }
 
 // goOnWithout has a job go on without a node, whose ranks count as killed.
-func (b *brain) goOnWithout(j *job, p *part, reason string) {
+func (b *controller) goOnWithout(j *job, p *part, reason string) {
 	p.done = true
 	for _, rank := range p.Ranks {
 		if j.exits[rank] {
@@ -61,7 +61,7 @@ func (b *brain) goOnWithout(j *job, p *part, reason string) {
 }
 
 // tellGone tells a node which of a job's other nodes are lost while the job goes on.
-func (b *brain) tellGone(j *job, n *node) {
+func (b *controller) tellGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
 			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
@@ -81,7 +81,7 @@ func (j *job) whatNow() string {
 func lostReason(node string) string { return "node " + node + " was lost" }
 
 // awaitEnd sets the time of the next look at a job that is being ended.
-func (b *brain) awaitEnd(j *job) {
+func (b *controller) awaitEnd(j *job) {
 	wait := killAgain
 	if next := b.fences(j); next != 0 {
 		wait = min(wait, time.Duration(next-b.now))
@@ -92,7 +92,7 @@ func (b *brain) awaitEnd(j *job) {
 }
 
 // endLate repeats the order to kill, and after endTimeout no longer waits.
-func (b *brain) endLate(j *job) {
+func (b *controller) endLate(j *job) {
 	if b.now < j.killDeadline {
 		b.kill(j, j.verdict.GetMessage())
 		b.awaitEnd(j)
@@ -108,7 +108,7 @@ func (b *brain) endLate(j *job) {
 
 // prepareLate gives up a start: a node that is gone gets no blame on the job,
 // one that is there does.
-func (b *brain) prepareLate(j *job) {
+func (b *controller) prepareLate(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {
 		if n := b.nodes[name]; n == nil || n.link == nil {

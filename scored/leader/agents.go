@@ -10,7 +10,7 @@ import (
 
 // message handles what an agent says; a link that another has replaced is not
 // listened to.
-func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
+func (b *controller) message(name string, link Link, m *scorev1.AgentMessage) {
 	n := b.nodes[name]
 	if n == nil || n.link != link {
 		return
@@ -73,7 +73,7 @@ func (b *brain) message(name string, link Link, m *scorev1.AgentMessage) {
 	}
 }
 
-func (b *brain) rankExited(n *node, exit *scorev1.RankExited) {
+func (b *controller) rankExited(n *node, exit *scorev1.RankExited) {
 	if j, p := b.partOf(n, exit.GetJobId()); p != nil {
 		b.step(j, evExited{p, exit})
 	}
@@ -81,7 +81,7 @@ func (b *brain) rankExited(n *node, exit *scorev1.RankExited) {
 
 // partOf finds the part of a job that the agent speaks of. An agent that does
 // not know that the job is over is told so.
-func (b *brain) partOf(n *node, id uint64) (*job, *part) {
+func (b *controller) partOf(n *node, id uint64) (*job, *part) {
 	j := b.jobs[id]
 	if j == nil || j.state == done && j.forgotten {
 		b.send(n.link, forgetMessage(id))
@@ -90,7 +90,7 @@ func (b *brain) partOf(n *node, id uint64) (*job, *part) {
 	return j, j.part(n.name)
 }
 
-func (b *brain) prepared(n *node, m *scorev1.Prepared) {
+func (b *controller) prepared(n *node, m *scorev1.Prepared) {
 	j, p := b.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -121,7 +121,7 @@ func oneSentence(text string) string {
 }
 
 // takeUsage keeps the latest word on what running jobs have used.
-func (b *brain) takeUsage(n *node, report *scorev1.SwitchReport) {
+func (b *controller) takeUsage(n *node, report *scorev1.SwitchReport) {
 	for _, u := range report.GetUsage() {
 		if j := b.jobs[u.GetJobId()]; j != nil && j.active() {
 			if p := j.part(n.name); p != nil && !p.done {

@@ -27,19 +27,19 @@ func noJob(id uint64) error {
 // Submit commits a job and gives its id. It is refused with a sentence if the cluster could never
 // run it, or if it is beyond the user's limits. The spec must have been validated.
 func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
-	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
+	return consult(ctx, l, func(b *controller, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
 }
 
 // Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named
 // by. It answers when that is decided, not when it is done.
 func (l *Leader) Requeue(ctx context.Context, id uint64, caller Caller, by, reason string) error {
-	return l.control(ctx, id, caller, func(b *brain, j *job) error { return b.requeueFor(j, by, reason) })
+	return l.control(ctx, id, caller, func(b *controller, j *job) error { return b.requeueFor(j, by, reason) })
 }
 
 // control does something to a job that its owner may do, and answers when all
 // that was decided is committed.
-func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*brain, *job) error) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
+func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*controller, *job) error) error {
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
 		j := b.jobs[id]
 		over := j == nil || j.over()
 		var refusal error
@@ -80,7 +80,7 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 // cancelled before, by whomever, the answer is the same, so that who has lost an answer may ask
 // again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
-	err := l.control(ctx, id, caller, func(b *brain, j *job) error {
+	err := l.control(ctx, id, caller, func(b *controller, j *job) error {
 		b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
@@ -97,7 +97,7 @@ func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Cal
 	if signal < 1 || signal > maxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
-	return l.control(ctx, id, caller, func(b *brain, j *job) error { return b.signal(j, signal) })
+	return l.control(ctx, id, caller, func(b *controller, j *job) error { return b.signal(j, signal) })
 }
 
 // maxSignal is the last real-time signal of Linux.
@@ -105,7 +105,7 @@ const maxSignal = 64
 
 // signal forwards a signal to a job and to all it spawned. Before a job runs
 // there is nobody to get it; one that would end the program ends the job.
-func (b *brain) signal(j *job, signal int32) error {
+func (b *controller) signal(j *job, signal int32) error {
 	if j.state == queued || j.state == starting {
 		if !slices.Contains(enders, unix.Signal(signal)) {
 			return fmt.Errorf("%w: job %d does not run yet; signals can be sent when it does", ErrState, j.id)
@@ -135,7 +135,7 @@ var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
 // Job is one job, and what its nodes have told of it while it runs; its owner sees the environment
 // too.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
-	view, err := consult(ctx, l, func(b *brain, answer func(*scorev1.GetJobResponse, error)) {
+	view, err := consult(ctx, l, func(b *controller, answer func(*scorev1.GetJobResponse, error)) {
 		j := b.jobs[id]
 		if j == nil || j.state == done {
 			b.call(func(err error) { answer(nil, err) })
@@ -169,7 +169,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 // RankStates asks the job's nodes what its ranks are doing; others than its
 // owner and operators are told nothing of them.
 func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*scorev1.RankState, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*scorev1.RankState, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]*scorev1.RankState, error)) {
 		j := b.jobs[id]
 		if j == nil || !j.active() || !caller.controls(j.user) {
 			answer(nil, nil)
@@ -181,7 +181,7 @@ func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*s
 
 // Explain says in sentences why a job waits or where it runs.
 func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
-	explained, err := consult(ctx, l, func(b *brain, answer func(*scorev1.ExplainJobResponse, error)) {
+	explained, err := consult(ctx, l, func(b *controller, answer func(*scorev1.ExplainJobResponse, error)) {
 		var explained *scorev1.ExplainJobResponse
 		if j := b.jobs[id]; j != nil && j.state != done {
 			explained = b.explain(j)

@@ -9,7 +9,7 @@ import (
 
 // Attach begins an interest in a job. Whoever attaches must Close.
 func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, caller Caller) (*Attachment, error) {
-	return consult(ctx, l, func(b *brain, answer func(*Attachment, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*Attachment, error)) {
 		w := newAttachment(l, id, options)
 		j := b.jobs[id]
 		if j == nil {
@@ -75,7 +75,7 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 	if signal < 1 || signal > maxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
-	return a.do(ctx, func(b *brain, j *job) {
+	return a.do(ctx, func(b *controller, j *job) {
 		if err := b.signal(j, signal); err != nil {
 			b.notify(a, warning(err.Error()))
 		}
@@ -84,14 +84,14 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 
 // Kill ends the job at its owner's wish.
 func (a *Attachment) Kill(ctx context.Context) error {
-	return a.do(ctx, func(b *brain, j *job) {
+	return a.do(ctx, func(b *controller, j *job) {
 		b.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
 	})
 }
 
 // AskRanks calls for an event with the states of the ranks.
 func (a *Attachment) AskRanks(ctx context.Context) error {
-	return a.do(ctx, func(b *brain, j *job) {
+	return a.do(ctx, func(b *controller, j *job) {
 		b.askRanks(j, func(states *scorev1.AttachEvent_RankStates) {
 			b.notify(a, Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_RankStates_{RankStates: states}}})
 		})
@@ -101,13 +101,13 @@ func (a *Attachment) AskRanks(ctx context.Context) error {
 // Read tells that all output of an attempt of the job, or of one that it spawned,
 // has been fetched: its nodes need not keep it.
 func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error {
-	return a.leader.do(ctx, func(b *brain) { b.read(job, attempt) })
+	return a.leader.do(ctx, func(b *controller) { b.read(job, attempt) })
 }
 
 // Address is where a source's agent is now: one that was restarted may listen elsewhere. It is ""
 // when there is nothing to be had from the source any more.
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
-	address, err := consult(ctx, a.leader, func(b *brain, answer func(string, error)) {
+	address, err := consult(ctx, a.leader, func(b *controller, answer func(string, error)) {
 		j, n := b.jobs[source.Job], b.nodes[source.Node]
 		if j == nil || n == nil || j.forgotten || j.attempts != source.Attempt {
 			answer("", nil)
@@ -125,9 +125,9 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	return address
 }
 
-// do does something to the attachment's job while the brain knows it.
-func (a *Attachment) do(ctx context.Context, act func(*brain, *job)) error {
-	return a.leader.do(ctx, func(b *brain) {
+// do does something to the attachment's job while the controller knows it.
+func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error {
+	return a.leader.do(ctx, func(b *controller) {
 		if j := b.jobs[a.job]; j != nil {
 			act(b, j)
 		}
@@ -137,5 +137,5 @@ func (a *Attachment) do(ctx context.Context, act func(*brain, *job)) error {
 // Close ends the interest. Of a job's last owner it begins OwnerGrace.
 func (a *Attachment) Close() {
 	a.breakOff()
-	a.leader.tell(func(b *brain) { b.detach(a.job, a) })
+	a.leader.tell(func(b *controller) { b.detach(a.job, a) })
 }

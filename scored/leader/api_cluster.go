@@ -9,7 +9,7 @@ import (
 
 // Nodes lists the nodes by name.
 func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.ListNodesResponse, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.ListNodesResponse, error)) {
 		list := &scorev1.ListNodesResponse{Nodes: b.nodeViews(), NowNanos: b.now}
 		b.call(func(err error) { answer(list, err) })
 	})
@@ -17,7 +17,7 @@ func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) 
 
 // Matrix shows the rows and what runs in each.
 func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetMatrixResponse, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetMatrixResponse, error)) {
 		view := b.matrixView()
 		b.call(func(err error) { answer(view, err) })
 	})
@@ -25,7 +25,7 @@ func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error)
 
 // Version tells the program's version, the cluster and how many jobs it has.
 func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetVersionResponse, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetVersionResponse, error)) {
 		view := b.versionView()
 		b.call(func(err error) { answer(view, err) })
 	})
@@ -33,7 +33,7 @@ func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, erro
 
 // Settings are the cluster's.
 func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.Settings, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.Settings, error)) {
 		settings := b.settings
 		b.call(func(err error) { answer(settings, err) })
 	})
@@ -41,18 +41,18 @@ func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
 
 // SetSettings changes the named fields and gives all settings as they are then.
 func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.Settings, error)) { b.setSettings(settings, fields, answer) })
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.Settings, error)) { b.setSettings(settings, fields, answer) })
 }
 
 // Stats are counts for the metrics.
 func (l *Leader) Stats(ctx context.Context) (Stats, error) {
-	return consult(ctx, l, func(b *brain, answer func(Stats, error)) { answer(b.snapshotStats(), nil) })
+	return consult(ctx, l, func(b *controller, answer func(Stats, error)) { answer(b.snapshotStats(), nil) })
 }
 
 // Connect begins an agent's stream; serial is the number of the certificate that it has shown, nil
 // where there are none. A refusal is a sentence for its log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
-	return consult(ctx, l, func(b *brain, answer func(string, error)) {
+	return consult(ctx, l, func(b *controller, answer func(string, error)) {
 		if b.members.isRevoked(serial) {
 			answer(nodeRevoked, nil)
 			return
@@ -63,15 +63,15 @@ func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byt
 
 // Receive handles a message of a connected agent.
 func (l *Leader) Receive(ctx context.Context, node string, link Link, message *scorev1.AgentMessage) error {
-	return l.do(ctx, func(b *brain) { b.message(node, link, message) })
+	return l.do(ctx, func(b *controller) { b.message(node, link, message) })
 }
 
 // Disconnect ends an agent's stream.
 func (l *Leader) Disconnect(node string, link Link) {
-	l.tell(func(b *brain) { b.linkLost(node, link) })
+	l.tell(func(b *controller) { b.linkLost(node, link) })
 }
 
-func (b *brain) snapshotStats() Stats {
+func (b *controller) snapshotStats() Stats {
 	s := b.stats
 	s.Ended = make(map[scorev1.EndReason]uint64, len(b.stats.Ended))
 	for reason, n := range b.stats.Ended {

@@ -16,7 +16,7 @@ type Saved struct {
 
 // Save captures the state, with all that anybody has been told.
 func (l *Leader) Save(ctx context.Context) (Saved, error) {
-	return consult(ctx, l, func(b *brain, answer func(Saved, error)) {
+	return consult(ctx, l, func(b *controller, answer func(Saved, error)) {
 		saved := Saved{Cluster: b.cluster, Version: b.version, Term: b.term}
 		b.call(func(err error) {
 			if err == nil {

@@ -35,7 +35,7 @@ func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 // Users tells of all users that the cluster knows, by number; only of the
 // caller unless he is an operator.
 func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*scorev1.User, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]*scorev1.User, error)) {
 		if !caller.operates() {
 			users := []*scorev1.User{b.userView(b.account(caller.UID, name))}
 			b.call(func(err error) { answer(users, err) })
@@ -56,7 +56,7 @@ func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scor
 	})
 }
 
-func (b *brain) userView(a *account) *scorev1.User {
+func (b *controller) userView(a *account) *scorev1.User {
 	use := b.gang.OwnerUse(gang.OwnerID(a.uid))
 	view := &scorev1.User{
 		Uid: a.uid, Name: a.name, Role: a.role, Share: a.share, Limits: a.limits,
@@ -76,7 +76,7 @@ var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", 
 
 // SetUser changes the named fields of a user and gives the user as it is then.
 func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.User, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.User, error)) {
 		a, err := b.setUser(uid, name, values, fields)
 		if err != nil {
 			answer(nil, err)
@@ -87,7 +87,7 @@ func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *s
 	})
 }
 
-func (b *brain) setUser(uid uint32, name string, values *scorev1.User, fields []string) (*account, error) {
+func (b *controller) setUser(uid uint32, name string, values *scorev1.User, fields []string) (*account, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%w: name what to change: %v", ErrInvalid, userFields)
 	}
@@ -153,7 +153,7 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 	if !caller.operates() && caller.UID != uid {
 		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)
 	}
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.User, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.User, error)) {
 		a := b.accounts[uid]
 		b.look(func(s *state.State) {
 			if record := s.User(uid); a == nil && record != nil {

@@ -23,7 +23,7 @@ type ask struct {
 	over     func() // called once
 }
 
-func (b *brain) newAsk() *ask {
+func (b *controller) newAsk() *ask {
 	b.nextAsk++
 	a := &ask{id: b.nextAsk, waiting: make(map[string]bool)}
 	b.asks[a.id] = a
@@ -31,7 +31,7 @@ func (b *brain) newAsk() *ask {
 }
 
 // put puts the question to a node, if that is connected.
-func (b *brain) put(a *ask, n *node, message *scorev1.ServerMessage) {
+func (b *controller) put(a *ask, n *node, message *scorev1.ServerMessage) {
 	if n == nil || n.link == nil {
 		return
 	}
@@ -40,7 +40,7 @@ func (b *brain) put(a *ask, n *node, message *scorev1.ServerMessage) {
 }
 
 // await ends the asking: what is left is to wait.
-func (b *brain) await(a *ask) {
+func (b *controller) await(a *ask) {
 	if len(a.waiting) == 0 {
 		b.finishAsk(a)
 		return
@@ -49,7 +49,7 @@ func (b *brain) await(a *ask) {
 }
 
 // answers gives what the node answers to the question, unless nobody waits for it.
-func (b *brain) answers(n *node, id uint64, take func(*ask)) {
+func (b *controller) answers(n *node, id uint64, take func(*ask)) {
 	a := b.asks[id]
 	if a == nil || !a.waiting[n.name] {
 		return
@@ -61,14 +61,14 @@ func (b *brain) answers(n *node, id uint64, take func(*ask)) {
 	}
 }
 
-func (b *brain) finishAsk(a *ask) {
+func (b *controller) finishAsk(a *ask) {
 	delete(b.asks, a.id)
 	a.over()
 }
 
 // askRanks asks the job's nodes for the states of its ranks; answered is
 // called with what has come.
-func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
+func (b *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
 	a := b.newAsk()
 	a.over = func() {
 		slices.SortFunc(a.ranks, func(x, y *scorev1.RankState) int { return cmp.Compare(x.GetRank(), y.GetRank()) })
@@ -86,7 +86,7 @@ func (b *brain) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates))
 }
 
 // rankStates takes a node's answer.
-func (b *brain) rankStates(n *node, m *scorev1.RankStatesReply) {
+func (b *controller) rankStates(n *node, m *scorev1.RankStatesReply) {
 	if j := b.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
 			b.startTold(j, p, m.GetStart())

@@ -12,7 +12,7 @@ import (
 // Channels asks the nodes how the channels of running jobs are: of one job, which the
 // caller must control, or of all that he does.
 func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, caller Caller) (*scorev1.ListChannelsResponse, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.ListChannelsResponse, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.ListChannelsResponse, error)) {
 		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
 		if err != nil {
 			answer(nil, err)
@@ -23,7 +23,7 @@ func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, c
 }
 
 // jobsOf is the job of that number, or all jobs that the caller controls if it is zero.
-func (l *Leader) jobsOf(b *brain, id uint64, caller Caller) (jobs []*job, err error) {
+func (l *Leader) jobsOf(b *controller, id uint64, caller Caller) (jobs []*job, err error) {
 	if id != 0 {
 		j := b.jobs[id]
 		if j == nil || j.state == done {
@@ -40,7 +40,7 @@ func (l *Leader) jobsOf(b *brain, id uint64, caller Caller) (jobs []*job, err er
 }
 
 // askChannels puts one question to each node, about all the jobs that it has of these.
-func (b *brain) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
+func (b *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
 	a := b.newAsk()
 	a.over = func() {
 		slices.SortFunc(a.channels, compareChannels)
@@ -68,7 +68,7 @@ func (b *brain) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answere
 }
 
 // channels takes a node's answer.
-func (b *brain) channels(n *node, m *scorev1.ChannelsReply) {
+func (b *controller) channels(n *node, m *scorev1.ChannelsReply) {
 	b.answers(n, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {
 			channel.Node = n.name

@@ -47,7 +47,7 @@ type Attachment struct {
 	leader  *Leader
 	job     uint64
 	options AttachOptions
-	ended   bool // the brain has sent the last event
+	ended   bool // the controller has sent the last event
 	events  chan Event
 	broken  chan struct{}
 	once    sync.Once
@@ -79,9 +79,9 @@ func (a *Attachment) deliver(e Event) {
 
 func (a *Attachment) breakOff() { a.once.Do(func() { close(a.broken) }) }
 
-// attach begins an interest in a job that the brain still knows. Output goes to
+// attach begins an interest in a job that the controller still knows. Output goes to
 // one client: the nodes keep no copy for a second.
-func (b *brain) attach(j *job, w *Attachment) error {
+func (b *controller) attach(j *job, w *Attachment) error {
 	if w.options.Output && j.reading() {
 		return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
 	}
@@ -102,7 +102,7 @@ func (b *brain) attach(j *job, w *Attachment) error {
 }
 
 // notifyMissing tells a client that wants the output that some of it is lost.
-func (b *brain) notifyMissing(w *Attachment) {
+func (b *controller) notifyMissing(w *Attachment) {
 	if w.options.Output && w.options.Acknowledges {
 		b.notify(w, outputMissing())
 	}
@@ -113,7 +113,7 @@ func outputMissing() Event {
 }
 
 // openSources tells an attachment all outputs there are, also of spawned jobs.
-func (b *brain) openSources(j *job, w *Attachment) {
+func (b *controller) openSources(j *job, w *Attachment) {
 	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.unheard() {
 		b.notify(w, Event{Sources: b.sources(j)})
 	}
@@ -122,7 +122,7 @@ func (b *brain) openSources(j *job, w *Attachment) {
 	}
 }
 
-func (b *brain) sources(j *job) []*Source {
+func (b *controller) sources(j *job) []*Source {
 	var sources []*Source
 	for i, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.lost {
@@ -147,7 +147,7 @@ func (j *job) readsInput(p *part) bool {
 
 // detach ends an interest. A job whose last owner is gone gets a while for
 // another to come.
-func (b *brain) detach(id uint64, w *Attachment) {
+func (b *controller) detach(id uint64, w *Attachment) {
 	j := b.jobs[id]
 	if j == nil {
 		return
@@ -164,13 +164,13 @@ func (b *brain) detach(id uint64, w *Attachment) {
 	b.settleTree(j)
 }
 
-func (b *brain) awaitOwner(j *job) {
+func (b *controller) awaitOwner(j *job) {
 	j.ownerDeadline = b.now + OwnerGrace.Nanoseconds()
 	b.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
 }
 
 // ownerLate ends a job that nobody owns any more.
-func (b *brain) ownerLate(j *job) {
+func (b *controller) ownerLate(j *job) {
 	if j.over() {
 		b.settleTree(j)
 		return
@@ -179,7 +179,7 @@ func (b *brain) ownerLate(j *job) {
 }
 
 // tellState tells the job's attachments its state, and where its output is.
-func (b *brain) tellState(j *job, message string) {
+func (b *controller) tellState(j *job, message string) {
 	for _, w := range j.watchers {
 		b.notify(w, Event{Message: b.stateEvent(j, message)})
 	}
@@ -189,7 +189,7 @@ func (b *brain) tellState(j *job, message string) {
 }
 
 // tellSources tells where the output of the job is to those who want it.
-func (b *brain) tellSources(j *job) {
+func (b *controller) tellSources(j *job) {
 	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
 		for _, w := range ancestor.watchers {
 			if w.options.Output {
@@ -199,7 +199,7 @@ func (b *brain) tellSources(j *job) {
 	}
 }
 
-func (b *brain) stateEvent(j *job, message string) *scorev1.AttachEvent {
+func (b *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
 	return &scorev1.AttachEvent{Event: &scorev1.AttachEvent_State{State: &scorev1.AttachEvent_StateChange{
 		State: j.state, Message: message, Places: b.nodePlaces(j),
 	}}}
@@ -207,7 +207,7 @@ func (b *brain) stateEvent(j *job, message string) *scorev1.AttachEvent {
 
 // warn tells a sentence to whoever is attached, and to who attaches later. What
 // a spawned job has to say goes to the attachments of its ancestors.
-func (b *brain) warn(j *job, text string) {
+func (b *controller) warn(j *job, text string) {
 	j = j.hearer()
 	if len(j.notes) >= maxNotes {
 		return
@@ -219,7 +219,7 @@ func (b *brain) warn(j *job, text string) {
 }
 
 // warnOnce is warn for what a program may bring about many times.
-func (b *brain) warnOnce(j *job, text string) {
+func (b *controller) warnOnce(j *job, text string) {
 	if !slices.Contains(j.hearer().notes, text) {
 		b.warn(j, text)
 	}

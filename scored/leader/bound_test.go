@@ -13,7 +13,7 @@ import (
 func TestBound(t *testing.T) {
 	asked := &scorev1.JobSpec{Argv: []string{"a.out"}, Tasks: 2, Nodes: 2, NodeList: []string{"n2"}}
 	before := proto.CloneOf(asked)
-	b := &brain{}
+	b := &controller{}
 	parent := b.newJob(asked, &scorev1.Identity{Uid: 0, Node: "n1"})
 	child, _, err := childSpec(parent, []*scorev1.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"score/scored/state"
 )
 
-// brain is the working copy of all that the leader knows, and makes every
+// controller is the working copy of all that the leader knows, and makes every
 // decision. It does no I/O: what it decides lies in the outbox. It is owned by
 // one goroutine and lives as long as one leadership.
-type brain struct {
+type controller struct {
 	outbox
 	cluster string
 	version string
@@ -72,10 +72,10 @@ type Stats struct {
 	Jobs             map[scorev1.JobState]int
 }
 
-// newBrain makes the picture that follows from the committed state. What nodes
+// newController makes the picture that follows from the committed state. What nodes
 // know beyond it they tell when they connect.
-func newBrain(cluster, version string, term uint64, s *state.State, now int64) *brain {
-	b := &brain{
+func newController(cluster, version string, term uint64, s *state.State, now int64) *controller {
+	b := &controller{
 		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
 		settings: s.Settings(),
 		jobs:     make(map[uint64]*job),
@@ -120,26 +120,26 @@ func newBrain(cluster, version string, term uint64, s *state.State, now int64) *
 	return b
 }
 
-// numbers are those that a brain has given out of which agents know.
+// numbers are those that a controller has given out of which agents know.
 type numbers struct {
 	term, plan uint64 // of the newest plan
 	planTime   int64
 	ask        uint64
 }
 
-func (b *brain) numbers() numbers {
+func (b *controller) numbers() numbers {
 	return numbers{term: b.term, plan: b.rotation.Version, planTime: b.planTime, ask: b.nextAsk}
 }
 
-// goOn numbers on from a brain that was given up in the same term: agents obey only plans that are
+// goOn numbers on from a controller that was given up in the same term: agents obey only plans that are
 // newer than those they have seen.
-func (b *brain) goOn(from numbers) {
+func (b *controller) goOn(from numbers) {
 	if from.term == b.term {
 		b.rotation.Version, b.planTime, b.nextAsk = from.plan, from.planTime, from.ask
 	}
 }
 
-func (b *brain) restoreNode(record *state.Node) {
+func (b *controller) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
 		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
@@ -157,7 +157,7 @@ func (b *brain) restoreNode(record *state.Node) {
 
 // restoreJob takes over a job from the log. Nodes hold its parts, or will say
 // that they do not.
-func (b *brain) restoreJob(record *state.Job) {
+func (b *controller) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
 		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
@@ -182,7 +182,7 @@ func (b *brain) restoreJob(record *state.Job) {
 	b.restorePlaces(j, record)
 }
 
-func (b *brain) restorePlaces(j *job, record *state.Job) {
+func (b *controller) restorePlaces(j *job, record *state.Job) {
 	allocation := gang.Allocation{Job: gang.JobID(j.id), Gang: gang.JobID(record.Gang), Row: int(record.Row)}
 	for _, p := range record.Places {
 		j.parts = append(j.parts, &part{Place: p})
@@ -204,7 +204,7 @@ func (b *brain) restorePlaces(j *job, record *state.Job) {
 }
 
 // adopt enters a job into the table.
-func (b *brain) adopt(j *job) {
+func (b *controller) adopt(j *job) {
 	b.jobs[j.id] = j
 	b.owns(j, 1)
 	b.weighLater()
@@ -222,7 +222,7 @@ func gangConfig(s *scorev1.Settings) gang.Config {
 
 // advance does what is due and then what follows from all inputs since the
 // last time: placements and a new plan. It is called after every batch.
-func (b *brain) advance() {
+func (b *controller) advance() {
 	for {
 		t, ok := b.timers.next(b.now)
 		if !ok {
@@ -246,7 +246,7 @@ func (b *brain) advance() {
 	}
 }
 
-func (b *brain) expire(t timer) {
+func (b *controller) expire(t timer) {
 	switch t.kind {
 	case timerJob:
 		if j := b.jobs[t.id]; j != nil && j.deadline == t.at {
@@ -284,7 +284,7 @@ func (b *brain) expire(t timer) {
 }
 
 // place lets the matrix decide, and carries its decisions out.
-func (b *brain) place() {
+func (b *controller) place() {
 	decision := b.gang.Schedule(b.now)
 	for _, move := range decision.Move {
 		b.moved(move)

@@ -11,7 +11,7 @@ const maxChildEnds = 64
 
 // childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once
 // that is committed.
-func (b *brain) childLeft(j *job) {
+func (b *controller) childLeft(j *job) {
 	parent := j.parent
 	parent.keepEnd(j)
 	b.call(func(err error) {
@@ -41,7 +41,7 @@ func (j *job) keepEnd(child *job) {
 }
 
 // tellChildEnds tells a node again what has left of what a job has spawned.
-func (b *brain) tellChildEnds(j *job, n *node) {
+func (b *controller) tellChildEnds(j *job, n *node) {
 	for _, end := range j.childEnds {
 		b.send(n.link, childEnded(j, end.job, end.code))
 	}

@@ -14,7 +14,7 @@ import (
 const maxChildren = 1024
 
 // mayHaveChild refuses a job that is spawned beyond what its user, or one program, may have.
-func (b *brain) mayHaveChild(child *job) error {
+func (b *controller) mayHaveChild(child *job) error {
 	a := b.account(child.user.GetUid(), child.user.GetUser())
 	switch most := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
 	case a.jobs >= most:
@@ -61,7 +61,7 @@ func (j *job) tree() []*job {
 // its nodes, best first: what its parent was promised, else the default. Either is
 // the job's own, so that a program cannot have its parent's memory many times over,
 // and within what its user may have on a node, the whole program together.
-func (b *brain) childMemory(child *job) ([]int64, error) {
+func (b *controller) childMemory(child *job) ([]int64, error) {
 	parent, usual := child.parent.request.MemPerNode, b.usualMemory(child)
 	if parent == 0 {
 		return []int64{0}, nil // nothing is promised to anybody, and nothing bounded
@@ -91,7 +91,7 @@ const leastMemory = 8 << 20
 
 // entrySpec is what the log keeps of a new job. A spawned one has most of its
 // environment of its parent, which is there already.
-func (b *brain) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
+func (b *controller) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
 	own := j.own
 	j.own = nil
 	if own == nil || b.lacks(protocol.Inherits) != nil {

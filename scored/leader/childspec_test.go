@@ -53,7 +53,7 @@ func TestChildSpec(t *testing.T) {
 // TestUniverse is for what MPI programs read before they spawn: one that fills the cluster finds
 // room, too.
 func TestUniverse(t *testing.T) {
-	b := &brain{nodes: map[string]*node{"n1": {cpus: 2}, "n2": {cpus: 6}}}
+	b := &controller{nodes: map[string]*node{"n1": {cpus: 2}, "n2": {cpus: 6}}}
 	for tasks, want := range map[uint32]uint32{1: 8, 7: 8, 8: 16, 20: 28} {
 		if got := b.universe(&job{spec: &scorev1.JobSpec{Tasks: tasks}}); got != want {
 			t.Errorf("%d ranks on 8 CPUs: a universe of %d, want %d", tasks, got, want)

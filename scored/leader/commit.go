@@ -13,12 +13,12 @@ import (
 )
 
 func (l *Leader) worthCommitting() bool {
-	b := l.brain
+	b := l.controller
 	return b.waited() || len(b.commands) > 0 && b.now-b.lazySince >= lazyDelay.Nanoseconds()
 }
 
 func (l *Leader) nextWake() int64 {
-	b := l.brain
+	b := l.controller
 	at := b.timers.deadline()
 	if len(b.commands) > 0 && !l.busy {
 		if lazy := b.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
@@ -29,16 +29,16 @@ func (l *Leader) nextWake() int64 {
 }
 
 func (l *Leader) commit() {
-	commands, taken := l.brain.takeCommands(maxEntry)
+	commands, taken := l.controller.takeCommands(maxEntry)
 	l.busy = true
 	l.batches <- batch{
-		brain: l.brain,
-		entry: &statepb.Entry{Term: l.brain.term, TimeNanos: l.brain.now, Commands: commands},
-		taken: taken,
+		controller: l.controller,
+		entry:      &statepb.Entry{Term: l.controller.term, TimeNanos: l.controller.now, Commands: commands},
+		taken:      taken,
 	}
 }
 
-// commitAll waits for the disk, so that the brain need not.
+// commitAll waits for the disk, so that the controller need not.
 func (l *Leader) commitAll() {
 	for b := range l.batches {
 		start := time.Now()
@@ -62,10 +62,10 @@ func (l *Leader) propose(entry *statepb.Entry) error {
 	return failpoint.Hit(failpoint.CommitEnd)
 }
 
-// finish learns that a batch is committed, or that the brain's picture is wrong.
+// finish learns that a batch is committed, or that the controller's picture is wrong.
 func (l *Leader) finish(r result) {
 	l.busy = false
-	if r.brain != l.brain {
+	if r.controller != l.controller {
 		return
 	}
 	if r.err == nil {

@@ -11,17 +11,17 @@ import (
 // election takes, short for a person at a terminal.
 const leaderWait = 10 * time.Second
 
-// do hands an input to the brain. It is dropped if another server leads.
-func (l *Leader) do(ctx context.Context, input func(*brain)) error {
-	return l.hand(ctx, func(b *brain) {
+// do hands an input to the controller. It is dropped if another server leads.
+func (l *Leader) do(ctx context.Context, input func(*controller)) error {
+	return l.hand(ctx, func(b *controller) {
 		if b != nil {
 			input(b)
 		}
 	})
 }
 
-// tell is do for what concerns only the brain there is: without one it is of no use.
-func (l *Leader) tell(input func(*brain)) {
+// tell is do for what concerns only the controller there is: without one it is of no use.
+func (l *Leader) tell(input func(*controller)) {
 	if l.deciding.Load() {
 		// It returns an error only when the leader has stopped, and with it all that was to be
 		// told.
@@ -29,7 +29,7 @@ func (l *Leader) tell(input func(*brain)) {
 	}
 }
 
-func (l *Leader) hand(ctx context.Context, input func(*brain)) error {
+func (l *Leader) hand(ctx context.Context, input func(*controller)) error {
 	select {
 	case l.inputs <- input:
 		return nil
@@ -52,15 +52,15 @@ func (l *Leader) Alive(ctx context.Context) error {
 	}
 }
 
-// offer hands an input to the brain and waits until the brain takes it, which it does only while
+// offer hands an input to the controller and waits until the controller takes it, which it does only while
 // this server leads. After an error it never will: nothing is done of which the caller was told
-// that it was not. over is closed when the brain that took it is let go.
-func (l *Leader) offer(ctx context.Context, input func(*brain)) (over <-chan struct{}, err error) {
+// that it was not. over is closed when the controller that took it is let go.
+func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()
-	var settled atomic.Bool // by the brain, or by a caller who has given up
+	var settled atomic.Bool // by the controller, or by a caller who has given up
 	taken, elsewhere := make(chan struct{}), make(chan struct{})
-	err = l.hand(ctx, func(b *brain) {
+	err = l.hand(ctx, func(b *controller) {
 		switch {
 		case !settled.CompareAndSwap(false, true):
 		case b == nil:
@@ -95,8 +95,8 @@ func (l *Leader) offer(ctx context.Context, input func(*brain)) (over <-chan str
 	}
 }
 
-// consult hands an input to the brain and waits for its answer.
-func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer func(T, error))) (T, error) {
+// consult hands an input to the controller and waits for its answer.
+func consult[T any](ctx context.Context, l *Leader, input func(b *controller, answer func(T, error))) (T, error) {
 	type reply struct {
 		value T
 		err   error
@@ -104,7 +104,7 @@ func consult[T any](ctx context.Context, l *Leader, input func(b *brain, answer 
 	replies := make(chan reply, 1)
 	answer := func(value T, err error) { replies <- reply{value, err} }
 	var zero T
-	over, err := l.offer(ctx, func(b *brain) { input(b, answer) })
+	over, err := l.offer(ctx, func(b *controller) { input(b, answer) })
 	if err != nil {
 		return zero, err
 	}

@@ -22,7 +22,7 @@ type Host struct {
 // its output takes from them. What is carried in slices in which nobody else is on is at its own
 // cost.
 func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
-	return consult(ctx, a.leader, func(b *brain, answer func([]Host, error)) {
+	return consult(ctx, a.leader, func(b *controller, answer func([]Host, error)) {
 		j := b.jobs[job]
 		if j == nil {
 			answer(nil, nil)
@@ -34,7 +34,7 @@ func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias
 
 // crowds compares each host's CPUs with those that gangs of others have there, in the fullest of
 // the rows in which the job is.
-func (b *brain) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
+func (b *controller) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
 	taken := make(map[string]int)
 	for i := range b.rotation.Rows {
 		row := &b.rotation.Rows[i]
@@ -61,7 +61,7 @@ func (b *brain) crowds(j *job, hosts []Host, alias func(host string) string) (cr
 }
 
 // takenBeside counts the CPUs of each host that jobs of a row have which are none of j's family.
-func (b *brain) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
+func (b *controller) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
 	taken := make(map[string]int)
 	for _, id := range row {
 		other := b.jobs[uint64(id)]
@@ -78,7 +78,7 @@ func (b *brain) takenBeside(j *job, row []gang.JobID, alias func(host string) st
 }
 
 // cpusOf counts the CPUs of a host's nodes.
-func (b *brain) cpusOf(host string, alias func(host string) string) (cpus int) {
+func (b *controller) cpusOf(host string, alias func(host string) string) (cpus int) {
 	for _, n := range b.nodes {
 		if alias(hostOf(n.address)) == host {
 			cpus += int(n.cpus)

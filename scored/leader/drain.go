@@ -19,7 +19,7 @@ import (
 
 // open lets the matrix give the node new gangs, or not: only a node that is
 // heard, and not drained, gets any.
-func (b *brain) open(n *node) {
+func (b *controller) open(n *node) {
 	if !n.inMatrix {
 		return
 	}
@@ -31,7 +31,7 @@ func (b *brain) open(n *node) {
 
 // drainNode keeps new jobs from a node. Those that it has go on, but for those
 // that may be started again, if that is wanted.
-func (b *brain) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
+func (b *controller) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
 	n := b.nodes[name]
 	if n == nil {
 		answer(nil, noNode(name))
@@ -49,7 +49,7 @@ func (b *brain) drainNode(name string, d *state.Drain, answer func(*scorev1.Node
 }
 
 // resumeNode lets a node have new jobs again.
-func (b *brain) resumeNode(name string, answer func(*scorev1.Node, error)) {
+func (b *controller) resumeNode(name string, answer func(*scorev1.Node, error)) {
 	n := b.nodes[name]
 	switch {
 	case n == nil:
@@ -70,7 +70,7 @@ func (b *brain) resumeNode(name string, answer func(*scorev1.Node, error)) {
 }
 
 // removeNode takes a node without jobs out of the cluster for good.
-func (b *brain) removeNode(name string, answer func(int, error)) {
+func (b *controller) removeNode(name string, answer func(int, error)) {
 	n := b.nodes[name]
 	if n == nil {
 		answer(0, noNode(name))
@@ -104,7 +104,7 @@ func (b *brain) removeNode(name string, answer func(int, error)) {
 }
 
 // forgetOn has the node let go of jobs that are over, whose output was not read.
-func (b *brain) forgetOn(n *node) {
+func (b *controller) forgetOn(n *node) {
 	for _, j := range b.sortedJobs() {
 		if !j.forgotten && j.part(n.name) != nil {
 			b.send(n.link, forgetMessage(j.id))
@@ -114,13 +114,13 @@ func (b *brain) forgetOn(n *node) {
 
 // handBack puts the jobs of a drained node back into the queue that may be
 // started again, if its drain says so.
-func (b *brain) handBack(n *node) {
+func (b *controller) handBack(n *node) {
 	if n.drain == nil || !n.drain.Requeue {
 		return
 	}
 	for _, j := range b.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.active() && !p.done {
-			b.step(j, evHandBack{"node " + n.name + " was drained" + because(n.drain)})
+			b.step(j, evDrain{"node " + n.name + " was drained" + because(n.drain)})
 		}
 	}
 }
@@ -133,7 +133,7 @@ func because(d *state.Drain) string {
 }
 
 // jobsOn are the jobs that have a place on the node and are not over, ascending.
-func (b *brain) jobsOn(n *node) (ids []uint64) {
+func (b *controller) jobsOn(n *node) (ids []uint64) {
 	for _, j := range b.jobs {
 		if j.active() && j.part(n.name) != nil {
 			ids = append(ids, j.id)
@@ -166,7 +166,7 @@ func noNode(name string) error {
 	return fmt.Errorf("%w: there is no node %q; 'scored node list' shows them", ErrInvalid, clip(name))
 }
 
-func (b *brain) answerNode(n *node, answer func(*scorev1.Node, error)) {
+func (b *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
 	view := b.nodeView(n)
 	b.call(func(err error) { answer(view, err) })
 }
@@ -174,18 +174,18 @@ func (b *brain) answerNode(n *node, answer func(*scorev1.Node, error)) {
 // DrainNode keeps new jobs from a node, at the wish of the user named by. With
 // requeue, jobs that were submitted with it go back to the queue.
 func (l *Leader) DrainNode(ctx context.Context, node, reason, by string, requeue bool) (*scorev1.Node, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.Node, error)) {
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.Node, error)) {
 		b.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
 	})
 }
 
 // ResumeNode lets a drained node have jobs again.
 func (l *Leader) ResumeNode(ctx context.Context, node string) (*scorev1.Node, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.Node, error)) { b.resumeNode(node, answer) })
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.Node, error)) { b.resumeNode(node, answer) })
 }
 
 // RemoveNode takes a node without jobs out of the cluster, and says how many
 // certificates of it were revoked.
 func (l *Leader) RemoveNode(ctx context.Context, node string) (int, error) {
-	return consult(ctx, l, func(b *brain, answer func(int, error)) { b.removeNode(node, answer) })
+	return consult(ctx, l, func(b *controller, answer func(int, error)) { b.removeNode(node, answer) })
 }

@@ -11,7 +11,7 @@ import (
 // DumpSources are the nodes that have contexts of a running job, which the caller must control; of
 // one rank if that is asked for.
 func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*Source, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]*Source, error)) {
 		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
 		switch {
 		case err != nil:
@@ -24,7 +24,7 @@ func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, cal
 	})
 }
 
-func (b *brain) dumpSources(j *job, r *scorev1.DumpJobRequest) (sources []*Source, err error) {
+func (b *controller) dumpSources(j *job, r *scorev1.DumpJobRequest) (sources []*Source, err error) {
 	if r.GetOneRank() && r.GetRank() >= j.spec.GetTasks() {
 		return nil, fmt.Errorf("%w: job %d has no rank %d", ErrInvalid, j.id, r.GetRank())
 	}

@@ -37,11 +37,11 @@ type effect struct {
 	fields []zap.Field
 }
 
-// outbox collects what the brain has decided and the world does not know yet.
+// outbox collects what the controller has decided and the world does not know yet.
 type outbox struct {
 	commands []*statepb.Command // not yet handed to the log
 	effects  []effect           // not yet done, in the order of decision
-	decided  uint64             // commands so far, since the brain began
+	decided  uint64             // commands so far, since the controller began
 	urgent   uint64             // of those, up to the last that effects wait for
 	// lazySince is when the oldest command that nobody waits for was decided;
 	// 0: there is none.

@@ -17,7 +17,7 @@ const keptAfterEnd = 10 * time.Minute
 
 // restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end
 // is that at the last entry of the log: this leader's clock may be ahead of that by any time.
-func (b *brain) restoreEnded(record *state.Job, lastEntry int64) {
+func (b *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	if record.Phase != state.Done || record.Started == 0 || lastEntry-record.Ended > keptAfterEnd.Nanoseconds() {
 		return
 	}
@@ -39,7 +39,7 @@ func (b *brain) restoreEnded(record *state.Job, lastEntry int64) {
 }
 
 // reunite makes jobs children of those that spawned them, whichever of the two was restored first.
-func (b *brain) reunite() {
+func (b *controller) reunite() {
 	for _, j := range b.sortedJobs() {
 		if parent := b.jobs[j.parents]; j.parent == nil && parent != nil {
 			j.parent = parent
@@ -63,7 +63,7 @@ func (j *job) unheard() bool {
 
 // heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended:
 // it keeps what nobody has read.
-func (b *brain) heardOfEnded(node string, held []uint64) {
+func (b *controller) heardOfEnded(node string, held []uint64) {
 	for _, j := range b.sortedJobs() {
 		p := j.part(node)
 		if p == nil || !p.unheard {
@@ -78,7 +78,7 @@ func (b *brain) heardOfEnded(node string, held []uint64) {
 }
 
 // lostEnded gives up the output of ended jobs on a node that is lost.
-func (b *brain) lostEnded(node string) {
+func (b *controller) lostEnded(node string) {
 	for _, j := range b.sortedJobs() {
 		if p := j.part(node); p != nil && p.unheard {
 			b.missesOutput(j, node, "the node was lost")
@@ -90,7 +90,7 @@ func (b *brain) lostEnded(node string) {
 // missesOutput tells that a node does not keep output of an ended job any more. A client that has
 // all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
 // spawner's client has all, so it may have lost nothing.
-func (b *brain) missesOutput(j *job, node, because string) {
+func (b *controller) missesOutput(j *job, node, because string) {
 	b.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
 	if !j.needsOwner() {
 		return
@@ -101,7 +101,7 @@ func (b *brain) missesOutput(j *job, node, because string) {
 	}
 }
 
-func (b *brain) heardOf(j *job, p *part, held bool) {
+func (b *controller) heardOf(j *job, p *part, held bool) {
 	p.unheard, p.lost = false, !held
 	if j.unheard() {
 		return

@@ -34,7 +34,7 @@ const (
 )
 
 // weighLater sets the time of the next weighing while there is a job.
-func (b *brain) weighLater() {
+func (b *controller) weighLater() {
 	if b.weighAt == 0 && len(b.jobs) > 0 {
 		b.weighAt = b.now + weighEvery.Nanoseconds()
 		b.timers.add(timer{at: b.weighAt, kind: timerWeigh})
@@ -42,7 +42,7 @@ func (b *brain) weighLater() {
 }
 
 // weigh charges what was used and lets priorities follow.
-func (b *brain) weigh() {
+func (b *controller) weigh() {
 	b.weighAt = 0
 	b.weighLater()
 	b.charge()
@@ -51,7 +51,7 @@ func (b *brain) weigh() {
 
 // welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand
 // behind all those of whoever has just submitted thousands.
-func (b *brain) welcomeUser() {
+func (b *controller) welcomeUser() {
 	if b.shareAt == 0 {
 		b.shareAt = max(b.now, b.sharedAt+shareEvery.Nanoseconds())
 		b.timers.add(timer{at: b.shareAt, kind: timerShare})
@@ -59,7 +59,7 @@ func (b *brain) welcomeUser() {
 }
 
 // charge commits what jobs have used since they were last charged.
-func (b *brain) charge() {
+func (b *controller) charge() {
 	var used []*statepb.JobUsage
 	for _, j := range b.sortedJobs() {
 		if !j.active() || j.state == starting {
@@ -79,7 +79,7 @@ func (b *brain) charge() {
 
 // shareOut tells the matrix of its owners: their limits, and how many points of
 // priority each has for what is left of the share.
-func (b *brain) shareOut() {
+func (b *controller) shareOut() {
 	b.sharedAt, b.shareAt = b.now, 0
 	b.weights()
 	owners := make(map[gang.OwnerID]gang.Owner, len(b.accounts))
@@ -107,7 +107,7 @@ func (a *account) sliceShare() int {
 // as used until the next weighing. Who has used what the share says has half of them, whoever has
 // used nothing all. Points come in a thousand steps, so that the queue is not sorted anew for
 // nothing.
-func (b *brain) weights() {
+func (b *controller) weights() {
 	most := fairSharePoints(b.settings)
 	half := state.HalfLifeOf(b.settings)
 	var used, shares float64
@@ -152,4 +152,4 @@ func fairSharePoints(s *scorev1.Settings) int {
 	return int(s.GetFairSharePoints())
 }
 
-func (b *brain) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(b.accounts)) }
+func (b *controller) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(b.accounts)) }

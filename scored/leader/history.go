@@ -13,7 +13,7 @@ import (
 // everybody's; as many as an answer holds, and where the list goes on.
 func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) (*scorev1.GetHistoryResponse, error) {
 	// Only what is committed has ended, but the answer waits for what was decided before.
-	if _, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
+	if _, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
 		b.call(func(err error) { answer(struct{}{}, err) })
 	}); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type idleness struct {
 }
 
 // heardCut takes what a node says of a job's ranks.
-func (b *brain) heardCut(n *node, m *scorev1.Cut) {
+func (b *controller) heardCut(n *node, m *scorev1.Cut) {
 	j, p := b.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
 		return
@@ -61,7 +61,7 @@ func (b *brain) heardCut(n *node, m *scorev1.Cut) {
 }
 
 // cutLost takes back what a node has said of all jobs: its stream has ended.
-func (b *brain) cutLost(n *node) {
+func (b *controller) cutLost(n *node) {
 	for _, j := range b.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.idle != nil {
 			p.cut = nil
@@ -72,20 +72,20 @@ func (b *brain) cutLost(n *node) {
 }
 
 // cutEnded says that nothing of the job runs on the node any more.
-func (b *brain) cutEnded(j *job, p *part) {
+func (b *controller) cutEnded(j *job, p *part) {
 	if j.idle != nil {
 		b.settleIdle(j, j.idle.gang.Ended(p.Node, b.now))
 	}
 }
 
 // idleLate is due at the deadline of the job's idleness.
-func (b *brain) idleLate(j *job) {
+func (b *controller) idleLate(j *job) {
 	alone := j.parents == 0 && len(j.children) == 0
 	b.settleIdle(j, j.idle.gang.Tick(b.now, alone))
 }
 
 // settleIdle puts the question, and draws the conclusions from how the gang is now.
-func (b *brain) settleIdle(j *job, q idle.Question) {
+func (b *controller) settleIdle(j *job, q idle.Question) {
 	if q.Request != 0 {
 		b.askCut(j, q)
 	}
@@ -105,7 +105,7 @@ func (b *brain) settleIdle(j *job, q idle.Question) {
 	}
 }
 
-func (b *brain) askCut(j *job, q idle.Question) {
+func (b *controller) askCut(j *job, q idle.Question) {
 	for _, name := range j.idle.gang.Nodes() {
 		if n := b.nodes[name]; n != nil {
 			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskCut{AskCut: &scorev1.AskCut{
@@ -115,7 +115,7 @@ func (b *brain) askCut(j *job, q idle.Question) {
 	}
 }
 
-func (b *brain) awaitIdle(j *job) {
+func (b *controller) awaitIdle(j *job) {
 	if at := j.idle.gang.Deadline(); at != j.idle.deadline {
 		j.idle.deadline = at
 		if at != 0 {
@@ -125,7 +125,7 @@ func (b *brain) awaitIdle(j *job) {
 }
 
 // forgetIdle ends the watch: the job is being ended, so that nobody gives its turn away any more.
-func (b *brain) forgetIdle(j *job) {
+func (b *controller) forgetIdle(j *job) {
 	if j.idle != nil {
 		j.idle = nil
 		b.gang.SetAsleep(gang.JobID(j.id), false)
@@ -133,7 +133,7 @@ func (b *brain) forgetIdle(j *job) {
 }
 
 // deadlocked tells that nothing can wake the job, once, and ends it if that was asked for.
-func (b *brain) deadlocked(j *job) {
+func (b *controller) deadlocked(j *job) {
 	j.idle.dead = b.now
 	b.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
 	kill := j.spec.GetKillOnDeadlock()
@@ -166,7 +166,7 @@ func sleepers(j *job) string {
 }
 
 // sleepLines has a line for each rank and channel, as many as fit on a screen.
-func (b *brain) sleepLines(j *job) string {
+func (b *controller) sleepLines(j *job) string {
 	var lines strings.Builder
 	waits := waitsOf(j)
 	for i, w := range waits {
@@ -195,7 +195,7 @@ func waitsOf(j *job) (all []*scorev1.RankWait) {
 }
 
 // idleView is what users are told of a job that sleeps; nil: it does not.
-func (b *brain) idleView(j *job) *scorev1.Idleness {
+func (b *controller) idleView(j *job) *scorev1.Idleness {
 	if j.idle == nil || j.idle.shown == idle.Awake {
 		return nil
 	}

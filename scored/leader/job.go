@@ -63,7 +63,7 @@ type part struct {
 	cut      *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
 }
 
-// job is the brain's picture of a job that has not ended, or whose end is not
+// job is the controller's picture of a job that has not ended, or whose end is not
 // yet known to all who must know.
 type job struct {
 	id      uint64

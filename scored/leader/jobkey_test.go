@@ -25,7 +25,7 @@ func TestJobKey(t *testing.T) {
 
 // After a restore from a backup a job gets a number that another had, whose nodes know its key.
 func TestJobKeyOfANumberGivenAgain(t *testing.T) {
-	b := &brain{jobSecret: []byte("of the servers"), nodes: map[string]*node{}}
+	b := &controller{jobSecret: []byte("of the servers"), nodes: map[string]*node{}}
 	keyOf := func(submitted int64) []byte {
 		j := &job{id: 7, submitted: submitted, spec: &scorev1.JobSpec{}}
 		return b.prepareOrders(j)(0).GetKey()

@@ -32,8 +32,8 @@ type (
 		part   *part
 		reason string // such as "node n2 was lost"
 	}
-	// evHandBack: a drained node wants to be rid of it.
-	evHandBack struct{ reason string }
+	// evDrain: a drained node wants to be rid of it.
+	evDrain struct{ reason string }
 	// evLate: the deadline of its state has passed.
 	evLate struct{}
 )
@@ -45,13 +45,13 @@ func (evExited) isEvent()   {}
 func (evNodeDone) isEvent() {}
 func (evStop) isEvent()     {}
 func (evPartLost) isEvent() {}
-func (evHandBack) isEvent() {}
+func (evDrain) isEvent()    {}
 func (evLate) isEvent()     {}
 
 // step is the whole life of a job: every edge of the picture in DESIGN.md. An
 // event that has no meaning in a state changes nothing, since agents repeat
 // themselves after every interruption.
-func (b *brain) step(j *job, e event) {
+func (b *controller) step(j *job, e event) {
 	switch j.state {
 	case queued:
 		switch e := e.(type) {
@@ -87,7 +87,7 @@ func (b *brain) step(j *job, e event) {
 				return
 			}
 			b.withdraw(j, e.part, e.reason)
-		case evHandBack:
+		case evDrain:
 			if j.inherited {
 				b.handedBack(j, e.reason) // its ranks may run
 				return
@@ -110,7 +110,7 @@ func (b *brain) step(j *job, e event) {
 			b.end(j, e.verdict)
 		case evPartLost:
 			b.losePart(j, e.part, e.reason)
-		case evHandBack:
+		case evDrain:
 			b.handedBack(j, e.reason)
 		}
 

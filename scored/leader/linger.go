@@ -52,7 +52,7 @@ func (j *job) tellSpawners() {
 // settleEnd does what follows once a job is done: its attachments learn the
 // end, its nodes may forget it, and so may we. It looks upwards too, since an
 // ancestor is over only with its descendants.
-func (b *brain) settleEnd(j *job) {
+func (b *controller) settleEnd(j *job) {
 	for ; j != nil; j = j.parent {
 		b.settleOne(j)
 	}
@@ -60,14 +60,14 @@ func (b *brain) settleEnd(j *job) {
 
 // settleTree does the same for all that a job spawned, whose output goes to
 // the job's attachments.
-func (b *brain) settleTree(j *job) {
+func (b *controller) settleTree(j *job) {
 	for _, child := range j.children {
 		b.settleTree(child)
 	}
 	b.settleOne(j)
 }
 
-func (b *brain) settleOne(j *job) {
+func (b *controller) settleOne(j *job) {
 	if j.state != done || b.jobs[j.id] != j {
 		return
 	}
@@ -114,7 +114,7 @@ func (j *job) unread() bool {
 }
 
 // forget tells the nodes that the job's end is committed.
-func (b *brain) forget(j *job) {
+func (b *controller) forget(j *job) {
 	j.forgotten = true
 	for _, p := range j.parts {
 		if n := b.nodes[p.Node]; n != nil && !p.lost {
@@ -125,7 +125,7 @@ func (b *brain) forget(j *job) {
 }
 
 // read notes that all output of an attempt of a job has been fetched.
-func (b *brain) read(id uint64, attempt uint32) {
+func (b *controller) read(id uint64, attempt uint32) {
 	if j := b.jobs[id]; j != nil && j.attempts == attempt {
 		j.outputRead = true
 		b.settleEnd(j)
@@ -133,7 +133,7 @@ func (b *brain) read(id uint64, attempt uint32) {
 }
 
 // drop forgets the job here, once its end is committed.
-func (b *brain) drop(j *job) {
+func (b *controller) drop(j *job) {
 	if len(j.watchers) > 0 || len(j.children) > 0 || b.jobs[j.id] != j {
 		return
 	}

@@ -48,7 +48,7 @@ func (l *listing) wants(id uint64, owner *scorev1.Identity, s scorev1.JobState, 
 }
 
 // open are the ids of the jobs that are not done and wanted, ascending.
-func (l *listing) open(b *brain) (ids []uint64) {
+func (l *listing) open(b *controller) (ids []uint64) {
 	for id, j := range b.jobs {
 		if j.state != done && l.wants(id, j.user, j.state, j.submitted) {
 			ids = append(ids, id)
@@ -85,7 +85,7 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 		}
 		begins = false
 	}
-	views, err := consult(ctx, l, func(b *brain, answer func([]*scorev1.Job, error)) {
+	views, err := consult(ctx, l, func(b *controller, answer func([]*scorev1.Job, error)) {
 		if begins {
 			list.last = b.nextJob - 1
 		}
@@ -102,7 +102,7 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 
 // bounds finds out where a list with a limit begins and ends.
 func (l *Leader) bounds(ctx context.Context, list *listing) error {
-	ids, err := consult(ctx, l, func(b *brain, answer func([]uint64, error)) {
+	ids, err := consult(ctx, l, func(b *controller, answer func([]uint64, error)) {
 		list.last = b.nextJob - 1
 		ids := list.open(b)
 		b.call(func(err error) { answer(ids, err) })
@@ -124,7 +124,7 @@ func (l *Leader) bounds(ctx context.Context, list *listing) error {
 }
 
 // listed are the next jobs of a list that are not done, with the rows in which gangs are guests.
-func (b *brain) listed(list *listing) []*scorev1.Job {
+func (b *controller) listed(list *listing) []*scorev1.Job {
 	guests, explained := b.guestRows(), b.firstQueued()
 	var p page
 	for _, id := range list.open(b) {
@@ -146,7 +146,7 @@ func (b *brain) listed(list *listing) []*scorev1.Job {
 }
 
 // firstQueued are the jobs of which a list says why they wait.
-func (b *brain) firstQueued() map[uint64]bool {
+func (b *controller) firstQueued() map[uint64]bool {
 	var ids []uint64
 	for id, j := range b.jobs {
 		if j.state == queued {

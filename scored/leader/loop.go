@@ -73,13 +73,13 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Leader runs the brain while this server leads. Its methods may be called at
+// Leader runs the controller while this server leads. Its methods may be called at
 // once; they wait while no server leads, for leaderWait at most, or until their
 // context ends.
 type Leader struct {
 	options Options
 	logger  *zap.Logger
-	inputs  chan func(*brain) // told nil while another server leads
+	inputs  chan func(*controller) // told nil while another server leads
 	probes  chan struct{}
 	batches chan batch
 	results chan result
@@ -89,22 +89,22 @@ type Leader struct {
 
 	clock    atomic.Pointer[Clock]
 	term     atomic.Uint64
-	deciding atomic.Bool // there is a brain
+	deciding atomic.Bool // there is a controller
 
 	// What follows belongs to the goroutine of Run.
-	brain     *brain // nil while another server leads, or none
-	lead      replica.Leadership
-	committed uint64    // of brain's commands
-	given     numbers   // by the brain before
-	busy      bool      // a batch is being committed
-	confirmed time.Time // when a majority last was asked, and said that this server leads
+	controller *controller // nil while another server leads, or none
+	lead       replica.Leadership
+	committed  uint64    // of controller's commands
+	given      numbers   // by the controller before
+	busy       bool      // a batch is being committed
+	confirmed  time.Time // when a majority last was asked, and said that this server leads
 }
 
 type batch struct {
-	brain *brain
-	entry *statepb.Entry
-	taken uint64    // brain's commands up to and with this entry
-	began time.Time // when it was handed to the log
+	controller *controller
+	entry      *statepb.Entry
+	taken      uint64    // controller's commands up to and with this entry
+	began      time.Time // when it was handed to the log
 }
 
 type result struct {
@@ -120,7 +120,7 @@ func New(options Options) *Leader {
 	l := &Leader{
 		options: options,
 		logger:  options.Logger,
-		inputs:  make(chan func(*brain), maxInputs),
+		inputs:  make(chan func(*controller), maxInputs),
 		probes:  make(chan struct{}),
 		batches: make(chan batch, 1),
 		results: make(chan result, 1),
@@ -154,7 +154,7 @@ func (l *Leader) Run(ctx context.Context) error {
 	defer links.Stop()
 	for {
 		inputs := l.inputs
-		if l.brain == nil && !l.elsewhere() {
+		if l.controller == nil && !l.elsewhere() {
 			inputs = nil // they wait
 		}
 		select {
@@ -175,9 +175,9 @@ func (l *Leader) Run(ctx context.Context) error {
 			l.wake()
 		case <-links.C:
 			l.confirm(ctx)
-			if l.brain != nil {
-				l.brain.now = l.clock.Load().Now()
-				l.brain.checkLinks()
+			if l.controller != nil {
+				l.controller.now = l.clock.Load().Now()
+				l.controller.checkLinks()
 			}
 		}
 		l.proceed(timer)
@@ -194,26 +194,26 @@ func (l *Leader) follow(lead replica.Leadership) {
 	}
 }
 
-// begin makes the brain from the committed state.
+// begin makes the controller from the committed state.
 func (l *Leader) begin() {
 	l.options.Replica.Read(func(s *state.State) {
 		clock := newClock(s.Nanos())
 		l.clock.Store(clock)
 		l.term.Store(l.lead.Term)
 		l.committed = 0
-		l.brain = newBrain(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
-		l.brain.goOn(l.given)
-		l.brain.singleUser, l.brain.shareCPUs, l.brain.jobSecret = l.options.SingleUser, l.options.ShareCPUs, l.options.JobSecret
-		l.brain.look = l.options.Replica.Read
+		l.controller = newController(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
+		l.controller.goOn(l.given)
+		l.controller.singleUser, l.controller.shareCPUs, l.controller.jobSecret = l.options.SingleUser, l.options.ShareCPUs, l.options.JobSecret
+		l.controller.look = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
-			l.brain.members.observe = observe
-			observe(l.brain.members.revoked())
+			l.controller.members.observe = observe
+			observe(l.controller.members.revoked())
 		}
 		if s.Nanos() == 0 { // of a new cluster this is the only server
-			l.brain.raise(protocol.Own().Newest)
+			l.controller.raise(protocol.Own().Newest)
 		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
-			if err := l.brain.applySettings(l.options.Settings); err != nil {
+			if err := l.controller.applySettings(l.options.Settings); err != nil {
 				l.logger.Error("the configured settings are not used", zap.Error(err))
 			}
 		}
@@ -223,14 +223,14 @@ func (l *Leader) begin() {
 	l.once.Do(func() { close(l.leading) })
 }
 
-// abandon lets the brain go. Agents connect again, and clients that wait are
+// abandon lets the controller go. Agents connect again, and clients that wait are
 // told why their wait was in vain.
 func (l *Leader) abandon(why error) {
-	b := l.brain
+	b := l.controller
 	if b == nil {
 		return
 	}
-	l.brain, l.given = nil, b.numbers()
+	l.controller, l.given = nil, b.numbers()
 	l.deciding.Store(false)
 	defer close(b.over)
 	for _, e := range b.effects {
@@ -254,29 +254,29 @@ func (l *Leader) abandon(why error) {
 }
 
 // decide handles an input and what else has come meanwhile.
-func (l *Leader) decide(input func(*brain)) {
-	if l.brain == nil {
+func (l *Leader) decide(input func(*controller)) {
+	if l.controller == nil {
 		input(nil) // another server leads
 		return
 	}
-	l.brain.now = l.clock.Load().Now()
-	input(l.brain)
+	l.controller.now = l.clock.Load().Now()
+	input(l.controller)
 	for range maxBatch - 1 {
 		select {
 		case input := <-l.inputs:
-			input(l.brain)
+			input(l.controller)
 		default:
 			return
 		}
 	}
 }
 
-// wake is due when a deadline of the brain has come, or the pause after a
+// wake is due when a deadline of the controller has come, or the pause after a
 // failed commit is over.
 func (l *Leader) wake() {
 	switch {
-	case l.brain != nil:
-		l.brain.now = l.clock.Load().Now()
+	case l.controller != nil:
+		l.controller.now = l.clock.Load().Now()
 	case l.lead.Leader && !l.busy && time.Since(l.confirmed) <= replica.LeaseTimeout:
 		l.begin()
 	}
@@ -285,7 +285,7 @@ func (l *Leader) wake() {
 // proceed draws the conclusions, tells the world what may be told, hands the
 // rest to the log, and sets the timer for what comes by itself.
 func (l *Leader) proceed(timer *time.Timer) {
-	b := l.brain
+	b := l.controller
 	if b == nil {
 		if l.lead.Leader {
 			timer.Reset(retryDelay)
@@ -307,7 +307,7 @@ func (l *Leader) proceed(timer *time.Timer) {
 // act does what waits for nothing any more. Doing it can call for more.
 func (l *Leader) act() {
 	for {
-		ready := l.brain.due(l.committed)
+		ready := l.controller.due(l.committed)
 		if len(ready) == 0 {
 			return
 		}

@@ -109,7 +109,7 @@ func (j *job) shares() []*scorev1.NodeShare {
 }
 
 // topView is what scored top shows, but for the times of switches.
-func (b *brain) topView() *scorev1.GetTopResponse {
+func (b *controller) topView() *scorev1.GetTopResponse {
 	view := &scorev1.GetTopResponse{NowNanos: b.now, Cluster: b.cluster, Nodes: uint32(len(b.nodes)), Matrix: b.matrixView()}
 	for _, n := range b.nodes {
 		if n.link != nil {
@@ -136,7 +136,7 @@ func (b *brain) topView() *scorev1.GetTopResponse {
 	return view
 }
 
-func (b *brain) topJob(j *job, kept int64) *scorev1.TopJob {
+func (b *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 	top := &scorev1.TopJob{
 		JobId: j.id, Name: j.spec.GetName(), User: j.user.GetUser(), State: j.state, Ranks: j.spec.GetTasks(),
 		Nodes: uint32(len(j.parts)), Row: int32(j.row), Usage: j.usage(),
@@ -155,7 +155,7 @@ func (b *brain) topJob(j *job, kept int64) *scorev1.TopJob {
 
 // Top tells of all jobs that have not ended, and of the matrix.
 func (l *Leader) Top(ctx context.Context) (*scorev1.GetTopResponse, error) {
-	return consult(ctx, l, func(b *brain, answer func(*scorev1.GetTopResponse, error)) { answer(b.topView(), nil) })
+	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetTopResponse, error)) { answer(b.topView(), nil) })
 }
 
 // JobShares is what the nodes of a job have told of it.
@@ -166,7 +166,7 @@ type JobShares struct {
 
 // Shares tells it of all jobs that have a place, by number.
 func (l *Leader) Shares(ctx context.Context) ([]JobShares, error) {
-	return consult(ctx, l, func(b *brain, answer func([]JobShares, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]JobShares, error)) {
 		var all []JobShares
 		for _, j := range b.sortedJobs() {
 			if j.active() {

@@ -76,7 +76,7 @@ func (m *members) cutOff(agent string) bool {
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 
 // addToken lets a daemon join with a token.
-func (b *brain) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
+func (b *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
 	b.members.forget(b.now)
 	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
 	switch {
@@ -94,7 +94,7 @@ func (b *brain) addToken(t *pki.Token, by string, answer func(struct{}, error)) 
 	b.call(func(err error) { answer(struct{}{}, err) })
 }
 
-func (b *brain) removeToken(id string, answer func(struct{}, error)) {
+func (b *controller) removeToken(id string, answer func(struct{}, error)) {
 	b.members.forget(b.now)
 	if b.members.tokens[id] == nil {
 		answer(struct{}{}, fmt.Errorf("%w: no token %s can be used; 'scored token list' shows those that can", ErrInvalid, clip(id)))
@@ -107,7 +107,7 @@ func (b *brain) removeToken(id string, answer func(struct{}, error)) {
 
 // admit uses a token up for a certificate. Whether there is no such token, or it has another
 // secret, is not told.
-func (b *brain) admit(id string, secret []byte, c *state.Certificate, answer func(struct{}, error)) {
+func (b *controller) admit(id string, secret []byte, c *state.Certificate, answer func(struct{}, error)) {
 	b.members.forget(b.now)
 	t := b.members.tokens[id]
 	if t == nil || !pki.CheckSecret(secret, t.Verifier) {
@@ -128,7 +128,7 @@ func (b *brain) admit(id string, secret []byte, c *state.Certificate, answer fun
 	b.call(func(err error) { answer(struct{}{}, err) })
 }
 
-func (b *brain) renewed(c *state.Certificate, answer func(struct{}, error)) {
+func (b *controller) renewed(c *state.Certificate, answer func(struct{}, error)) {
 	b.members.forget(b.now)
 	b.members.certificates[string(c.Serial)] = c
 	b.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(c)}}})
@@ -136,7 +136,7 @@ func (b *brain) renewed(c *state.Certificate, answer func(struct{}, error)) {
 }
 
 // revokeCertificates takes back all certificates of a daemon, and cuts an agent off.
-func (b *brain) revokeCertificates(role, name string, answer func(int, error)) {
+func (b *controller) revokeCertificates(role, name string, answer func(int, error)) {
 	b.members.forget(b.now)
 	count := b.revoke(role, name)
 	if count == 0 {
@@ -151,7 +151,7 @@ func (b *brain) revokeCertificates(role, name string, answer func(int, error)) {
 	b.call(func(err error) { answer(count, err) })
 }
 
-func (b *brain) revoke(role, name string) (count int) {
+func (b *controller) revoke(role, name string) (count int) {
 	for serial, c := range b.members.certificates {
 		if c.Role != role || c.Name != name || c.Revoked {
 			continue
@@ -165,7 +165,7 @@ func (b *brain) revoke(role, name string) (count int) {
 }
 
 // tellRevoked tells this server's doors and all agents what is no longer taken.
-func (b *brain) tellRevoked() {
+func (b *controller) tellRevoked() {
 	serials := b.members.revoked()
 	if observe := b.members.observe; observe != nil {
 		b.call(func(err error) {
@@ -189,19 +189,19 @@ func certificateProto(c *state.Certificate) *statepb.Certificate {
 
 // AddToken lets a daemon join with the token, once; by is the user who made it.
 func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.addToken(t, by, answer) })
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.addToken(t, by, answer) })
 	return err
 }
 
 // RemoveToken makes a token useless.
 func (l *Leader) RemoveToken(ctx context.Context, id string) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.removeToken(id, answer) })
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.removeToken(id, answer) })
 	return err
 }
 
 // Tokens lists those that can be used, by when they expire.
 func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*scorev1.JoinToken, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]*scorev1.JoinToken, error)) {
 		b.members.forget(b.now)
 		var list []*scorev1.JoinToken
 		for _, t := range b.members.tokens {
@@ -216,24 +216,24 @@ func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
 
 // Admit uses a token up for the certificate of a newcomer.
 func (l *Leader) Admit(ctx context.Context, id string, secret []byte, c *state.Certificate) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.admit(id, secret, c, answer) })
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.admit(id, secret, c, answer) })
 	return err
 }
 
 // Renewed notes the next certificate of a daemon that has one.
 func (l *Leader) Renewed(ctx context.Context, c *state.Certificate) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) { b.renewed(c, answer) })
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.renewed(c, answer) })
 	return err
 }
 
 // RevokeCertificates takes back all certificates of a daemon, and says how many that were.
 func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
-	return consult(ctx, l, func(b *brain, answer func(int, error)) { b.revokeCertificates(role, name, answer) })
+	return consult(ctx, l, func(b *controller, answer func(int, error)) { b.revokeCertificates(role, name, answer) })
 }
 
 // Certificates lists those that have not expired, by role, name and end.
 func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
-	return consult(ctx, l, func(b *brain, answer func([]*scorev1.DaemonCertificate, error)) {
+	return consult(ctx, l, func(b *controller, answer func([]*scorev1.DaemonCertificate, error)) {
 		b.members.forget(b.now)
 		var list []*scorev1.DaemonCertificate
 		for _, c := range b.members.certificates {

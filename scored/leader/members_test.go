@@ -10,7 +10,7 @@ import (
 	"score/scored/state"
 )
 
-// TestMembers: what the brain decides fits the state, survives another leader, and reaches the
+// TestMembers: what the controller decides fits the state, survives another leader, and reaches the
 // doors.
 func TestMembers(t *testing.T) {
 	w := newWorld(t)

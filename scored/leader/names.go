@@ -74,7 +74,7 @@ func (r *replies) keep(node string, reply *scorev1.NameReply) {
 
 // nameRequest publishes, finds or takes back a name for a rank. Repeating a
 // request that was granted grants it again.
-func (b *brain) nameRequest(n *node, m *scorev1.NameRequest) {
+func (b *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 	j, p := b.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -115,7 +115,7 @@ func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
 }
 
 // waitForName holds a lookup. An agent that has lost its stream asks again.
-func (b *brain) waitForName(w nameWait) bool {
+func (b *controller) waitForName(w nameWait) bool {
 	if len(b.lookups) == maxLookups {
 		return false
 	}
@@ -127,7 +127,7 @@ func (b *brain) waitForName(w nameWait) bool {
 
 // namePublished answers who waits for a name; one that can be read once goes to
 // the first.
-func (b *brain) namePublished(key nameKey) {
+func (b *controller) namePublished(key nameKey) {
 	waiting := b.lookups
 	b.lookups = nil
 	for _, w := range waiting {
@@ -147,7 +147,7 @@ func (b *brain) namePublished(key nameKey) {
 }
 
 // readOnce takes away a name that has been looked up, if it was published so.
-func (b *brain) readOnce(key nameKey, by state.NameRequest) {
+func (b *controller) readOnce(key nameKey, by state.NameRequest) {
 	found := b.names[key]
 	if owner := b.jobs[found.job]; found.once && owner != nil {
 		b.unpublish(owner, key, by)
@@ -156,7 +156,7 @@ func (b *brain) readOnce(key nameKey, by state.NameRequest) {
 
 // publish grants a name, and again what it has granted: an agent that has lost the answer asks once
 // more.
-func (b *brain) publish(key nameKey, wanted name) bool {
+func (b *controller) publish(key nameKey, wanted name) bool {
 	if old, taken := b.names[key]; taken {
 		if old.by == (requestKey{}) {
 			old.by = wanted.by
@@ -180,7 +180,7 @@ func (b *brain) publish(key nameKey, wanted name) bool {
 }
 
 // requestBy is for the log, if the log may have it.
-func (b *brain) requestBy(by state.NameRequest) *statepb.NameRequest {
+func (b *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 	if b.lacks(protocol.Answers) != nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (b *brain) requestBy(by state.NameRequest) *statepb.NameRequest {
 
 // restoreNames takes the names of an earlier leader's term, and the answers that may have been lost
 // with him.
-func (b *brain) restoreNames(s *state.State) {
+func (b *controller) restoreNames(s *state.State) {
 	for _, record := range s.Names() {
 		b.names[nameKey{record.UID, record.Service}] = name{
 			port: record.Port, job: record.Job, once: record.Once, by: requestKey{record.By.Node, record.By.Number},
@@ -205,7 +205,7 @@ func (b *brain) restoreNames(s *state.State) {
 	}
 }
 
-func (b *brain) unpublish(j *job, key nameKey, by state.NameRequest) bool {
+func (b *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 	if b.names[key].job != j.id || !j.active() {
 		return false
 	}
@@ -219,7 +219,7 @@ func (b *brain) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 
 // dropNames forgets a job's names; the entry of its end does the same in the
 // state.
-func (b *brain) dropNames(id uint64) {
+func (b *controller) dropNames(id uint64) {
 	if j := b.jobs[id]; j != nil {
 		j.replies = replies{}
 	}

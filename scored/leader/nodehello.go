@@ -18,7 +18,7 @@ import (
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // hello begins an agent's stream, or gives the sentence why not.
-func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
+func (b *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
 	if refusal := b.refuse(h); refusal != "" {
 		return refusal
 	}
@@ -48,7 +48,7 @@ func (b *brain) hello(h *scorev1.Hello, link Link) (refusal string) {
 	return ""
 }
 
-func (b *brain) refuse(h *scorev1.Hello) string {
+func (b *controller) refuse(h *scorev1.Hello) string {
 	switch {
 	case h.GetCluster() != b.cluster:
 		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", b.cluster, clip(h.GetCluster()))
@@ -76,7 +76,7 @@ func (b *brain) refuse(h *scorev1.Hello) string {
 
 // replaceColumn gives the matrix the node as it is now. Jobs that run on the
 // node as it was have lost it.
-func (b *brain) replaceColumn(n *node, known bool) {
+func (b *controller) replaceColumn(n *node, known bool) {
 	if known {
 		b.loseNode(n, "node "+n.name+" came back with other CPUs, memory or channels")
 	}
@@ -88,7 +88,7 @@ func (b *brain) replaceColumn(n *node, known bool) {
 }
 
 // welcome tells an agent all that it must know, whatever it knew before.
-func (b *brain) welcome(n *node, h *scorev1.Hello) {
+func (b *controller) welcome(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
 	b.heardOfEnded(n.name, held)
@@ -126,7 +126,7 @@ func (b *brain) welcome(n *node, h *scorev1.Hello) {
 }
 
 // resume brings a node and the leader to the same picture of one job.
-func (b *brain) resume(n *node, j *job, held bool) {
+func (b *controller) resume(n *node, j *job, held bool) {
 	p := j.part(n.name)
 	switch {
 	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
@@ -148,6 +148,6 @@ func (b *brain) resume(n *node, j *job, held bool) {
 // mayHaveRun tells whether a node that does not know a starting job could have
 // run it. This leader has sent no plan with it yet; an earlier one may have, but
 // an agent that has not been started anew since keeps what it was told.
-func (b *brain) mayHaveRun(n *node, j *job, p *part) bool {
+func (b *controller) mayHaveRun(n *node, j *job, p *part) bool {
 	return j.inherited && p.BootID != n.bootID
 }

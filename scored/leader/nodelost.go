@@ -19,7 +19,7 @@ const (
 )
 
 // linkLost notes that an agent's stream has ended.
-func (b *brain) linkLost(name string, link Link) {
+func (b *controller) linkLost(name string, link Link) {
 	n := b.nodes[name]
 	if n == nil || n.link != link {
 		return // a newer stream has taken its place
@@ -31,14 +31,14 @@ func (b *brain) linkLost(name string, link Link) {
 	b.log("node disconnected", zap.String("node", n.name))
 }
 
-func (b *brain) setNodeDeadline(n *node, d time.Duration) {
+func (b *controller) setNodeDeadline(n *node, d time.Duration) {
 	n.deadline = b.now + d.Nanoseconds()
 	b.timers.add(timer{at: n.deadline, kind: timerNode, node: n.name})
 }
 
 // nodeLate gives up the jobs of a node that did not come back, and much later
 // the node itself.
-func (b *brain) nodeLate(n *node) {
+func (b *controller) nodeLate(n *node) {
 	if n.inMatrix {
 		b.log("node lost", zap.String("node", n.name))
 		n.since = b.now
@@ -60,7 +60,7 @@ func (b *brain) nodeLate(n *node) {
 }
 
 // loseNode takes the node out of the matrix and ends its jobs, whole gangs.
-func (b *brain) loseNode(n *node, reason string) {
+func (b *controller) loseNode(n *node, reason string) {
 	if _, err := b.gang.RemoveNode(gang.NodeID(n.name)); err != nil {
 		b.log("a node could not be removed: "+err.Error(), zap.String("node", n.name))
 	}

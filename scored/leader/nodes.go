@@ -20,7 +20,7 @@ const (
 	maxNotesOfNode = 32
 )
 
-// node is the brain's picture of a node.
+// node is the controller's picture of a node.
 type node struct {
 	name       string
 	address    string
@@ -61,13 +61,13 @@ func (n *node) column() gang.Node {
 	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory)), Channels: int(n.channels)}
 }
 
-func (b *brain) sortedNodes() []*node {
+func (b *controller) sortedNodes() []*node {
 	return slices.SortedFunc(maps.Values(b.nodes), compareNames)
 }
 
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
-func (b *brain) sortedJobs() []*job {
+func (b *controller) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // nodeViews are the nodes as users see them.
-func (b *brain) nodeViews() []*scorev1.Node {
+func (b *controller) nodeViews() []*scorev1.Node {
 	jobs := make(map[string][]uint64)
 	memory := make(map[string]uint64)
 	for _, j := range b.jobs {
@@ -41,13 +41,13 @@ func (b *brain) nodeViews() []*scorev1.Node {
 	return views
 }
 
-func (b *brain) nodeView(n *node) *scorev1.Node {
+func (b *controller) nodeView(n *node) *scorev1.Node {
 	views := b.nodeViews()
 	return views[slices.IndexFunc(views, func(v *scorev1.Node) bool { return v.GetName() == n.name })]
 }
 
 // agentCertificates tells of each agent that has any until when its certificates last.
-func (b *brain) agentCertificates() map[string]int64 {
+func (b *controller) agentCertificates() map[string]int64 {
 	expires := make(map[string]int64)
 	for _, c := range b.members.certificates {
 		if c.Role == string(pki.Agent) && !c.Revoked {
@@ -102,7 +102,7 @@ func (n *node) state(jobs int) scorev1.NodeState {
 
 // closedTo says which nodes a waiting job could have and does not get, since
 // they are drained or not there; empty: none.
-func (b *brain) closedTo(j *job) string {
+func (b *controller) closedTo(j *job) string {
 	var words []string
 	for _, n := range b.sortedNodes() {
 		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {

@@ -16,7 +16,7 @@ import (
 
 // orderEnd notes how a job ends whose ranks are about to be killed. What a rank did need not be
 // noted: its node says it again to whoever leads.
-func (b *brain) orderEnd(j *job, v *scorev1.Verdict) {
+func (b *controller) orderEnd(j *job, v *scorev1.Verdict) {
 	if b.protocol < protocol.Orders || v.GetRank() != noRank {
 		return
 	}
@@ -24,7 +24,7 @@ func (b *brain) orderEnd(j *job, v *scorev1.Verdict) {
 }
 
 // orderRequeue notes that a job is to be begun anew whose ranks are about to be killed.
-func (b *brain) orderRequeue(j *job, because string) {
+func (b *controller) orderRequeue(j *job, because string) {
 	if b.protocol < protocol.Orders {
 		return
 	}
@@ -32,7 +32,7 @@ func (b *brain) orderRequeue(j *job, because string) {
 }
 
 // goOnOrdered does what an earlier leader has ordered, with jobs that have places.
-func (b *brain) goOnOrdered(records []*state.Job) {
+func (b *controller) goOnOrdered(records []*state.Job) {
 	for _, record := range records {
 		j := b.jobs[record.ID]
 		if j == nil || j.state != starting && j.state != running {
@@ -48,7 +48,7 @@ func (b *brain) goOnOrdered(records []*state.Job) {
 }
 
 // lacks is the refusal of what the log cannot say yet; nil: it can.
-func (b *brain) lacks(version uint32) error {
+func (b *controller) lacks(version uint32) error {
 	if b.protocol >= version {
 		return nil
 	}

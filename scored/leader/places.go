@@ -20,7 +20,7 @@ const maxPlaceAsks = 1 << 12
 
 // askPlaces tells a job's rank where the ranks of another job of its user are, now
 // or once that has its places. Other users' jobs are as jobs that do not exist.
-func (b *brain) askPlaces(n *node, m *scorev1.PlacesRequest) {
+func (b *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
 	j, p := b.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -42,7 +42,7 @@ func (b *brain) askPlaces(n *node, m *scorev1.PlacesRequest) {
 
 // tellPlaces answers who waits for the places of a job, which has got them or
 // never will.
-func (b *brain) tellPlaces(of *job) {
+func (b *controller) tellPlaces(of *job) {
 	b.placeAsks = slices.DeleteFunc(b.placeAsks, func(ask placeAsk) bool {
 		if ask.of == of.id {
 			b.answerPlaces(ask, of)
@@ -52,7 +52,7 @@ func (b *brain) tellPlaces(of *job) {
 }
 
 // answerPlaces answers one question; a job that does not run has no places.
-func (b *brain) answerPlaces(ask placeAsk, of *job) {
+func (b *controller) answerPlaces(ask placeAsk, of *job) {
 	n := b.nodes[ask.node]
 	if n == nil || n.link == nil {
 		return // asked again on the next stream

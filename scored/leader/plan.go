@@ -24,7 +24,7 @@ func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*
 
 // moved commits that a gang has another row, so that the next leader finds it
 // there.
-func (b *brain) moved(move gang.Move) {
+func (b *controller) moved(move gang.Move) {
 	for _, j := range b.gangOf(move.Job) {
 		j.row = move.To
 		if !j.active() {
@@ -36,7 +36,7 @@ func (b *brain) moved(move gang.Move) {
 }
 
 // gangOf is the job named by a move. (The matrix names every member.)
-func (b *brain) gangOf(id gang.JobID) []*job {
+func (b *controller) gangOf(id gang.JobID) []*job {
 	if j := b.jobs[uint64(id)]; j != nil {
 		return []*job{j}
 	}
@@ -46,7 +46,7 @@ func (b *brain) gangOf(id gang.JobID) []*job {
 // replan makes and sends the next rotation plan if the rows have changed. It
 // is no entry of the log: term and version order plans, and a new leader
 // derives its own from the committed state.
-func (b *brain) replan() {
+func (b *controller) replan() {
 	rows := b.gang.Rows()
 	if b.rotation.Has(rows) {
 		return
@@ -71,7 +71,7 @@ func (b *brain) replan() {
 }
 
 // concerned counts the nodes that must know of the rows, and of the end of those before.
-func (b *brain) concerned(rows []gang.RotationRow) int {
+func (b *controller) concerned(rows []gang.RotationRow) int {
 	told := make(map[gang.NodeID]struct{}, len(b.nodes))
 	for name, n := range b.nodes {
 		if n.planned {
@@ -89,7 +89,7 @@ func (b *brain) concerned(rows []gang.RotationRow) int {
 }
 
 // nodesOf are the nodes that a job of the plan is on.
-func (b *brain) nodesOf(id gang.JobID) []gang.NodeID {
+func (b *controller) nodesOf(id gang.JobID) []gang.NodeID {
 	j := b.jobs[uint64(id)]
 	if j == nil {
 		return nil
@@ -103,7 +103,7 @@ func (b *brain) nodesOf(id gang.JobID) []gang.NodeID {
 
 // share are the jobs of one node by row of the plan, nil if there are none. For all nodes at once
 // gang.Rotation.Split is quicker.
-func (b *brain) share(n *node) (share [][]gang.JobID) {
+func (b *controller) share(n *node) (share [][]gang.JobID) {
 	for pos, row := range b.rotation.Rows {
 		for _, id := range row.Present() {
 			if j := b.jobs[uint64(id)]; j == nil || j.part(n.name) == nil {
@@ -119,7 +119,7 @@ func (b *brain) share(n *node) (share [][]gang.JobID) {
 }
 
 // restingOf are the jobs of a node's share that sleep; they are the same in every row.
-func (b *brain) restingOf(share [][]gang.JobID) (resting []uint64) {
+func (b *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
 	if len(share) == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (b *brain) restingOf(share [][]gang.JobID) (resting []uint64) {
 
 // sendPlan tells a node the plan as it needs it: all rows, so that it counts
 // the same time, and its own jobs in each; a nil share has none.
-func (b *brain) sendPlan(n *node, share [][]gang.JobID) {
+func (b *controller) sendPlan(n *node, share [][]gang.JobID) {
 	if n.link == nil {
 		return
 	}

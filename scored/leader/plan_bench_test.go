@@ -17,12 +17,12 @@ type benchLink struct{ sent int }
 func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
 func (l *benchLink) Close(string)                {}
 
-// benchBrain has as many nodes of one CPU, and gangs of so many nodes on them that fill so many
+// benchController has as many nodes of one CPU, and gangs of so many nodes on them that fill so many
 // rows, all running. Nodes are put into its tables directly, since the log holds no more than
 // state.MaxNodes.
-func benchBrain(tb testing.TB, nodes, size, rows int) *brain {
+func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	tb.Helper()
-	b := newBrain("lab", "v1", 1, state.New(), 1)
+	b := newController("lab", "v1", 1, state.New(), 1)
 	for i := range nodes {
 		n := &node{name: fmt.Sprint("n", i+1), cpus: 1, memory: 1 << 40, link: new(benchLink), inMatrix: true}
 		b.nodes[n.name] = n
@@ -58,19 +58,19 @@ func BenchmarkPlan(b *testing.B) {
 			size, rows int
 		}{{"whole", nodes, 2}, {"small", 8, 4}} {
 			b.Run(fmt.Sprintf("nodes=%d/mix=%s", nodes, mix.name), func(b *testing.B) {
-				brain := benchBrain(b, nodes, mix.size, mix.rows)
+				controller := benchController(b, nodes, mix.size, mix.rows)
 				var encoded []byte
 				for b.Loop() {
-					brain.now += 1e9
-					brain.rotation = gang.Rotation{Term: 1, Version: brain.rotation.Version}
-					brain.replan()
-					for _, e := range brain.effects {
+					controller.now += 1e9
+					controller.rotation = gang.Rotation{Term: 1, Version: controller.rotation.Version}
+					controller.replan()
+					for _, e := range controller.effects {
 						encoded, _ = proto.MarshalOptions{}.MarshalAppend(encoded[:0], e.message)
 					}
-					if len(brain.effects) != nodes {
-						b.Fatalf("%d nodes were told, want %d", len(brain.effects), nodes)
+					if len(controller.effects) != nodes {
+						b.Fatalf("%d nodes were told, want %d", len(controller.effects), nodes)
 					}
-					brain.effects = brain.effects[:0]
+					controller.effects = controller.effects[:0]
 				}
 			})
 		}

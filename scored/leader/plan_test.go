@@ -12,7 +12,7 @@ import (
 // late enough for all of them to have it.
 func TestPlanForManyNodes(t *testing.T) {
 	const nodes, size, rows = 64, 8, 4
-	b := benchBrain(t, nodes, size, rows)
+	b := benchController(t, nodes, size, rows)
 	b.replan()
 	if got, want := b.rotation.Origin-b.now, PlanLead(nodes).Nanoseconds(); got != want {
 		t.Errorf("the plan begins after %d ns, want %d", got, want)
@@ -42,7 +42,7 @@ func TestPlanForManyNodes(t *testing.T) {
 // TestPlanEndsWhereNothingRuns: a node whose last job has gone is told so, once, and a node that
 // never had one is not.
 func TestPlanEndsWhereNothingRuns(t *testing.T) {
-	b := benchBrain(t, 16, 8, 1)
+	b := benchController(t, 16, 8, 1)
 	b.replan()
 	b.effects = nil
 	gone := b.jobs[2].parts[0].Node

@@ -11,7 +11,7 @@ import (
 )
 
 // prepare orders the index-th of a job's nodes to make it ready.
-func (b *brain) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
+func (b *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
 	n := b.nodes[j.parts[index].Node]
 	if n == nil || n.link == nil {
 		return // told when it connects
@@ -23,7 +23,7 @@ func (b *brain) prepare(j *job, index int, order func(index int) *scorev1.Prepar
 // prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What
 // grows with the nodes is made once for all of them: a job of a thousand nodes would take seconds
 // otherwise.
-func (b *brain) prepareOrders(j *job) func(index int) *scorev1.Prepare {
+func (b *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	preput := make(map[string]string, len(j.preput))
 	for _, pair := range j.preput {
 		preput[pair.Key] = pair.Value
@@ -65,12 +65,12 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 
 // byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that
 // cannot would wait for ever for the others.
-func (b *brain) byLetter(j *job) bool {
+func (b *controller) byLetter(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
 }
 
 // maxProcesses is how many processes and threads a job may have on a node.
-func (b *brain) maxProcesses() uint32 {
+func (b *controller) maxProcesses() uint32 {
 	if most := b.settings.GetMaxProcesses(); most > 0 {
 		return most
 	}
@@ -79,7 +79,7 @@ func (b *brain) maxProcesses() uint32 {
 
 // memoryLimit is what the job may use on each of its nodes; 0: no limit. A
 // spawned job lives within what its parent was promised.
-func (b *brain) memoryLimit(j *job) int64 {
+func (b *controller) memoryLimit(j *job) int64 {
 	if j.request.MemPerNode == 0 && j.parent != nil {
 		return b.memoryLimit(j.parent)
 	}
@@ -91,7 +91,7 @@ func (b *brain) memoryLimit(j *job) int64 {
 // launchers, for a job with fewer ranks. A job that has a rank on every CPU may still spawn one for
 // each CPU: these share the CPUs with their spawners in time, and a program that found no room
 // would not spawn at all.
-func (b *brain) universe(j *job) uint32 {
+func (b *controller) universe(j *job) uint32 {
 	cpus := uint32(0)
 	for _, n := range b.nodes {
 		cpus += n.cpus

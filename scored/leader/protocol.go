@@ -18,14 +18,14 @@ func (l *Leader) Protocol() (version uint32) {
 
 // Raise has the log be written in a later protocol, which all servers must understand.
 func (l *Leader) Raise(ctx context.Context, version uint32) error {
-	_, err := consult(ctx, l, func(b *brain, answer func(struct{}, error)) {
+	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
 		b.raise(version)
 		b.call(func(err error) { answer(struct{}{}, err) })
 	})
 	return err
 }
 
-func (b *brain) raise(version uint32) {
+func (b *controller) raise(version uint32) {
 	if version <= b.protocol {
 		return
 	}
@@ -49,7 +49,7 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 }
 
 // mismatch is why an agent is not understood, or "".
-func (b *brain) mismatch(h *scorev1.Hello) string {
+func (b *controller) mismatch(h *scorev1.Hello) string {
 	own, theirs := protocol.Own(), agentRange(h)
 	if _, ok := own.Meet(theirs); ok {
 		return ""

@@ -44,20 +44,20 @@ func (j *job) lease() time.Duration {
 }
 
 // giveBack ends the job's ranks everywhere, to begin it anew.
-func (b *brain) giveBack(j *job, reason string) {
+func (b *controller) giveBack(j *job, reason string) {
 	b.orderRequeue(j, reason)
 	b.takeBack(j, reason)
 }
 
 // takeBack does what giveBack orders.
-func (b *brain) takeBack(j *job, reason string) {
+func (b *controller) takeBack(j *job, reason string) {
 	j.again, j.restarting = reason, true
 	b.end(j, verdict(nodeLost, exitCluster, "%s; the job is begun anew", reason))
 }
 
 // handedBack takes a job from a drained node that has been running, or may have.
 // Without leave to be begun anew it goes on.
-func (b *brain) handedBack(j *job, reason string) {
+func (b *controller) handedBack(j *job, reason string) {
 	if j.mayRestart() {
 		b.giveBack(j, reason)
 	}
@@ -65,7 +65,7 @@ func (b *brain) handedBack(j *job, reason string) {
 
 // fences takes the lost parts for dead whose lease has passed, and tells when the
 // next one has; 0: none. A node that is back is asked instead, and answers.
-func (b *brain) fences(j *job) (next int64) {
+func (b *controller) fences(j *job) (next int64) {
 	for _, p := range j.parts {
 		n := b.nodes[p.Node]
 		if p.done || !p.lost || n != nil && n.link != nil {
@@ -89,14 +89,14 @@ func (b *brain) fences(j *job) (next int64) {
 
 // heardDone notes that a node says that nothing of the job is left there. One that
 // was lost is heard again, and told what comes next.
-func (b *brain) heardDone(j *job, p *part, usage *scorev1.Usage) {
+func (b *controller) heardDone(j *job, p *part, usage *scorev1.Usage) {
 	p.lost = p.lost && p.done
 	b.nodeDone(j, p, usage)
 }
 
 // blamed makes a loss the reason why a job ends that was ending already: ranks
 // fail when others of theirs have gone with a node, and are heard first.
-func (b *brain) blamed(j *job, reason string) {
+func (b *controller) blamed(j *job, reason string) {
 	switch j.verdict.GetReason() {
 	case rankFailed, aborted, cluster:
 		if j.mayRestart() && j.again == "" {
@@ -111,7 +111,7 @@ func (b *brain) blamed(j *job, reason string) {
 // withdraw takes a gang back of which nothing has run. It goes into the queue
 // again when the other nodes have let go of it, so that what they say about this
 // attempt is not taken for the next.
-func (b *brain) withdraw(j *job, lost *part, reason string) {
+func (b *controller) withdraw(j *job, lost *part, reason string) {
 	j.again = reason
 	if lost != nil {
 		lost.lost = true
@@ -125,7 +125,7 @@ func (b *brain) withdraw(j *job, lost *part, reason string) {
 
 // settleParts goes on when no process of the job, nor of those that it spawned
 // if it is to be begun anew, is left anywhere.
-func (b *brain) settleParts(j *job) {
+func (b *controller) settleParts(j *job) {
 	if j.state == done || j.state == queued || !j.all(func(p *part) bool { return p.done }) {
 		return
 	}
@@ -152,7 +152,7 @@ func (j *job) spawns() bool {
 }
 
 // requeue lets the job wait for other places.
-func (b *brain) requeue(j *job) {
+func (b *controller) requeue(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()
 	command := &statepb.Requeue{JobId: j.id, Restart: restart, Usage: usage}

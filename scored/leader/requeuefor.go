@@ -12,7 +12,7 @@ import (
 
 // requeueFor ends the job's ranks to begin it anew, whatever it was submitted with. Asking again
 // while that goes on changes nothing.
-func (b *brain) requeueFor(j *job, by, reason string) error {
+func (b *controller) requeueFor(j *job, by, reason string) error {
 	if err := b.lacks(protocol.Orders); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (b *brain) requeueFor(j *job, by, reason string) error {
 
 // keepEnded lets a job end that was to be begun anew, since its ranks may live on where a node was
 // lost: without --requeue they have no lease that ends them.
-func (b *brain) keepEnded(j *job, reason string) {
+func (b *controller) keepEnded(j *job, reason string) {
 	j.again, j.restarting = "", false
 	j.verdict = verdict(nodeLost, exitCluster, "job %d was ended while it was being requeued: %s; %s", j.id, reason, j.whatNow())
 	b.orderEnd(j, j.verdict)

@@ -26,7 +26,7 @@ const (
 )
 
 // silence is for how long a node may not be heard.
-func (b *brain) silence() time.Duration {
+func (b *controller) silence() time.Duration {
 	if silence := time.Duration(b.settings.GetNodeSilenceNanos()); silence > 0 {
 		return silence
 	}
@@ -35,7 +35,7 @@ func (b *brain) silence() time.Duration {
 
 // checkLinks gives up streams that have fallen silent, and nodes that their
 // neighbours do not hear either.
-func (b *brain) checkLinks() {
+func (b *controller) checkLinks() {
 	var silent []*node
 	limit := b.now - (b.silence() - linkCheck).Nanoseconds() // the next look would be too late
 	for _, n := range b.nodes {
@@ -56,7 +56,7 @@ func (b *brain) checkLinks() {
 }
 
 // suspected takes what a node finds of one that it watches.
-func (b *brain) suspected(from *node, m *scorev1.Suspicion) {
+func (b *controller) suspected(from *node, m *scorev1.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
 		return
 	}
@@ -77,7 +77,7 @@ func (b *brain) suspected(from *node, m *scorev1.Suspicion) {
 // judge gives a node up of which neither the leader nor a neighbour hears. An agent
 // that has ended while its host is there may be starting anew, and may be slow
 // to answer then.
-func (b *brain) judge(n *node) {
+func (b *controller) judge(n *node) {
 	if n.link != nil || !n.inMatrix || b.now-b.began < b.silence().Nanoseconds() {
 		return
 	}
@@ -93,7 +93,7 @@ func (b *brain) judge(n *node) {
 
 // tellRing tells each node whom it watches, if that has changed: the next ones by
 // name, of those that are not lost.
-func (b *brain) tellRing() {
+func (b *controller) tellRing() {
 	members := make([]*node, 0, len(b.nodes))
 	for _, n := range b.sortedNodes() {
 		if n.inMatrix {

@@ -67,7 +67,7 @@ const (
 const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields; they count at once.
-func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
+func (b *controller) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
 	next := proto.Clone(b.settings).(*scorev1.Settings)
 	if len(fields) == 0 {
 		answer(nil, fmt.Errorf("%w: name the settings to change: %v", ErrInvalid, settingNames))
@@ -110,7 +110,7 @@ func (b *brain) setSettings(from *scorev1.Settings, fields []string, answer func
 	b.call(func(err error) { answer(next, err) })
 }
 
-func (b *brain) applySettings(next *scorev1.Settings) error {
+func (b *controller) applySettings(next *scorev1.Settings) error {
 	if err := CheckSettings(next); err != nil {
 		return err
 	}

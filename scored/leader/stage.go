@@ -24,7 +24,7 @@ const (
 // list, or else always the same for a user, which has kept what was sent before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
 	type seed struct{ node, address string }
-	s, err := consult(ctx, l, func(b *brain, answer func(seed, error)) {
+	s, err := consult(ctx, l, func(b *controller, answer func(seed, error)) {
 		n := b.stageSeed(uid, list)
 		if n == nil {
 			answer(seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState))
@@ -35,7 +35,7 @@ func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node
 	return s.node, s.address, err
 }
 
-func (b *brain) stageSeed(uid uint32, list []string) *node {
+func (b *controller) stageSeed(uid uint32, list []string) *node {
 	for _, name := range list {
 		if n := b.nodes[name]; n != nil && n.link != nil {
 			return n
@@ -51,7 +51,7 @@ func (b *brain) stageSeed(uid uint32, list []string) *node {
 // PeerAddresses are the addresses of the agents that are connected, by node; of one node unless
 // that is empty.
 func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
-	return consult(ctx, l, func(b *brain, answer func(map[string]string, error)) {
+	return consult(ctx, l, func(b *controller, answer func(map[string]string, error)) {
 		addresses := make(map[string]string)
 		for _, n := range b.nodes {
 			if n.link != nil && (only == "" || n.name == only) {
@@ -67,7 +67,7 @@ func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]str
 }
 
 // checkStage refuses a job whose files nobody has.
-func (b *brain) checkStage(spec *scorev1.JobSpec) error {
+func (b *controller) checkStage(spec *scorev1.JobSpec) error {
 	if len(spec.GetStaged()) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func stageTime(spec *scorev1.JobSpec) time.Duration {
 }
 
 // stageLater has the files of a job fetched, if it has any, when it is known whether it must wait.
-func (b *brain) stageLater(j *job) {
+func (b *controller) stageLater(j *job) {
 	if len(j.spec.GetStaged()) > 0 {
 		b.toStage = append(b.toStage, j)
 	}
@@ -95,7 +95,7 @@ func (b *brain) stageLater(j *job) {
 
 // stage has the node that was given a job's files first keep them, and those that a waiting job may
 // get fetch them. The nodes that a job has are told by the order to prepare it.
-func (b *brain) stage() {
+func (b *controller) stage() {
 	for _, j := range b.toStage {
 		if j.state == done || b.jobs[j.id] != j {
 			continue
@@ -113,7 +113,7 @@ func (b *brain) stage() {
 
 // stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list,
 // then others.
-func (b *brain) stageNodes(j *job) []string {
+func (b *controller) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
 		need = int(j.spec.GetTasks()) // a node for each at the most
@@ -137,7 +137,7 @@ func (b *brain) stageNodes(j *job) []string {
 }
 
 // stageOn tells one of the job's staged nodes.
-func (b *brain) stageOn(j *job, index int) {
+func (b *controller) stageOn(j *job, index int) {
 	n := b.nodes[j.staged[index]]
 	if n == nil || n.link == nil {
 		return
@@ -165,7 +165,7 @@ func (j *job) fetchers() []string {
 }
 
 // stageAgain tells a node that has connected anew what it fetches and keeps for jobs.
-func (b *brain) stageAgain(n *node) {
+func (b *controller) stageAgain(n *node) {
 	for _, j := range b.sortedJobs() {
 		if len(j.spec.GetStaged()) == 0 || j.forgotten || j.state == done {
 			continue
@@ -180,7 +180,7 @@ func (b *brain) stageAgain(n *node) {
 }
 
 // forgetStaged tells the nodes that are not the job's that it needs its files no longer.
-func (b *brain) forgetStaged(j *job) {
+func (b *controller) forgetStaged(j *job) {
 	for _, name := range j.staged {
 		if n := b.nodes[name]; n != nil && j.part(name) == nil {
 			b.send(n.link, forgetMessage(j.id))

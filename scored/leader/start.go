@@ -4,7 +4,7 @@ import "score/scored/api/scorev1"
 
 // startTold notes what a node says of the start of its part. What it said first stays: it says more
 // as time goes on, and the rest again.
-func (b *brain) startTold(j *job, p *part, told *scorev1.NodeStart) {
+func (b *controller) startTold(j *job, p *part, told *scorev1.NodeStart) {
 	if told == nil {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestStartTrace(t *testing.T) {
-	b := &brain{now: 10}
+	b := &controller{now: 10}
 	j := &job{submitted: 3, allocated: 5}
 	if j.startTrace() != nil {
 		t.Error("a job without places has a start")
@@ -36,7 +36,7 @@ func TestStartTrace(t *testing.T) {
 // TestStartOfAnotherClock: a node whose estimate of the leader's clock is off says nothing that
 // cannot be.
 func TestStartOfAnotherClock(t *testing.T) {
-	b := &brain{now: 10}
+	b := &controller{now: 10}
 	j := &job{submitted: 3, allocated: 5}
 	p := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0}}}
 	b.startTold(j, p, &scorev1.NodeStart{OrderedNanos: 4, StagedNanos: 4, ReadyNanos: 2, ForkedNanos: 11})

@@ -22,12 +22,12 @@ import (
 
 // submit queues a job; answer comes when it is committed, or at once with the
 // reason why the cluster can never run it.
-func (b *brain) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
+func (b *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
 	b.enter(b.newJob(spec, user), caller, answer)
 }
 
 // enter queues the new job of a user.
-func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
+func (b *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 	err := b.checkSurvival(j.spec)
 	if err == nil {
 		err = b.checkStage(j.spec)
@@ -50,7 +50,7 @@ func (b *brain) enter(j *job, caller Caller, answer func(uint64, error)) {
 
 // checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be
 // done yet.
-func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
+func (b *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > api.MaxRespawns:
 		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
@@ -62,7 +62,7 @@ func (b *brain) checkSurvival(spec *scorev1.JobSpec) error {
 	return nil
 }
 
-func (b *brain) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
+func (b *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
 	spec = boundTo(user.GetNode(), spec)
 	return &job{
 		id: b.nextJob, spec: spec, listed: listedSpec(spec), user: user,
@@ -82,7 +82,7 @@ func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 }
 
 // queue enters a new job everywhere, or nowhere.
-func (b *brain) queue(j *job) error {
+func (b *controller) queue(j *job) error {
 	if len(b.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
@@ -120,7 +120,7 @@ func (j *job) isText() bool {
 }
 
 // request asks the matrix for a place, with as much memory as the job may be promised.
-func (b *brain) request(j *job) (err error) {
+func (b *controller) request(j *job) (err error) {
 	promises := []int64{b.memoryPerNode(j)}
 	if most := b.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
 		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for is not
@@ -143,7 +143,7 @@ func (b *brain) request(j *job) (err error) {
 
 // enqueue hands the job to the scheduler. Where jobs may share CPUs by default, one that is too
 // large for the CPUs becomes one whose ranks share them.
-func (b *brain) enqueue(j *job) error {
+func (b *controller) enqueue(j *job) error {
 	j.request = j.requestOf()
 	err := b.gang.Submit(j.request)
 	short := errors.Is(err, gang.ErrTooFewCPUs) || errors.Is(err, gang.ErrTooManyCPUs)
@@ -159,7 +159,7 @@ func (b *brain) enqueue(j *job) error {
 
 // takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are
 // equal, and one is enough to keep.
-func (b *brain) takeCommitted(j *job) {
+func (b *controller) takeCommitted(j *job) {
 	b.look(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
 			j.spec = record.Spec
@@ -204,7 +204,7 @@ func (j *job) requestOf() gang.Request {
 // memoryPerNode is what the user asked for, or the cluster's default for as
 // many CPUs as the job can have on one node. A default of zero is an equal
 // share: as many jobs as there are rows then fit into memory beside each other.
-func (b *brain) memoryPerNode(j *job) int64 {
+func (b *controller) memoryPerNode(j *job) int64 {
 	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || b.singleUser {
 		return int64(min(asked, gang.MaxMemory))
 	}
@@ -212,7 +212,7 @@ func (b *brain) memoryPerNode(j *job) int64 {
 }
 
 // usualMemory is the cluster's default for the CPUs that a job can have on one node.
-func (b *brain) usualMemory(j *job) int64 {
+func (b *controller) usualMemory(j *job) int64 {
 	largest, share := uint32(1), uint64(gang.MaxMemory)
 	for _, n := range b.nodes {
 		if n.cpus > 0 {
@@ -258,7 +258,7 @@ type spawnKey struct {
 
 // spawn starts the job that a rank of another asked for. It joins the gang of
 // its parent: the two exchange messages, so they must run together.
-func (b *brain) spawn(n *node, m *scorev1.SpawnRequest) {
+func (b *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
 	send := func() {
 		b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
@@ -289,7 +289,7 @@ func (b *brain) spawn(n *node, m *scorev1.SpawnRequest) {
 	send() // after the commit, as everything that follows from it
 }
 
-func (b *brain) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
+func (b *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	if parent.state != running {
 		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
 	}

@@ -36,10 +36,10 @@ type entered struct {
 // carried out twice. A key under which something else was submitted is refused, and one of which it
 // is not known any more whether it was used.
 func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
-	return consult(ctx, l, func(b *brain, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
+	return consult(ctx, l, func(b *controller, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
 }
 
-func (b *brain) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
+func (b *controller) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
 	id, err := b.submitted(key, user.GetUid())
 	if id == 0 && err == nil {
 		j := b.newJob(spec, user)
@@ -54,7 +54,7 @@ func (b *brain) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identit
 }
 
 // submitted finds the job that was submitted under the key; 0: there is none.
-func (b *brain) submitted(key Key, uid uint32) (uint64, error) {
+func (b *controller) submitted(key Key, uid uint32) (uint64, error) {
 	of := submission{uid, key.Key}
 	was, known := b.entered[of]
 	before := int64(0)
@@ -76,7 +76,7 @@ func (b *brain) submitted(key Key, uid uint32) (uint64, error) {
 }
 
 // putKey notes the key of a job that is being queued in its command, until the state has it.
-func (b *brain) putKey(j *job, c *statepb.Submit) {
+func (b *controller) putKey(j *job, c *statepb.Submit) {
 	if j.key == nil {
 		return
 	}

@@ -10,9 +10,9 @@ const (
 	timerOwner                  // job.ownerDeadline
 	timerNode                   // node.deadline
 	timerAsk                    // ask.deadline
-	timerWeigh                  // brain.weighAt
+	timerWeigh                  // controller.weighAt
 	timerIdle                   // job.idle.deadline
-	timerShare                  // brain.shareAt
+	timerShare                  // controller.shareAt
 )
 
 // timer points at something that has a deadline. It is void when the deadline

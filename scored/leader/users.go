@@ -22,7 +22,7 @@ const (
 	maxBytesOfOne = 256 << 20
 )
 
-// account is the brain's picture of a user.
+// account is the controller's picture of a user.
 type account struct {
 	uid    uint32
 	name   string
@@ -42,7 +42,7 @@ func newAccount(record *state.User) *account {
 
 // account is that of a user; of one who has no jobs and of whom nobody said
 // anything it is not kept.
-func (b *brain) account(uid uint32, name string) *account {
+func (b *controller) account(uid uint32, name string) *account {
 	if a := b.accounts[uid]; a != nil {
 		return a
 	}
@@ -52,7 +52,7 @@ func (b *brain) account(uid uint32, name string) *account {
 }
 
 // owns counts a user's jobs; change is 1 or -1.
-func (b *brain) owns(j *job, change int) {
+func (b *controller) owns(j *job, change int) {
 	a := b.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change
 	a.bytes += change * j.bytes
@@ -67,7 +67,7 @@ func (b *brain) owns(j *job, change int) {
 
 // withinLimits refuses a job that is beyond its user's limits, and says by how much. A
 // job that asks for nothing gets no more than its user may have.
-func (b *brain) withinLimits(j *job, caller Caller) error {
+func (b *controller) withinLimits(j *job, caller Caller) error {
 	a := b.account(j.user.GetUid(), j.user.GetUser())
 	most, limits := a.maxJobs(caller), a.limits
 	spec := j.spec

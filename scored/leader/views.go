@@ -15,7 +15,7 @@ import (
 const maxExplained = 32
 
 // jobView is the job as users see it.
-func (b *brain) jobView(j *job, waitingFor string) *scorev1.Job {
+func (b *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
 		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
@@ -32,7 +32,7 @@ func (b *brain) jobView(j *job, waitingFor string) *scorev1.Job {
 }
 
 // nodePlaces are the job's places with the addresses of their agents.
-func (b *brain) nodePlaces(j *job) []*scorev1.NodePlace {
+func (b *controller) nodePlaces(j *job) []*scorev1.NodePlace {
 	places := make([]*scorev1.NodePlace, len(j.parts))
 	for i, p := range j.parts {
 		places[i] = &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs}
@@ -57,7 +57,7 @@ func JobOf(record *state.Job) *scorev1.Job {
 }
 
 // guestRows are the rows beside its own in which each job runs.
-func (b *brain) guestRows() map[uint64][]uint32 {
+func (b *controller) guestRows() map[uint64][]uint32 {
 	guests := make(map[uint64][]uint32)
 	for _, row := range b.gang.Rows() {
 		for _, id := range row.Jobs {
@@ -70,7 +70,7 @@ func (b *brain) guestRows() map[uint64][]uint32 {
 }
 
 // waitingFor is why a job is queued, in a few words.
-func (b *brain) waitingFor(j *job) string {
+func (b *controller) waitingFor(j *job) string {
 	if j.state != queued {
 		return ""
 	}
@@ -92,7 +92,7 @@ func reasonWords(reasons []gang.Reason) string {
 	return strings.Join(words, " and ")
 }
 
-func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
+func (b *controller) explain(j *job) *scorev1.ExplainJobResponse {
 	e, ok := b.gang.Explain(gang.JobID(j.id), b.now)
 	if !ok {
 		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}
@@ -117,7 +117,7 @@ func (b *brain) explain(j *job) *scorev1.ExplainJobResponse {
 }
 
 // matrixView shows the rows, what runs in each and which is on.
-func (b *brain) matrixView() *scorev1.GetMatrixResponse {
+func (b *controller) matrixView() *scorev1.GetMatrixResponse {
 	view := &scorev1.GetMatrixResponse{PlanVersion: b.rotation.Version, Term: b.term, RowOn: -1}
 	lengths := make(map[int]int64)
 	for _, row := range b.gang.Rows() {
@@ -158,7 +158,7 @@ func cells(j *job, alternate bool) []*scorev1.MatrixRow_Cell {
 	return out
 }
 
-func (b *brain) versionView() *scorev1.GetVersionResponse {
+func (b *controller) versionView() *scorev1.GetVersionResponse {
 	view := &scorev1.GetVersionResponse{Version: b.version, Cluster: b.cluster, Protocol: b.protocol}
 	for _, j := range b.jobs {
 		switch {

@@ -16,17 +16,17 @@ import (
 	"score/scored/state/statepb"
 )
 
-// world stands for all around a brain: the log, the agents and the clients. It
-// writes down what the brain does.
+// world stands for all around a controller: the log, the agents and the clients. It
+// writes down what the controller does.
 type world struct {
 	t     fataler
-	b     *brain
+	b     *controller
 	log   *state.State
 	links map[string]*fakeLink
 	seen  strings.Builder
 	quiet bool // commits are not written down
 
-	committed uint64  // of the brain's commands
+	committed uint64  // of the controller's commands
 	busy      bool    // an entry is on its way to the disk: nothing is committed meanwhile
 	most      int     // commands of an entry; 0: as many as the leader takes
 	failing   failing // what becomes of the next commit
@@ -61,7 +61,7 @@ func newWorldIn(t fataler, version uint32) *world {
 			t.Fatalf("%v", err)
 		}
 	}
-	w.b = newBrain("lab", "v1", 1, w.log, time.Second.Nanoseconds())
+	w.b = newController("lab", "v1", 1, w.log, time.Second.Nanoseconds())
 	return w
 }
 
@@ -74,11 +74,11 @@ func (w *world) restart() {
 func (w *world) begin(term uint64) {
 	w.links = make(map[string]*fakeLink)
 	before := w.b
-	w.b, w.committed = newBrain("lab", "v1", term, w.log, before.now+1), 0
+	w.b, w.committed = newController("lab", "v1", term, w.log, before.now+1), 0
 	w.b.goOn(before.numbers())
 }
 
-// fall lets the brain go after a commit that failed, as the loop does, and another begin in the
+// fall lets the controller go after a commit that failed, as the loop does, and another begin in the
 // same term.
 func (w *world) fall() {
 	w.note("commit failed")
@@ -94,7 +94,7 @@ func (w *world) fall() {
 	}
 }
 
-// settle lets the brain draw its conclusions, commits what it decides and does
+// settle lets the controller draw its conclusions, commits what it decides and does
 // what follows, until nothing is left to do.
 func (w *world) settle() {
 	w.t.Helper()
@@ -139,7 +139,7 @@ func (w *world) propose(commands []*statepb.Command, taken uint64) {
 	}
 }
 
-// commit applies an entry to the state: the brain may decide only what fits.
+// commit applies an entry to the state: the controller may decide only what fits.
 func (w *world) commit(commands []*statepb.Command) {
 	w.t.Helper()
 	entry := &statepb.Entry{Term: w.b.term, TimeNanos: w.b.now, Commands: commands}
@@ -209,7 +209,7 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// check compares the brain with the committed state; between batches they
+// check compares the controller with the committed state; between batches they
 // agree.
 func (w *world) check() {
 	w.t.Helper()
@@ -395,7 +395,7 @@ func nodeDone(id uint64) *scorev1.AgentMessage {
 	}}}
 }
 
-// Texts of what the brain does, as scripts pin them.
+// Texts of what the controller does, as scripts pin them.
 
 func commandText(command *statepb.Command) string {
 	switch c := command.GetCommand().(type) {

@@ -25,7 +25,7 @@ func newMesh(t *testing.T, c *pki.Credentials) *Mesh {
 		t.Fatal(err)
 	}
 	door := admission.New(admission.Options{Credentials: c, Logger: zap.NewNop()}).
-		Listen(raw, admission.Way{Protocols: []string{Protocol}, Roles: []pki.Role{pki.Server}}).Of(Protocol)
+		Listen(raw, admission.Route{Protocols: []string{Protocol}, Roles: []pki.Role{pki.Server}}).Of(Protocol)
 	m := New(c, raw.Addr())
 	served := make(chan error, 1)
 	go func() { served <- m.Serve(door) }()

@@ -39,7 +39,7 @@ type SwitchSink interface {
 type AgentOptions struct {
 	Leader *leader.Leader
 	// Office renews certificates; nil: daemons have none.
-	Office *admission.Office
+	Office *admission.Registrar
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
 	// Addresses are those of all servers; nil: agents know them.

@@ -43,7 +43,7 @@ func (s *Server) openOffice() {
 	s.office = admission.New(admission.Options{
 		Leader: s.leader, Authority: o.Authority, Credentials: o.Credentials, ClusterKey: o.ClusterKey,
 		Addresses: s.addresses, IsServer: func(name string) bool { return slices.Contains(s.names(), name) },
-		Elsewhere: s.colleague, Logger: s.logger,
+		Elsewhere: s.peerRegistrar, Logger: s.logger,
 	})
 }
 

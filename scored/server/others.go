@@ -79,30 +79,30 @@ func (s *Server) names() []string {
 	return names
 }
 
-// colleagueNamed is another server for what only servers ask each other.
-func (s *Server) colleagueNamed(name string) scorev1connect.ServerServiceClient {
+// peerRegistrarNamed is another server for what only servers ask each other.
+func (s *Server) peerRegistrarNamed(name string) scorev1connect.ServerServiceClient {
 	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 }
 
 // colleague is the office of the server that leads, nil while it is this one.
-func (s *Server) colleague() admission.Colleague {
+func (s *Server) peerRegistrar() admission.PeerRegistrar {
 	name, _ := s.replica.Leader()
 	if s.leader.Leads() || name == s.replica.Name() || name == "" {
 		return nil // where none leads the wait is here
 	}
-	return &colleague{server: s, url: "https://" + name}
+	return &peerRegistrar{server: s, url: "https://" + name}
 }
 
 // colleague is another server, at the URL.
-type colleague struct {
+type peerRegistrar struct {
 	server *Server
 	url    string
 }
 
-func (c *colleague) client() *http.Client { return &http.Client{Transport: c.server.others} }
+func (c *peerRegistrar) client() *http.Client { return &http.Client{Transport: c.server.others} }
 
 // Admit implements admission.Colleague.
-func (c *colleague) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	answer, err := scorev1connect.NewServerServiceClient(c.client(), c.url).Admit(ctx, connect.NewRequest(r))
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (c *colleague) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1
 }
 
 // Renew implements admission.Colleague.
-func (c *colleague) Renew(ctx context.Context, request []byte) ([]byte, error) {
+func (c *peerRegistrar) Renew(ctx context.Context, request []byte) ([]byte, error) {
 	answer, err := scorev1connect.NewAgentServiceClient(c.client(), c.url).RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
 	if err != nil {
 		return nil, err

@@ -39,11 +39,11 @@ type Server struct {
 	peers     *http.Transport // to the agents
 	endpoints []endpoint
 	agents    net.Addr
-	scraped   net.Addr            // nil: metrics are not served
-	office    *admission.Office   // nil: daemons have no certificates
-	mesh      *peertransport.Mesh // with the other servers; nil: there are none, ever
-	streams   net.Listener        // of the mesh
-	others    *http.Transport     // to the other servers, by name; nil: likewise
+	scraped   net.Addr             // nil: metrics are not served
+	office    *admission.Registrar // nil: daemons have no certificates
+	mesh      *peertransport.Mesh  // with the other servers; nil: there are none, ever
+	streams   net.Listener         // of the mesh
+	others    *http.Transport      // to the other servers, by name; nil: likewise
 	// membership is held while a server is made a member, and while all are asked what they
 	// understand: none comes in between.
 	membership sync.Mutex
@@ -109,7 +109,7 @@ func (s *Server) compose() error {
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ExpectAgent: s.own.ExpectAgent,
-		Office: s.office, Servers: s.servers(), Colleague: s.colleagueNamed,
+		Office: s.office, Servers: s.servers(), Colleague: s.peerRegistrarNamed,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
@@ -154,8 +154,8 @@ func (s *Server) listen(agents net.Listener) error {
 		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.Start(h2.Protocol, pki.Agent), s.logger)
 	} else {
 		door := s.office.Listen(agents,
-			admission.Way{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
-			admission.Way{Protocols: []string{peertransport.Protocol}, Roles: []pki.Role{pki.Server}})
+			admission.Route{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
+			admission.Route{Protocols: []string{peertransport.Protocol}, Roles: []pki.Role{pki.Server}})
 		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(peertransport.Protocol)
 	}
 	if path := s.options.UserSocket; path != "" {
@@ -163,7 +163,7 @@ func (s *Server) listen(agents net.Listener) error {
 		if err != nil {
 			return err
 		}
-		s.endpoints[usersEndpoint].listener = socket.NewCrowd(listener, socket.MaxConnections, s.logger)
+		s.endpoints[usersEndpoint].listener = socket.NewConnLimiter(listener, socket.MaxConnections, s.logger)
 	}
 	return s.listenMetrics()
 }

@@ -10,7 +10,7 @@ import (
 	"score/nodeagent/steward/reliable"
 )
 
-func road(t testing.TB, key []byte, self uint32) *Road {
+func path(t testing.TB, key []byte, self uint32) *Path {
 	t.Helper()
 	r, err := New(key, self, func(node uint32) uint16 { return PortOf(key, node, "") })
 	if err != nil {
@@ -22,11 +22,11 @@ func road(t testing.TB, key []byte, self uint32) *Road {
 func testKey(job uint64, attempt uint32) []byte { return JobKey("secret", "lab", job, attempt) }
 
 func TestSealed(t *testing.T) {
-	a, b := road(t, testKey(7, 1), 0), road(t, testKey(7, 1), 1)
+	a, b := path(t, testKey(7, 1), 0), path(t, testKey(7, 1), 1)
 	rapid.Check(t, func(rt *rapid.T) {
 		number := rapid.Uint64()
 		sent := Packet{
-			Envelope: reliable.Envelope{
+			Header: reliable.Header{
 				Stream: number.Draw(rt, "stream"), Number: number.Draw(rt, "number"), Least: number.Draw(rt, "least"),
 				HeardStream: number.Draw(rt, "heard stream"), Heard: number.Draw(rt, "heard"),
 			},
@@ -38,16 +38,16 @@ func TestSealed(t *testing.T) {
 			rt.Fatalf("%d bytes", len(datagram))
 		}
 		got, from, err := b.Open(bytes.Clone(datagram))
-		if err != nil || from != 0 || got.Envelope != sent.Envelope || got.Collective != sent.Collective || !bytes.Equal(got.Data, sent.Data) {
+		if err != nil || from != 0 || got.Header != sent.Header || got.Collective != sent.Collective || !bytes.Equal(got.Data, sent.Data) {
 			rt.Fatalf("%+v came as %+v, %v", sent, got, err)
 		}
 	})
 }
 
 func TestLongestFits(t *testing.T) {
-	a := road(t, testKey(7, 1), 0)
+	a := path(t, testKey(7, 1), 0)
 	most := ^uint64(0)
-	p := Packet{Envelope: reliable.Envelope{Stream: most, Number: most, Least: most, HeardStream: most, Heard: most}, Data: make([]byte, MaxData)}
+	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, HeardStream: most, Heard: most}, Data: make([]byte, MaxData)}
 	a.peer(1).heard = most
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)
@@ -57,16 +57,16 @@ func TestLongestFits(t *testing.T) {
 // Only stewards of the same attempt of the job are heard, and only of what was meant for this one,
 // unchanged.
 func TestStrangersAreNotHeard(t *testing.T) {
-	b := road(t, testKey(7, 1), 1)
-	for name, other := range map[string]*Road{
-		"another job": road(t, testKey(8, 1), 0), "another attempt": road(t, testKey(7, 2), 0),
-		"another cluster": road(t, JobKey("secret", "home", 7, 1), 0), "another key": road(t, JobKey("Secret", "lab", 7, 1), 0),
+	b := path(t, testKey(7, 1), 1)
+	for name, other := range map[string]*Path{
+		"another job": path(t, testKey(8, 1), 0), "another attempt": path(t, testKey(7, 2), 0),
+		"another cluster": path(t, JobKey("secret", "home", 7, 1), 0), "another key": path(t, JobKey("Secret", "lab", 7, 1), 0),
 	} {
 		if _, _, err := b.Open(other.Seal(nil, 1, Packet{})); !errors.Is(err, ErrPacket) {
 			t.Errorf("%s is heard: %v", name, err)
 		}
 	}
-	a := road(t, testKey(7, 1), 0)
+	a := path(t, testKey(7, 1), 0)
 	if _, _, err := b.Open(a.Seal(nil, 2, Packet{})); !errors.Is(err, ErrPacket) {
 		t.Errorf("what is for node 2 is read by node 1: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 	}
 	// A node has one steward in an attempt: what another one has sealed is not read, whoever has
 	// its key.
-	if _, _, err := b.Open(road(t, testKey(7, 1), 0).Seal(nil, 1, Packet{})); !errors.Is(err, ErrPacket) {
+	if _, _, err := b.Open(path(t, testKey(7, 1), 0).Seal(nil, 1, Packet{})); !errors.Is(err, ErrPacket) {
 		t.Errorf("a second steward of node 0: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 func TestNothingIsSealedAlike(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
-		r := road(t, testKey(7, 1), 0)
+		r := path(t, testKey(7, 1), 0)
 		for range 3 {
 			seen[string(r.Seal(nil, 1, Packet{})[headerSize:])] = true
 		}
@@ -117,7 +117,7 @@ func TestKeySize(t *testing.T) {
 }
 
 func TestSealDoesNotAllocate(t *testing.T) {
-	a, b := road(t, testKey(7, 1), 0), road(t, testKey(7, 1), 1)
+	a, b := path(t, testKey(7, 1), 0), path(t, testKey(7, 1), 1)
 	buffer, data := make([]byte, 0, MaxDatagram), make([]byte, 64)
 	if n := testing.AllocsPerRun(100, func() {
 		datagram := a.Seal(buffer[:0], 1, Packet{Data: data})
@@ -130,10 +130,10 @@ func TestSealDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	f.Add(road(f, testKey(7, 1), 0).Seal(nil, 1, Packet{}))
+	f.Add(path(f, testKey(7, 1), 0).Seal(nil, 1, Packet{}))
 	f.Add([]byte{version})
 	f.Fuzz(func(t *testing.T, datagram []byte) {
-		if p, from, err := road(t, testKey(8, 1), 1).Open(datagram); err == nil {
+		if p, from, err := path(t, testKey(8, 1), 1).Open(datagram); err == nil {
 			t.Errorf("%+v of %d", p, from)
 		}
 	})
@@ -147,17 +147,17 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := parse(p.append(nil))
-		if err != nil || again.Envelope != p.Envelope || again.Hears != p.Hears || again.Collective != p.Collective || !bytes.Equal(again.Data, p.Data) {
+		if err != nil || again.Header != p.Header || again.Hears != p.Hears || again.Collective != p.Collective || !bytes.Equal(again.Data, p.Data) {
 			t.Errorf("%+v, then %+v, %v", p, again, err)
 		}
 	})
 }
 
 // Nobody is counted on before it has said that it hears, nor after something was missed.
-func TestRoad(t *testing.T) {
-	a, b := road(t, testKey(7, 1), 0), road(t, testKey(7, 1), 1)
+func TestPath(t *testing.T) {
+	a, b := path(t, testKey(7, 1), 0), path(t, testKey(7, 1), 1)
 	// send brings a datagram, or loses it, and tells whether a probe is to follow.
-	send := func(from, to *Road) bool {
+	send := func(from, to *Path) bool {
 		p, at, err := to.Open(from.Seal(nil, to.self, Packet{}))
 		if err != nil || at != from.self {
 			t.Fatal(at, err)
@@ -212,7 +212,7 @@ func TestPortOf(t *testing.T) {
 	if len(seen) < 300 {
 		t.Errorf("400 stewards share %d ports", len(seen))
 	}
-	a := road(t, testKey(7, 1), 0)
+	a := path(t, testKey(7, 1), 0)
 	if a.Port(1) != PortOf(testKey(7, 1), 1, "") || a.Own() != PortOf(testKey(7, 1), 0, "") {
 		t.Error("a node is looked for elsewhere before it is found")
 	}

@@ -6,9 +6,9 @@
 // dropped. What a datagram brings must not be counted on: it may be lost, and a repetition of it
 // may come. Package post makes up for both, and the agents carry what does not arrive.
 //
-//	road, err := direct.New(key, node, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
-//	road.Found(peer, port)                  // an agent has brought that
-//	if road.Reaches(peer) { send(road.Seal(nil, peer, packet)) } else { by the agents, and a copy beside }
-//	packet, from, err := road.Open(datagram)
-//	if road.Heard(from, packet.Hears) { send a probe, which says so }
+//	path, err := direct.New(key, node, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
+//	path.Found(peer, port)                  // an agent has brought that
+//	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { by the agents, and a copy beside }
+//	packet, from, err := path.Open(datagram)
+//	if path.Heard(from, packet.Hears) { send a probe, which says so }
 package direct

@@ -9,7 +9,7 @@ import (
 
 // Packet is what a datagram carries.
 type Packet struct {
-	reliable.Envelope
+	reliable.Header
 	// Hears tells the receiver how many of its datagrams have arrived.
 	Hears uint64
 	// Collective: the message is one of an exchange, and not the engine's.

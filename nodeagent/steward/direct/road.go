@@ -2,13 +2,13 @@ package direct
 
 import "fmt"
 
-// Road is one steward's way to the others of its job.
+// Path is one steward's way to the others of its job.
 //
 //	known --the peer says that it hears us--> reached --something was not acknowledged--> known
 //	known: what is sent goes by the agents, and by a datagram beside
 //
 // A peer's port is PortOf, unless it was found to have another.
-type Road struct {
+type Path struct {
 	self   uint32
 	portOf func(node uint32) uint16
 	sealer *sealer
@@ -24,17 +24,17 @@ type peer struct {
 	heard, told, missed uint64
 }
 
-// New returns the road of the steward of node self. The key is JobKey's; portOf is where the others
+// New returns the path of the steward of node self. The key is JobKey's; portOf is where the others
 // are looked for, see PortOf.
-func New(key []byte, self uint32, portOf func(node uint32) uint16) (*Road, error) {
+func New(key []byte, self uint32, portOf func(node uint32) uint16) (*Path, error) {
 	sealer, err := newSealer(key, self)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to other nodes: %w", err)
 	}
-	return &Road{self: self, portOf: portOf, sealer: sealer, peers: make(map[uint32]*peer)}, nil
+	return &Path{self: self, portOf: portOf, sealer: sealer, peers: make(map[uint32]*peer)}, nil
 }
 
-func (r *Road) peer(node uint32) *peer {
+func (r *Path) peer(node uint32) *peer {
 	p := r.peers[node]
 	if p == nil {
 		p = &peer{port: r.portOf(node)}
@@ -45,7 +45,7 @@ func (r *Road) peer(node uint32) *peer {
 
 // Found notes what a letter says that an agent has brought: the sender's port, 0 if it has none,
 // and how many datagrams it has heard. It tells whether a probe is to be sent.
-func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
+func (r *Path) Found(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
 	p.port, p.found, p.told = port, true, max(p.told, hears)
@@ -54,7 +54,7 @@ func (r *Road) Found(node uint32, port uint16, hears uint64) (probe bool) {
 
 // Heard notes a datagram of a node, which says how many of ours have arrived there. It tells
 // whether a probe is to be sent, which says that this one has come.
-func (r *Road) Heard(node uint32, hears uint64) (probe bool) {
+func (r *Path) Heard(node uint32, hears uint64) (probe bool) {
 	p := r.peer(node)
 	p.heard++
 	p.told = max(p.told, hears)
@@ -63,34 +63,34 @@ func (r *Road) Heard(node uint32, hears uint64) (probe bool) {
 
 // Missed notes that something did not arrive at a node. Until that has heard something again
 // nothing is sent to it alone.
-func (r *Road) Missed(node uint32) {
+func (r *Path) Missed(node uint32) {
 	p := r.peer(node)
 	p.missed = p.told
 }
 
 // Reaches tells whether datagrams arrive at a node.
-func (r *Road) Reaches(node uint32) bool { return r.peer(node).reached() }
+func (r *Path) Reaches(node uint32) bool { return r.peer(node).reached() }
 
 func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
 
 // Hears is how many of a node's datagrams have arrived here.
-func (r *Road) Hears(node uint32) uint64 { return r.peer(node).heard }
+func (r *Path) Hears(node uint32) uint64 { return r.peer(node).heard }
 
 // Own is the port at which the others look for this steward.
-func (r *Road) Own() uint16 { return r.portOf(r.self) }
+func (r *Path) Own() uint16 { return r.portOf(r.self) }
 
 // Port is that of a node, 0 if it has none.
-func (r *Road) Port(node uint32) uint16 { return r.peer(node).port }
+func (r *Path) Port(node uint32) uint16 { return r.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
-func (r *Road) Seal(dst []byte, to uint32, p Packet) []byte {
+func (r *Path) Seal(dst []byte, to uint32, p Packet) []byte {
 	p.Hears = r.Hears(to)
 	return r.sealer.seal(dst, to, &p)
 }
 
 // Open opens a datagram, in its place. The error is ErrPacket for whatever is not from another
 // steward of the job.
-func (r *Road) Open(datagram []byte) (p Packet, from uint32, err error) {
+func (r *Path) Open(datagram []byte) (p Packet, from uint32, err error) {
 	text, from, err := r.sealer.open(r.self, datagram)
 	if err != nil {
 		return Packet{}, 0, err

@@ -1,13 +1,13 @@
 // Package post gets messages between stewards to arrive once each, whatever agent
 // on the way dies with them in its hands.
 //
-// It is a machine without I/O, one for each steward and job: an [Office] numbers
+// It is a machine without I/O, one for each steward and job: an [Endpoint] numbers
 // what is sent to each peer, keeps it until the peer has acknowledged it, repeats it
 // when that takes long or another agent has come, and recognizes repetitions of what
 // it gets. Acknowledgements travel with messages, or by themselves when there are
 // none for a while. The order is not kept: messages overtake each other anyway.
 //
-//	letter, err := office.Send(now, peer, data, terms) // to be carried
-//	fresh := office.Take(now, peer, envelope)   // of what has come: is it new?
-//	letters, lost := office.Tick(now)           // at Deadline
+//	message, err := endpoint.Send(now, peer, data, terms) // to be carried
+//	fresh := endpoint.Take(now, peer, header)   // of what has come: is it new?
+//	messages, lost := endpoint.Tick(now)           // at Deadline
 package reliable

@@ -36,8 +36,8 @@ type Peer struct {
 	Node uint32
 }
 
-// Envelope is what a message carries besides its data.
-type Envelope struct {
+// Header is what a message carries besides its data.
+type Header struct {
 	// Stream is the sender's; a later one has a larger number.
 	Stream uint64
 	// Number counts the messages of the stream to this peer from 1; 0: there is no
@@ -50,10 +50,10 @@ type Envelope struct {
 	HeardStream, Heard uint64
 }
 
-// Letter is to be carried to a peer.
-type Letter struct {
+// Message is to be carried to a peer.
+type Message struct {
 	To Peer
-	Envelope
+	Header
 	// Kind is of the message, and the sender's business.
 	Kind Kind
 	Data []byte
@@ -62,8 +62,8 @@ type Letter struct {
 // Kind tells who reads a message.
 type Kind uint8
 
-// Terms are how a message is sent.
-type Terms struct {
+// SendOptions are how a message is sent.
+type SendOptions struct {
 	Kind Kind
 	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least
 	// ackDelay; 0: when an agent may have died with it.
@@ -72,8 +72,8 @@ type Terms struct {
 	Patience time.Duration
 }
 
-// Office is one steward's end of all its exchanges.
-type Office struct {
+// Endpoint is one steward's end of all its exchanges.
+type Endpoint struct {
 	stream uint64
 	peers  map[Peer]*peer
 	open   int // messages, and their bytes
@@ -81,10 +81,10 @@ type Office struct {
 	due    time.Time // no deadline is before it; zero: there is none
 }
 
-// New returns an office. The stream is larger than that of any office before that the
+// New returns an endpoint. The stream is larger than that of any endpoint before that the
 // same peers may remember: the time in nanoseconds.
-func New(stream uint64) *Office {
-	return &Office{stream: stream, peers: make(map[Peer]*peer)}
+func New(stream uint64) *Endpoint {
+	return &Endpoint{stream: stream, peers: make(map[Peer]*peer)}
 }
 
 // peer is what is known of one.
@@ -108,7 +108,7 @@ type kept struct {
 	until  time.Time     // when it is given up
 }
 
-func (o *Office) peer(at Peer) *peer {
+func (o *Endpoint) peer(at Peer) *peer {
 	p := o.peers[at]
 	if p == nil {
 		p = &peer{beyond: make(map[uint64]bool)}
@@ -119,23 +119,23 @@ func (o *Office) peer(at Peer) *peer {
 
 // Send takes a message, which must not be changed any more, and returns what is to
 // be carried. The error wraps ErrFull.
-func (o *Office) Send(now time.Time, to Peer, data []byte, terms Terms) (Letter, error) {
+func (o *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
 	if o.open == maxOpen || o.bytes+len(data) > MaxBytes {
-		return Letter{}, ErrFull
+		return Message{}, ErrFull
 	}
 	p := o.peer(to)
 	p.last++
-	after := cmp.Or(terms.RepeatAfter, repeatAfter)
-	k := kept{number: p.last, kind: terms.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(terms.Patience, Patience))}
+	after := cmp.Or(sendOptions.RepeatAfter, repeatAfter)
+	k := kept{number: p.last, kind: sendOptions.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(sendOptions.Patience, Patience))}
 	p.open = append(p.open, k)
 	o.open, o.bytes = o.open+1, o.bytes+len(data)
 	o.wake(k.again)
-	return o.letter(to, p, &k), nil
+	return o.message(to, p, &k), nil
 }
 
-// letter writes a message, and with it what was heard.
-func (o *Office) letter(to Peer, p *peer, k *kept) Letter {
-	l := Letter{To: to, Envelope: Envelope{Stream: o.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
+// message writes a message, and with it what was heard.
+func (o *Endpoint) message(to Peer, p *peer, k *kept) Message {
+	l := Message{To: to, Header: Header{Stream: o.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
 	if len(p.open) > 0 {
 		l.Least = p.open[0].number
 	}
@@ -146,9 +146,9 @@ func (o *Office) letter(to Peer, p *peer, k *kept) Letter {
 	return l
 }
 
-// Take takes the envelope of what has come and tells whether the message in it is to
+// Take takes the header of what has come and tells whether the message in it is to
 // be read: it is one, and has not come before.
-func (o *Office) Take(now time.Time, from Peer, e Envelope) (fresh bool) {
+func (o *Endpoint) Take(now time.Time, from Peer, e Header) (fresh bool) {
 	p := o.peer(from)
 	if e.HeardStream == o.stream {
 		o.acknowledged(p, e.Heard)
@@ -191,7 +191,7 @@ func (p *peer) advance(upTo uint64) {
 }
 
 // acknowledged forgets what a peer has got.
-func (o *Office) acknowledged(p *peer, upTo uint64) {
+func (o *Endpoint) acknowledged(p *peer, upTo uint64) {
 	n := 0
 	for n < len(p.open) && p.open[n].number <= upTo {
 		o.bytes -= len(p.open[n].data)
@@ -203,30 +203,30 @@ func (o *Office) acknowledged(p *peer, upTo uint64) {
 
 // Gone takes back a message to a peer that is not there any more; ok is false when it
 // is not open.
-func (o *Office) Gone(to Peer, number uint64) (message Letter, ok bool) {
+func (o *Endpoint) Gone(to Peer, number uint64) (message Message, ok bool) {
 	p := o.peer(to)
 	i := slices.IndexFunc(p.open, func(k kept) bool { return k.number == number })
 	if i < 0 {
-		return Letter{}, false
+		return Message{}, false
 	}
-	message = Letter{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
+	message = Message{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
 	p.open = slices.Delete(p.open, i, i+1)
 	o.open, o.bytes = o.open-1, o.bytes-len(message.Data)
 	return message, true
 }
 
 // Acknowledge returns the acknowledgements that are due, or will be.
-func (o *Office) Acknowledge() (letters []Letter) {
+func (o *Endpoint) Acknowledge() (messages []Message) {
 	for _, to := range o.sorted() {
 		if p := o.peers[to]; !p.ackAt.IsZero() {
-			letters = append(letters, o.letter(to, p, nil))
+			messages = append(messages, o.message(to, p, nil))
 		}
 	}
-	return letters
+	return messages
 }
 
 // Awaits tells whether a message of a kind is not acknowledged.
-func (o *Office) Awaits(kind Kind) bool {
+func (o *Endpoint) Awaits(kind Kind) bool {
 	for _, p := range o.peers {
 		if slices.ContainsFunc(p.open, func(k kept) bool { return k.kind == kind }) {
 			return true
@@ -237,36 +237,36 @@ func (o *Office) Awaits(kind Kind) bool {
 
 // Again returns all that is not acknowledged: another agent has come, and the one
 // before may have lost it.
-func (o *Office) Again(now time.Time) (letters []Letter) {
+func (o *Endpoint) Again(now time.Time) (messages []Message) {
 	for _, to := range o.sorted() {
 		p := o.peers[to]
 		for i := range p.open {
-			letters = append(letters, o.repeat(now, to, p, &p.open[i]))
+			messages = append(messages, o.repeat(now, to, p, &p.open[i]))
 		}
 	}
-	return letters
+	return messages
 }
 
-func (o *Office) repeat(now time.Time, to Peer, p *peer, k *kept) Letter {
+func (o *Endpoint) repeat(now time.Time, to Peer, p *peer, k *kept) Message {
 	if k.again = now.Add(k.pause); k.again.After(k.until) {
 		k.again = k.until
 	}
 	k.pause = min(2*k.pause, repeatMost)
 	o.wake(k.again)
-	return o.letter(to, p, k)
+	return o.message(to, p, k)
 }
 
 // Deadline is when Tick must be called next; zero: never.
-func (o *Office) Deadline() time.Time { return o.due }
+func (o *Endpoint) Deadline() time.Time { return o.due }
 
-func (o *Office) wake(at time.Time) {
+func (o *Endpoint) wake(at time.Time) {
 	if o.due.IsZero() || at.Before(o.due) {
 		o.due = at
 	}
 }
 
 // Tick returns what is to be carried now, and what is given up.
-func (o *Office) Tick(now time.Time) (letters, lost []Letter) {
+func (o *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	o.due = time.Time{}
 	for _, to := range o.sorted() {
 		p := o.peers[to]
@@ -277,7 +277,7 @@ func (o *Office) Tick(now time.Time) (letters, lost []Letter) {
 				lost = append(lost, message)
 				i--
 			case !now.Before(k.again):
-				letters = append(letters, o.repeat(now, to, p, k))
+				messages = append(messages, o.repeat(now, to, p, k))
 			default:
 				o.wake(k.again)
 			}
@@ -285,16 +285,16 @@ func (o *Office) Tick(now time.Time) (letters, lost []Letter) {
 		switch {
 		case p.ackAt.IsZero():
 		case !now.Before(p.ackAt):
-			letters = append(letters, o.letter(to, p, nil))
+			messages = append(messages, o.message(to, p, nil))
 		default:
 			o.wake(p.ackAt)
 		}
 	}
-	return letters, lost
+	return messages, lost
 }
 
 // sorted lists the peers in one order, whatever that of a map is.
-func (o *Office) sorted() []Peer {
+func (o *Endpoint) sorted() []Peer {
 	peers := make([]Peer, 0, len(o.peers))
 	for at := range o.peers {
 		peers = append(peers, at)

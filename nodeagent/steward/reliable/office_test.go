@@ -13,45 +13,45 @@ import (
 // world is two stewards and a bad way between them.
 type world struct {
 	now     time.Time
-	offices [2]*Office
-	way     []letterFrom
+	offices [2]*Endpoint
+	way     []messageFrom
 	got     map[string]int // how often each message was read
 	lost    map[string]bool
 }
 
-type letterFrom struct {
+type messageFrom struct {
 	from int
-	Letter
+	Message
 }
 
 func peerOf(i int) Peer { return Peer{Job: 7, Node: uint32(i)} }
 
 func newWorld() *world {
-	return &world{now: time.Unix(1000, 0), offices: [2]*Office{New(11), New(12)}, got: map[string]int{}, lost: map[string]bool{}}
+	return &world{now: time.Unix(1000, 0), offices: [2]*Endpoint{New(11), New(12)}, got: map[string]int{}, lost: map[string]bool{}}
 }
 
 func (w *world) send(from int, text string) error {
-	l, err := w.offices[from].Send(w.now, peerOf(1-from), []byte(text), Terms{})
+	l, err := w.offices[from].Send(w.now, peerOf(1-from), []byte(text), SendOptions{})
 	if err == nil {
-		w.way = append(w.way, letterFrom{from, l})
+		w.way = append(w.way, messageFrom{from, l})
 	}
 	return err
 }
 
-// deliver has the i-th letter on the way arrive.
+// deliver has the i-th message on the way arrive.
 func (w *world) deliver(i int) {
 	l := w.way[i]
 	to := w.offices[1-l.from]
-	if to.Take(w.now, peerOf(l.from), l.Envelope) {
+	if to.Take(w.now, peerOf(l.from), l.Header) {
 		w.got[string(l.Data)]++
 	}
 }
 
 func (w *world) drop(i int) { w.way = append(w.way[:i:i], w.way[i+1:]...) }
 
-func (w *world) put(from int, letters []Letter) {
-	for _, l := range letters {
-		w.way = append(w.way, letterFrom{from, l})
+func (w *world) put(from int, messages []Message) {
+	for _, l := range messages {
+		w.way = append(w.way, messageFrom{from, l})
 	}
 }
 
@@ -70,8 +70,8 @@ func (w *world) tick() bool {
 		w.now = first
 	}
 	for i, o := range w.offices {
-		letters, lost := o.Tick(w.now)
-		w.put(i, letters)
+		messages, lost := o.Tick(w.now)
+		w.put(i, messages)
 		for _, l := range lost {
 			w.lost[string(l.Data)] = true
 		}
@@ -174,11 +174,11 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestTerms: a message can be repeated sooner and given up sooner than others, and keeps its kind.
-func TestTerms(t *testing.T) {
+// TestSendOptions: a message can be repeated sooner and given up sooner than others, and keeps its kind.
+func TestSendOptions(t *testing.T) {
 	w := newWorld()
 	const kind = 3
-	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), Terms{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
+	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
 		t.Fatal(err)
 	}
 	begin := w.now
@@ -234,20 +234,20 @@ func TestAcknowledgement(t *testing.T) {
 // TestAcknowledgeAtOnce: who leaves says at once what has come, and then has nothing more to say.
 func TestAcknowledgeAtOnce(t *testing.T) {
 	w := newWorld()
-	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), Terms{Kind: 1}); err != nil {
+	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
 		t.Fatal(err)
 	}
-	letters := w.offices[1].Acknowledge()
-	if len(letters) != 0 || !w.offices[0].Awaits(1) || w.offices[0].Awaits(0) {
-		t.Fatalf("%+v", letters)
+	messages := w.offices[1].Acknowledge()
+	if len(messages) != 0 || !w.offices[0].Awaits(1) || w.offices[0].Awaits(0) {
+		t.Fatalf("%+v", messages)
 	}
-	w.offices[1].Take(w.now, peerOf(0), Envelope{Stream: 11, Number: 1, Least: 1})
-	if letters = w.offices[1].Acknowledge(); len(letters) != 1 || letters[0].Number != 0 {
-		t.Fatalf("%+v", letters)
+	w.offices[1].Take(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
+	if messages = w.offices[1].Acknowledge(); len(messages) != 1 || messages[0].Number != 0 {
+		t.Fatalf("%+v", messages)
 	}
-	w.offices[0].Take(w.now, peerOf(1), letters[0].Envelope)
-	if letters = w.offices[1].Acknowledge(); len(letters) != 0 || w.offices[0].Awaits(1) {
-		t.Fatalf("%+v", letters)
+	w.offices[0].Take(w.now, peerOf(1), messages[0].Header)
+	if messages = w.offices[1].Acknowledge(); len(messages) != 0 || w.offices[0].Awaits(1) {
+		t.Fatalf("%+v", messages)
 	}
 }
 
@@ -257,11 +257,11 @@ func TestStreams(t *testing.T) {
 	o := New(11)
 	now := time.Unix(1000, 0)
 	from := peerOf(1)
-	take := func(stream, number uint64) bool { return o.Take(now, from, Envelope{Stream: stream, Number: number}) }
+	take := func(stream, number uint64) bool { return o.Take(now, from, Header{Stream: stream, Number: number}) }
 	if !take(5, 1) || take(5, 1) || !take(6, 1) || take(5, 2) || !take(6, 2) || take(6, 1) {
 		t.Fatal("streams are mixed")
 	}
-	if o.Take(now, from, Envelope{Stream: 6, Least: 1 << 63, Number: 3}) {
+	if o.Take(now, from, Header{Stream: 6, Least: 1 << 63, Number: 3}) {
 		t.Fatal("what was given up is read")
 	}
 }
@@ -270,23 +270,23 @@ func TestFull(t *testing.T) {
 	now := time.Unix(1000, 0)
 	o := New(11)
 	for range maxOpen {
-		if _, err := o.Send(now, peerOf(1), nil, Terms{}); err != nil {
+		if _, err := o.Send(now, peerOf(1), nil, SendOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := o.Send(now, peerOf(1), nil, Terms{}); !errors.Is(err, ErrFull) {
+	if _, err := o.Send(now, peerOf(1), nil, SendOptions{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	o = New(11)
-	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes), Terms{}); err != nil {
+	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes), SendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Send(now, peerOf(2), make([]byte, 1), Terms{}); !errors.Is(err, ErrFull) {
+	if _, err := o.Send(now, peerOf(2), make([]byte, 1), SendOptions{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	// A peer that sends numbers with gaps fills no memory.
 	for i := range uint64(3 * maxOpen) {
-		o.Take(now, peerOf(3), Envelope{Stream: 1, Number: 2 + 2*i})
+		o.Take(now, peerOf(3), Header{Stream: 1, Number: 2 + 2*i})
 	}
 	if n := len(o.peers[peerOf(3)].beyond); n != maxOpen {
 		t.Fatalf("%d numbers are kept", n)

@@ -14,12 +14,12 @@ const (
 	// which has two. Without, one user could take all descriptors of the daemon, and nobody else
 	// could come in.
 	MaxConnections = 2048
-	// crowdLines bounds the lines of the log about it in a second.
-	crowdLines = 1
+	// connLimiterLines bounds the lines of the log about it in a second.
+	connLimiterLines = 1
 )
 
-// Crowd is a listener that closes the connections of users who have too many.
-type Crowd struct {
+// ConnLimiter is a listener that closes the connections of users who have too many.
+type ConnLimiter struct {
 	net.Listener
 	most   int
 	logger *zap.Logger
@@ -28,16 +28,16 @@ type Crowd struct {
 	open map[uint32]int
 }
 
-// NewCrowd lets each user have so many connections.
-func NewCrowd(listener net.Listener, most int, logger *zap.Logger) *Crowd {
+// NewConnLimiter lets each user have so many connections.
+func NewConnLimiter(listener net.Listener, most int, logger *zap.Logger) *ConnLimiter {
 	sampled := logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(core, time.Second, crowdLines, 0)
+		return zapcore.NewSamplerWithOptions(core, time.Second, connLimiterLines, 0)
 	}))
-	return &Crowd{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
+	return &ConnLimiter{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
 }
 
 // Accept implements net.Listener.
-func (c *Crowd) Accept() (net.Conn, error) {
+func (c *ConnLimiter) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
 		if err != nil {
@@ -56,7 +56,7 @@ func (c *Crowd) Accept() (net.Conn, error) {
 	}
 }
 
-func (c *Crowd) enter(uid uint32) bool {
+func (c *ConnLimiter) enter(uid uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[uid] >= c.most {
@@ -66,7 +66,7 @@ func (c *Crowd) enter(uid uint32) bool {
 	return true
 }
 
-func (c *Crowd) leave(uid uint32) {
+func (c *ConnLimiter) leave(uid uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[uid]--; c.open[uid] == 0 {

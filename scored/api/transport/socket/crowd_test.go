@@ -14,15 +14,15 @@ import (
 // patience bounds every wait of a test for something that must happen.
 const patience = 60 * time.Second
 
-// TestCrowd: a user has so many connections and no more, and another when one is closed.
-func TestCrowd(t *testing.T) {
+// TestConnLimiter: a user has so many connections and no more, and another when one is closed.
+func TestConnLimiter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := Listen("socket", path, Everybody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	c := NewCrowd(listener, 2, zap.NewNop())
+	c := NewConnLimiter(listener, 2, zap.NewNop())
 	taken := make(chan net.Conn)
 	go func() {
 		for {

@@ -3,7 +3,7 @@
 // daemon busy with.
 //
 //	listener, err := socket.Listen("socket", path, socket.Everybody)
-//	crowd := socket.NewCrowd(listener, socket.MaxConnections, logger)
+//	crowd := socket.NewConnLimiter(listener, socket.MaxConnections, logger)
 //	server := &http.Server{Handler: socket.NewLimits(next, socket.OfUser(uidOf)), ...}
 //	server.Serve(crowd)
 package socket
