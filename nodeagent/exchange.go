@@ -197,7 +197,7 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 		x.job.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", x.job.id), zap.String("peer", place.GetNode()), zap.Error(err))
 		reason := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err)
 		x.lost(to, reason)
-		x.job.newsroom.learn(gossip.PartLost, to, 0, reason)
+		x.job.gossiper.learn(gossip.PartLost, to, 0, reason)
 	})
 }
 
@@ -245,7 +245,7 @@ func (j *job) hearPartLost(m *stewardpb.PartLost) {
 	}
 	j.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", j.id),
 		zap.String("peer", j.order.GetPlaces()[m.GetNodeIndex()].GetNode()), zap.String("reason", m.GetReason()))
-	j.newsroom.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
+	j.gossiper.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
 }
 
 // collect takes a step of a collective from another node's agent.

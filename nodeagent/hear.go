@@ -97,7 +97,7 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)
-	j.newsroom.rankExited(m)
+	j.gossiper.rankExited(m)
 }
 
 // hearRankNews hears of a rank that has failed while the job goes on.
@@ -110,7 +110,7 @@ func (j *job) hearRankNews(m *stewardpb.RankNews) {
 		j.withChannels(func(c *dataplane.Job) { c.Respawned(m.GetRank(), m.GetPid()) })
 		j.agent.metrics.Add(metrics.Respawns, 1)
 	}
-	j.newsroom.rankNews(m)
+	j.gossiper.rankNews(m)
 }
 
 func exitKind(m *scorev1.RankExited) metrics.ID {

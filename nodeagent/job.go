@@ -33,8 +33,8 @@ type job struct {
 	over chan struct{}
 	// exchange carries collectives between the nodes; nil with one node.
 	exchange *exchange
-	// newsroom tells the other nodes of failures; nil with one node.
-	newsroom *newsroom
+	// gossiper tells the other nodes of failures; nil with one node.
+	gossiper *gossiper
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
 	// keeper has the contexts outlive this agent; nil before there can be any. It is set
@@ -78,7 +78,7 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
-		j.newsroom = newNewsroom(j)
+		j.gossiper = newGossiper(j)
 	}
 	return j
 }

@@ -169,7 +169,7 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 
 func (a *Agent) partGone(m *scorev1.PartGone) {
 	if j := a.jobs.get(m.GetJobId()); j != nil {
-		j.newsroom.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
+		j.gossiper.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
 	}
 }
 

@@ -26,7 +26,7 @@ func (j *job) stewardGone(err error) {
 	steward.KillProcess() // if it lives on without a connection
 	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()), zap.Error(err))
 	what := fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.agent.options.Name, steward.Pid())
-	j.newsroom.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, what)
+	j.gossiper.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, what)
 	left, goesOn := j.leftBehind()
 	if !goesOn {
 		j.abort(what + "; look at the agent's log there and submit the job again")

@@ -19,7 +19,7 @@ import (
 // fences are the collectives of one job, as far as its stewards make them themselves: those without
 // much data. Others are the agents'.
 type fences struct {
-	front *fence.SmallExchange // nil: all are the agents'
+	smallExchange *fence.SmallExchange // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
 	// ended is why there can be no more of them; "": nothing.
@@ -38,17 +38,17 @@ func newFences(j *job) fences {
 	if !order.GetFencesByLetter() || j.nodes < 2 {
 		return fences{}
 	}
-	front, err := fence.NewFront(j.nodes, int(order.GetNodeIndex()), fence.Algorithm(j.spec.GetExchange()))
+	smallExchange, err := fence.NewSmallExchange(j.nodes, int(order.GetNodeIndex()), fence.Algorithm(j.spec.GetExchange()))
 	if err != nil {
 		return fences{} // the agent finds the same, and says so
 	}
-	return fences{front: front}
+	return fences{smallExchange: smallExchange}
 }
 
 // fence gives this node's piece to a fence.
 func (s *steward) fence(seq uint64, data []byte, stats pmi.Stats) {
-	f := &s.letters.fences
-	if f.front == nil {
+	f := &s.messages.fences
+	if f.smallExchange == nil {
 		s.ask(request{kind: requestCollective, number: seq}, collectiveMessage(seq, data, stats))
 		return
 	}
@@ -58,12 +58,12 @@ func (s *steward) fence(seq uint64, data []byte, stats pmi.Stats) {
 		return
 	}
 	s.countFences()
-	s.obeyFront(f.front.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
+	s.obeySmallExchange(f.smallExchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
 }
 
-// obeyFront carries out what the machine says.
-func (s *steward) obeyFront(effects []fence.Effect) {
-	f := &s.letters.fences
+// obeySmallExchange carries out what the machine says.
+func (s *steward) obeySmallExchange(effects []fence.Effect) {
+	f := &s.messages.fences
 	for i := range effects {
 		switch e := &effects[i]; e.Kind {
 		case fence.Send:
@@ -88,7 +88,7 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
 		return
 	}
-	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: letterCollective, Patience: collectivePatience})
+	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: messageCollective, Patience: collectivePatience})
 }
 
 // maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
@@ -109,8 +109,8 @@ func readCollective(data []byte) (fence.Message, error) {
 
 // takeCollective takes a step of a collective.
 func (s *steward) takeCollective(from reliable.Peer, data []byte) {
-	f := &s.letters.fences
-	if f.front == nil || from.Job != s.job.id {
+	f := &s.messages.fences
+	if f.smallExchange == nil || from.Job != s.job.id {
 		return
 	}
 	m, err := readCollective(data)
@@ -118,13 +118,13 @@ func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 		s.endFence(fmt.Sprintf("node %s: node %d of the job: %v", s.job.node, from.Node, err))
 		return
 	}
-	s.obeyFront(f.front.Receive(int(from.Node), m))
+	s.obeySmallExchange(f.smallExchange.Receive(int(from.Node), m))
 }
 
 // lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
 // arrived if its node's part of the job is over; but where nobody answers, ranks may wait for it.
 func (s *steward) lostCollective(l reliable.Message, reason error) {
-	f, places := &s.letters.fences, s.job.order.GetJob().GetPlaces()
+	f, places := &s.messages.fences, s.job.order.GetJob().GetPlaces()
 	m, err := readCollective(l.Data)
 	switch {
 	case err != nil, int(l.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
@@ -142,7 +142,7 @@ func (s *steward) lostCollective(l reliable.Message, reason error) {
 // endFence ends the job if its ranks are in a fence, or when they come to the next. If the job goes
 // on without what it loses, they are told that there is none.
 func (s *steward) endFence(reason string) {
-	f := &s.letters.fences
+	f := &s.messages.fences
 	f.ended = reason
 	switch {
 	case f.seq == 0:
@@ -157,7 +157,7 @@ func (s *steward) endFence(reason string) {
 // answerCollective takes from the agent what all nodes gave to a fence with much data, or why there
 // can be no more fences.
 func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
-	if m.GetSequence() == 0 && m.GetError() != "" && s.letters != nil {
+	if m.GetSequence() == 0 && m.GetError() != "" && s.messages != nil {
 		s.endFence(m.GetError())
 		return
 	}
@@ -165,7 +165,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 		return
 	}
 	if m.GetError() != "" && s.survivesLoss() {
-		s.letters.fences.ended = m.GetError()
+		s.messages.fences.ended = m.GetError()
 		s.noFences(m.GetError())
 		return
 	}
@@ -173,8 +173,8 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
 		return
 	}
-	if s.letters.fences.front == nil {
-		s.letters.fences.seq = m.GetSequence()
+	if s.messages.fences.smallExchange == nil {
+		s.messages.fences.seq = m.GetSequence()
 	}
 	s.fenced(fence.Kind(m.GetKind()), m.GetData())
 }
@@ -189,7 +189,7 @@ func (s *steward) noFences(reason string) {
 
 // fenced ends a fence with what all nodes gave.
 func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
-	f := &s.letters.fences
+	f := &s.messages.fences
 	size, seq := 0, f.seq
 	f.seq = 0
 	for _, part := range parts {
@@ -211,7 +211,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 
 // countFences tells the agent now and then how many fences there were.
 func (s *steward) countFences() {
-	if f, now := &s.letters.fences, s.now(); now.Sub(f.told) >= fencesPause {
+	if f, now := &s.messages.fences, s.now(); now.Sub(f.told) >= fencesPause {
 		f.told = now
 		s.sendLater(f.message())
 	}
@@ -219,8 +219,8 @@ func (s *steward) countFences() {
 
 // tellFences does when no more will come.
 func (s *steward) tellFences() {
-	if s.letters != nil && s.letters.fences.front != nil && s.letters.fences.last > 0 {
-		s.send(s.letters.fences.message())
+	if s.messages != nil && s.messages.fences.smallExchange != nil && s.messages.fences.last > 0 {
+		s.send(s.messages.fences.message())
 	}
 }
 

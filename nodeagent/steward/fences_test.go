@@ -23,12 +23,12 @@ func FuzzReadCollective(f *testing.F) {
 			return
 		}
 		for _, nodes := range []int{2, 12} {
-			front, err := fence.NewFront(nodes, 0, fence.Auto)
+			smallExchange, err := fence.NewSmallExchange(nodes, 0, fence.Auto)
 			if err != nil {
 				t.Fatal(err)
 			}
-			front.Add(fence.Op{Kind: fence.KindFence, Seq: 1}, []byte("y"))
-			front.Receive(int(from), m)
+			smallExchange.Add(fence.Op{Kind: fence.KindFence, Seq: 1}, []byte("y"))
+			smallExchange.Receive(int(from), m)
 		}
 	})
 }

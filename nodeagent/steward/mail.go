@@ -50,7 +50,7 @@ func (s *steward) replay() {
 	for _, r := range m.requests {
 		s.send(r.message)
 	}
-	s.replayLetters()
+	s.replayMessages()
 	for _, note := range m.notes {
 		s.send(note)
 	}

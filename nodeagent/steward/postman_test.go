@@ -11,13 +11,13 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// postman is the agents of two nodes, as far as they carry letters.
+// postman is the agents of two nodes, as far as they carry messages.
 type postman struct {
 	t      testing.TB
 	agents [2]*agent
 	passed [2]int // of what each has heard
-	// letters counts those that were carried, acknowledgements not.
-	letters int
+	// messages counts those that were carried, acknowledgements not.
+	messages int
 	// holds, if it is not nil, tells which are to be kept back; held are those.
 	holds func(from int, r *stewardpb.Relay) bool
 	held  []heldRelay
@@ -78,19 +78,19 @@ func (p *postman) look() {
 
 func (p *postman) carry(from int, r *stewardpb.Relay) {
 	if r.GetEnvelope().GetNumber() > 0 {
-		p.letters++
+		p.messages++
 	}
 	to := p.agents[1-from]
 	to.do(to.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: uint32(from), Data: r.GetData(), Envelope: r.GetEnvelope()}))
 }
 
-// until carries letters until something is so.
+// until carries messages until something is so.
 func (p *postman) until(what string, so func() bool) {
 	p.t.Helper()
 	p.wait(what, so, nil)
 }
 
-// untilClosed carries letters until a channel is closed.
+// untilClosed carries messages until a channel is closed.
 func (p *postman) untilClosed(what string, over <-chan struct{}) {
 	p.t.Helper()
 	p.wait(what, func() bool { return false }, over)

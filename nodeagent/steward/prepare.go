@@ -72,7 +72,7 @@ func (s *steward) prepared(err error) {
 		s.relay.post(func() { s.relay.begin(j.order.GetJob(), j.allCPUs(), outputs, f) })
 		s.watchPMIx()
 		if j.pmi != nil || j.pmix != nil {
-			s.letters = newLetters(j, s.now())
+			s.messages = newMessages(j, s.now())
 		}
 	}
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}

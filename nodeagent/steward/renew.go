@@ -9,8 +9,8 @@ import (
 // has it, and the agent has all its messages.
 func (s *steward) renew() {
 	s.closePMIx()
-	s.letters.close()
-	s.letters, s.after = nil, nil
+	s.messages.close()
+	s.messages, s.after = nil, nil
 	clean := s.leftClean()
 	s.job.closeKeys()
 	s.job, s.mail = nil, mail{}

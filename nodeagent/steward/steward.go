@@ -36,9 +36,9 @@ type steward struct {
 	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
 
 	job         *job
-	servesPMIx  bool     // the job's endpoint is the loop's: preparation is over
-	letters     *letters // nil: the job's ranks get no PMI, or it is being prepared
-	after       []func() // what soon has put off
+	servesPMIx  bool      // the job's endpoint is the loop's: preparation is over
+	messages    *messages // nil: the job's ranks get no PMI, or it is being prepared
+	after       []func()  // what soon has put off
 	spares      spares
 	mail        mail
 	todo        []life.Order // being carried out
@@ -49,8 +49,8 @@ type steward struct {
 	stopForking atomic.Bool
 	// awaitsLetters: the ranks' processes have gone, and what they gave to fences has not arrived
 	// everywhere.
-	awaitsLetters bool
-	pending       uint64 // signals that came before the ranks, by number
+	awaitsMessages bool
+	pending        uint64 // signals that came before the ranks, by number
 
 	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
 	pmiBuffer [pmiBuffer]byte
@@ -124,7 +124,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.deadlinePMIx(), s.letters.deadline())))
+		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.deadlinePMIx(), s.messages.deadline())))
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *steward) run() error {
 			s.obeyLife()
 		}
 		s.tickPMIx()
-		s.tickLetters()
+		s.tickMessages()
 		s.runAfter()
 		s.life.Tick(s.now())
 		s.obeyLife()

@@ -50,22 +50,22 @@ type Listener struct {
 }
 
 // Listen lets daemons come to the listener, which is the Listener's from now on, and newcomers.
-func (o *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
+func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
-		registrar: o, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
+		registrar: r, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
 		newcomers: handshake.Waiting{Most: maxNewcomers, MostPerAddress: maxNewcomersPerAddress},
-		ctx:       ctx, stop: stop, strangers: handshake.Sampled(o.Logger),
+		ctx:       ctx, stop: stop, strangers: handshake.Sampled(r.Logger),
 	}
 	configs := make(map[string]*tls.Config)
 	for _, route := range routes {
-		ready, config := make(chan *tls.Conn), o.Credentials.Server(route.Roles...)
+		ready, config := make(chan *tls.Conn), r.Credentials.Server(route.Roles...)
 		config.NextProtos = route.Protocols
 		for _, protocol := range route.Protocols {
 			l.ready[protocol], configs[protocol] = ready, config
 		}
 	}
-	door := o.Credentials.Door()
+	door := r.Credentials.Door()
 	door.NextProtos = []string{join.Protocol}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -81,7 +81,7 @@ func (o *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 			return nil, errNoProtocol
 		},
 	}
-	l.met = handshake.Listen(listener, func(raw net.Conn) *tls.Conn { return tls.Server(o.Credentials.Watch(raw), config) }, o.Logger)
+	l.met = handshake.Listen(listener, func(raw net.Conn) *tls.Conn { return tls.Server(r.Credentials.Watch(raw), config) }, r.Logger)
 	l.work.Go(l.route)
 	return l
 }

@@ -14,32 +14,32 @@ import (
 
 // losePart ends the whole gang because its part on one node is gone, or begins
 // it anew. Ranks that have a lease may live on there as long as that lasts.
-func (b *controller) losePart(j *job, p *part, reason string) {
+func (c *controller) losePart(j *job, p *part, reason string) {
 	p.lost, p.done = true, !j.spec.GetRequeue()
 	switch {
 	case j.state == ending && j.restarting && p.done:
-		b.keepEnded(j, reason)
+		c.keepEnded(j, reason)
 	case j.state == running && j.spec.GetRecover():
-		b.goOnWithout(j, p, reason)
+		c.goOnWithout(j, p, reason)
 		return
 	case j.state == ending:
-		b.blamed(j, reason)
+		c.blamed(j, reason)
 	case j.mayRestart():
-		b.giveBack(j, reason)
+		c.giveBack(j, reason)
 	default:
 		v := verdict(nodeLost, exitCluster, "job %d was ended: %s; %s", j.id, reason, j.whatNow())
-		b.orderEnd(j, v)
-		b.end(j, v)
+		c.orderEnd(j, v)
+		c.end(j, v)
 	}
 	if p.done {
-		b.nodeDone(j, p, nil)
+		c.nodeDone(j, p, nil)
 		return
 	}
-	b.awaitEnd(j)
+	c.awaitEnd(j)
 }
 
 // goOnWithout has a job go on without a node, whose ranks count as killed.
-func (b *controller) goOnWithout(j *job, p *part, reason string) {
+func (c *controller) goOnWithout(j *job, p *part, reason string) {
 	p.done = true
 	for _, rank := range p.Ranks {
 		if j.exits[rank] {
@@ -51,20 +51,20 @@ func (b *controller) goOnWithout(j *job, p *part, reason string) {
 		j.exits[rank] = true
 		j.counts(p, int32(rank), exitKilled)
 	}
-	b.warn(j, fmt.Sprintf("%s; job %d goes on without its ranks there", reason, j.id))
+	c.warn(j, fmt.Sprintf("%s; job %d goes on without its ranks there", reason, j.id))
 	for _, other := range j.parts {
-		if n := b.nodes[other.Node]; n != nil && !other.done {
-			b.tellGone(j, n)
+		if n := c.nodes[other.Node]; n != nil && !other.done {
+			c.tellGone(j, n)
 		}
 	}
-	b.nodeDone(j, p, nil)
+	c.nodeDone(j, p, nil)
 }
 
 // tellGone tells a node which of a job's other nodes are lost while the job goes on.
-func (b *controller) tellGone(j *job, n *node) {
+func (c *controller) tellGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
-			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
+			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
 				JobId: j.id, NodeIndex: uint32(index), Reason: lostReason(p.Node)}}})
 		}
 	}
@@ -81,41 +81,41 @@ func (j *job) whatNow() string {
 func lostReason(node string) string { return "node " + node + " was lost" }
 
 // awaitEnd sets the time of the next look at a job that is being ended.
-func (b *controller) awaitEnd(j *job) {
+func (c *controller) awaitEnd(j *job) {
 	wait := killAgain
-	if next := b.fences(j); next != 0 {
-		wait = min(wait, time.Duration(next-b.now))
+	if next := c.fences(j); next != 0 {
+		wait = min(wait, time.Duration(next-c.now))
 	}
 	if j.state == ending {
-		b.setDeadline(j, wait)
+		c.setDeadline(j, wait)
 	}
 }
 
 // endLate repeats the order to kill, and after endTimeout no longer waits.
-func (b *controller) endLate(j *job) {
-	if b.now < j.killDeadline {
-		b.kill(j, j.verdict.GetMessage())
-		b.awaitEnd(j)
+func (c *controller) endLate(j *job) {
+	if c.now < j.killDeadline {
+		c.kill(j, j.verdict.GetMessage())
+		c.awaitEnd(j)
 		return
 	}
 	late := j.namesOf(func(p *part) bool { return !p.done })
-	b.log("a job's end was not reported", zap.Uint64("job", j.id), zap.Strings("nodes", late))
+	c.log("a job's end was not reported", zap.Uint64("job", j.id), zap.Strings("nodes", late))
 	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; look at the agent's log there)",
 		j.verdict.GetMessage(), strings.Join(late, ", "), endTimeout)
 	j.again = "" // what may still run is not run a second time
-	b.conclude(j, j.verdict)
+	c.conclude(j, j.verdict)
 }
 
 // prepareLate gives up a start: a node that is gone gets no blame on the job,
 // one that is there does.
-func (b *controller) prepareLate(j *job) {
+func (c *controller) prepareLate(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {
-		if n := b.nodes[name]; n == nil || n.link == nil {
-			b.step(j, evPartLost{j.part(name), lostReason(name)})
+		if n := c.nodes[name]; n == nil || n.link == nil {
+			c.step(j, evPartLost{j.part(name), lostReason(name)})
 			return
 		}
 	}
-	b.step(j, evStop{verdict(cluster, exitCluster, "%s did not get the job ready within %v; look at the agent's log there",
+	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not get the job ready within %v; look at the agent's log there",
 		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec))})
 }

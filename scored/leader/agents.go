@@ -10,97 +10,97 @@ import (
 
 // message handles what an agent says; a link that another has replaced is not
 // listened to.
-func (b *controller) message(name string, link Link, m *scorev1.AgentMessage) {
-	n := b.nodes[name]
+func (c *controller) message(name string, link Link, m *scorev1.AgentMessage) {
+	n := c.nodes[name]
 	if n == nil || n.link != link {
 		return
 	}
-	n.heard = b.now
+	n.heard = c.now
 	switch m := m.GetMessage().(type) {
 	case *scorev1.AgentMessage_Ping:
 		n.heartbeat(m.Ping)
 	case *scorev1.AgentMessage_Prepared:
-		b.prepared(n, m.Prepared)
+		c.prepared(n, m.Prepared)
 	case *scorev1.AgentMessage_Launched:
-		if j, p := b.partOf(n, m.Launched.GetJobId()); p != nil {
-			b.startTold(j, p, m.Launched.GetStart())
-			b.step(j, evLaunched{p, m.Launched.GetAtNanos()})
+		if j, p := c.partOf(n, m.Launched.GetJobId()); p != nil {
+			c.startTold(j, p, m.Launched.GetStart())
+			c.step(j, evLaunched{p, m.Launched.GetAtNanos()})
 		}
 	case *scorev1.AgentMessage_RankExited:
-		b.rankExited(n, m.RankExited)
+		c.rankExited(n, m.RankExited)
 	case *scorev1.AgentMessage_RanksExited:
 		for _, exit := range m.RanksExited.GetExits() {
-			b.rankExited(n, exit)
+			c.rankExited(n, exit)
 		}
 	case *scorev1.AgentMessage_NodeDone:
-		if j, p := b.partOf(n, m.NodeDone.GetJobId()); p != nil {
-			b.startTold(j, p, m.NodeDone.GetStart())
-			b.step(j, evNodeDone{p, m.NodeDone.GetUsage()})
+		if j, p := c.partOf(n, m.NodeDone.GetJobId()); p != nil {
+			c.startTold(j, p, m.NodeDone.GetStart())
+			c.step(j, evNodeDone{p, m.NodeDone.GetUsage()})
 		}
 	case *scorev1.AgentMessage_Abort:
-		if j, p := b.partOf(n, m.Abort.GetJobId()); p != nil {
+		if j, p := c.partOf(n, m.Abort.GetJobId()); p != nil {
 			if m.Abort.GetLapsed() {
-				b.step(j, evPartLost{p, oneSentence(m.Abort.GetMessage())})
+				c.step(j, evPartLost{p, oneSentence(m.Abort.GetMessage())})
 				return
 			}
 			m.Abort.Message = oneSentence(m.Abort.GetMessage())
-			b.aborted(j, p, m.Abort)
+			c.aborted(j, p, m.Abort)
 		}
 	case *scorev1.AgentMessage_TimeUp:
-		if j, p := b.partOf(n, m.TimeUp.GetJobId()); p != nil {
-			b.step(j, evStop{timeVerdict(j.spec)})
+		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
+			c.step(j, evStop{timeVerdict(j.spec)})
 		}
 	case *scorev1.AgentMessage_SwitchReport:
-		b.takeUsage(n, m.SwitchReport)
+		c.takeUsage(n, m.SwitchReport)
 	case *scorev1.AgentMessage_Name:
-		b.nameRequest(n, m.Name)
+		c.nameRequest(n, m.Name)
 	case *scorev1.AgentMessage_Places:
-		b.askPlaces(n, m.Places)
+		c.askPlaces(n, m.Places)
 	case *scorev1.AgentMessage_Spawn:
-		b.spawn(n, m.Spawn)
+		c.spawn(n, m.Spawn)
 	case *scorev1.AgentMessage_Note:
-		if j, p := b.partOf(n, m.Note.GetJobId()); p != nil {
-			b.warn(j, texts.UTF8(m.Note.GetText()))
+		if j, p := c.partOf(n, m.Note.GetJobId()); p != nil {
+			c.warn(j, texts.UTF8(m.Note.GetText()))
 		}
 	case *scorev1.AgentMessage_RankStates:
-		b.rankStates(n, m.RankStates)
+		c.rankStates(n, m.RankStates)
 	case *scorev1.AgentMessage_Suspicion:
-		b.suspected(n, m.Suspicion)
+		c.suspected(n, m.Suspicion)
 	case *scorev1.AgentMessage_Cut:
-		b.heardCut(n, m.Cut)
+		c.heardCut(n, m.Cut)
 	case *scorev1.AgentMessage_Channels:
-		b.channels(n, m.Channels)
+		c.channels(n, m.Channels)
 	}
 }
 
-func (b *controller) rankExited(n *node, exit *scorev1.RankExited) {
-	if j, p := b.partOf(n, exit.GetJobId()); p != nil {
-		b.step(j, evExited{p, exit})
+func (c *controller) rankExited(n *node, exit *scorev1.RankExited) {
+	if j, p := c.partOf(n, exit.GetJobId()); p != nil {
+		c.step(j, evExited{p, exit})
 	}
 }
 
 // partOf finds the part of a job that the agent speaks of. An agent that does
 // not know that the job is over is told so.
-func (b *controller) partOf(n *node, id uint64) (*job, *part) {
-	j := b.jobs[id]
+func (c *controller) partOf(n *node, id uint64) (*job, *part) {
+	j := c.jobs[id]
 	if j == nil || j.state == done && j.forgotten {
-		b.send(n.link, forgetMessage(id))
+		c.send(n.link, forgetMessage(id))
 		return nil, nil
 	}
 	return j, j.part(n.name)
 }
 
-func (b *controller) prepared(n *node, m *scorev1.Prepared) {
-	j, p := b.partOf(n, m.GetJobId())
+func (c *controller) prepared(n *node, m *scorev1.Prepared) {
+	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
-	b.startTold(j, p, m.GetStart())
+	c.startTold(j, p, m.GetStart())
 	if m.GetWarning() != "" {
-		b.warn(j, texts.UTF8(m.GetWarning()))
+		c.warn(j, texts.UTF8(m.GetWarning()))
 	}
 	if m.GetExitCode() == 0 && m.GetError() == "" {
-		b.step(j, evPrepared{p})
+		c.step(j, evPrepared{p})
 		return
 	}
 	code := m.GetExitCode()
@@ -111,7 +111,7 @@ func (b *controller) prepared(n *node, m *scorev1.Prepared) {
 	if text == "" {
 		text = "node " + n.name + " could not get the job ready; look at the agent's log there"
 	}
-	b.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
+	c.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
 }
 
 // oneSentence is what the log and the user get of a reason that an agent gives: one line, of
@@ -121,11 +121,11 @@ func oneSentence(text string) string {
 }
 
 // takeUsage keeps the latest word on what running jobs have used.
-func (b *controller) takeUsage(n *node, report *scorev1.SwitchReport) {
+func (c *controller) takeUsage(n *node, report *scorev1.SwitchReport) {
 	for _, u := range report.GetUsage() {
-		if j := b.jobs[u.GetJobId()]; j != nil && j.active() {
+		if j := c.jobs[u.GetJobId()]; j != nil && j.active() {
 			if p := j.part(n.name); p != nil && !p.done {
-				p.use(u.GetUsage(), b.now)
+				p.use(u.GetUsage(), c.now)
 			}
 		}
 	}

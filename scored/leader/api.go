@@ -105,26 +105,26 @@ const maxSignal = 64
 
 // signal forwards a signal to a job and to all it spawned. Before a job runs
 // there is nobody to get it; one that would end the program ends the job.
-func (b *controller) signal(j *job, signal int32) error {
+func (c *controller) signal(j *job, signal int32) error {
 	if j.state == queued || j.state == starting {
 		if !slices.Contains(enders, unix.Signal(signal)) {
 			return fmt.Errorf("%w: job %d does not run yet; signals can be sent when it does", ErrState, j.id)
 		}
-		b.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
+		c.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
 		return nil
 	}
 	if j.state == ending {
 		return nil
 	}
 	for _, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil && !p.done {
-			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{
+		if n := c.nodes[p.Node]; n != nil && !p.done {
+			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{
 				Signal: &scorev1.SignalRanks{JobId: j.id, Signal: signal},
 			}})
 		}
 	}
 	for _, child := range j.children {
-		_ = b.signal(child, signal) // those that do not run yet get none
+		_ = c.signal(child, signal) // those that do not run yet get none
 	}
 	return nil
 }

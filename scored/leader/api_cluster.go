@@ -71,15 +71,15 @@ func (l *Leader) Disconnect(node string, link Link) {
 	l.tell(func(b *controller) { b.linkLost(node, link) })
 }
 
-func (b *controller) snapshotStats() Stats {
-	s := b.stats
-	s.Ended = make(map[scorev1.EndReason]uint64, len(b.stats.Ended))
-	for reason, n := range b.stats.Ended {
+func (c *controller) snapshotStats() Stats {
+	s := c.stats
+	s.Ended = make(map[scorev1.EndReason]uint64, len(c.stats.Ended))
+	for reason, n := range c.stats.Ended {
 		s.Ended[reason] = n
 	}
-	s.Rows = len(b.rotation.Rows)
+	s.Rows = len(c.rotation.Rows)
 	s.Jobs = make(map[scorev1.JobState]int)
-	for _, j := range b.jobs {
+	for _, j := range c.jobs {
 		s.Jobs[j.state]++
 		if j.idle != nil && j.idle.shown != idle.Awake {
 			s.Idle++
@@ -88,7 +88,7 @@ func (b *controller) snapshotStats() Stats {
 			}
 		}
 	}
-	for _, n := range b.nodes {
+	for _, n := range c.nodes {
 		if n.link != nil {
 			s.NodesUp++
 		}

@@ -56,16 +56,16 @@ func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scor
 	})
 }
 
-func (b *controller) userView(a *account) *scorev1.User {
-	use := b.gang.OwnerUse(gang.OwnerID(a.uid))
+func (c *controller) userView(a *account) *scorev1.User {
+	use := c.gang.OwnerUse(gang.OwnerID(a.uid))
 	view := &scorev1.User{
 		Uid: a.uid, Name: a.name, Role: a.role, Share: a.share, Limits: a.limits,
 		Jobs: uint32(a.jobs), Running: uint32(use.Jobs), Cpus: uint32(use.CPUs), Points: int32(a.points),
 	}
-	b.look(func(s *state.State) {
+	c.look(func(s *state.State) {
 		if record := s.User(a.uid); record != nil {
 			view.CpuMicros, view.HeldMicros, view.JobsEnded = record.CPU, record.Held, record.Jobs
-			view.RecentMicros = record.Recent(b.now, state.HalfLifeOf(b.settings))
+			view.RecentMicros = record.Recent(c.now, state.HalfLifeOf(c.settings))
 		}
 	})
 	return view
@@ -87,11 +87,11 @@ func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *s
 	})
 }
 
-func (b *controller) setUser(uid uint32, name string, values *scorev1.User, fields []string) (*account, error) {
+func (c *controller) setUser(uid uint32, name string, values *scorev1.User, fields []string) (*account, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%w: name what to change: %v", ErrInvalid, userFields)
 	}
-	next := *b.account(uid, name)
+	next := *c.account(uid, name)
 	limits := &scorev1.UserLimits{}
 	if next.limits != nil {
 		limits = proto.Clone(next.limits).(*scorev1.UserLimits)
@@ -122,11 +122,11 @@ func (b *controller) setUser(uid uint32, name string, values *scorev1.User, fiel
 		return nil, err
 	}
 	next.name, next.limits, next.kept = name, limits, true
-	b.accounts[uid] = &next
-	b.propose(&statepb.Command{Command: &statepb.Command_SetUser{SetUser: &statepb.SetUser{
+	c.accounts[uid] = &next
+	c.propose(&statepb.Command{Command: &statepb.Command_SetUser{SetUser: &statepb.SetUser{
 		Uid: uid, Name: name, Role: next.role, Share: next.share, Limits: limits,
 	}}})
-	b.shareOut()
+	c.shareOut()
 	return &next, nil
 }
 

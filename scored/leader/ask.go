@@ -23,76 +23,76 @@ type ask struct {
 	over     func() // called once
 }
 
-func (b *controller) newAsk() *ask {
-	b.nextAsk++
-	a := &ask{id: b.nextAsk, waiting: make(map[string]bool)}
-	b.asks[a.id] = a
+func (c *controller) newAsk() *ask {
+	c.nextAsk++
+	a := &ask{id: c.nextAsk, waiting: make(map[string]bool)}
+	c.asks[a.id] = a
 	return a
 }
 
 // put puts the question to a node, if that is connected.
-func (b *controller) put(a *ask, n *node, message *scorev1.ServerMessage) {
+func (c *controller) put(a *ask, n *node, message *scorev1.ServerMessage) {
 	if n == nil || n.link == nil {
 		return
 	}
 	a.waiting[n.name] = true
-	b.send(n.link, message)
+	c.send(n.link, message)
 }
 
 // await ends the asking: what is left is to wait.
-func (b *controller) await(a *ask) {
+func (c *controller) await(a *ask) {
 	if len(a.waiting) == 0 {
-		b.finishAsk(a)
+		c.finishAsk(a)
 		return
 	}
-	b.timers.add(timer{at: b.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
+	c.timers.add(timer{at: c.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
 }
 
 // answers gives what the node answers to the question, unless nobody waits for it.
-func (b *controller) answers(n *node, id uint64, take func(*ask)) {
-	a := b.asks[id]
+func (c *controller) answers(n *node, id uint64, take func(*ask)) {
+	a := c.asks[id]
 	if a == nil || !a.waiting[n.name] {
 		return
 	}
 	delete(a.waiting, n.name)
 	take(a)
 	if len(a.waiting) == 0 {
-		b.finishAsk(a)
+		c.finishAsk(a)
 	}
 }
 
-func (b *controller) finishAsk(a *ask) {
-	delete(b.asks, a.id)
+func (c *controller) finishAsk(a *ask) {
+	delete(c.asks, a.id)
 	a.over()
 }
 
 // askRanks asks the job's nodes for the states of its ranks; answered is
 // called with what has come.
-func (b *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
-	a := b.newAsk()
+func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
+	a := c.newAsk()
 	a.over = func() {
 		slices.SortFunc(a.ranks, func(x, y *scorev1.RankState) int { return cmp.Compare(x.GetRank(), y.GetRank()) })
 		answer := &scorev1.AttachEvent_RankStates{Ranks: a.ranks, GangOn: a.gangOn}
-		b.call(func(error) { answered(answer) })
+		c.call(func(error) { answered(answer) })
 	}
 	for _, p := range j.parts {
 		if !j.forgotten {
-			b.put(a, b.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
+			c.put(a, c.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
 				AskRankStates: &scorev1.AskRankStates{Request: a.id, JobId: j.id},
 			}})
 		}
 	}
-	b.await(a)
+	c.await(a)
 }
 
 // rankStates takes a node's answer.
-func (b *controller) rankStates(n *node, m *scorev1.RankStatesReply) {
-	if j := b.jobs[m.GetJobId()]; j != nil {
+func (c *controller) rankStates(n *node, m *scorev1.RankStatesReply) {
+	if j := c.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
-			b.startTold(j, p, m.GetStart())
+			c.startTold(j, p, m.GetStart())
 		}
 	}
-	b.answers(n, m.GetRequest(), func(a *ask) {
+	c.answers(n, m.GetRequest(), func(a *ask) {
 		for _, rank := range m.GetRanks() {
 			rank.Node = n.name
 			a.ranks = append(a.ranks, rank)

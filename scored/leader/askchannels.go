@@ -40,12 +40,12 @@ func (l *Leader) jobsOf(b *controller, id uint64, caller Caller) (jobs []*job, e
 }
 
 // askChannels puts one question to each node, about all the jobs that it has of these.
-func (b *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
-	a := b.newAsk()
+func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
+	a := c.newAsk()
 	a.over = func() {
 		slices.SortFunc(a.channels, compareChannels)
 		response := &scorev1.ListChannelsResponse{Channels: a.channels, Silent: slices.Sorted(maps.Keys(a.waiting))}
-		b.call(func(error) { answered(response) })
+		c.call(func(error) { answered(response) })
 	}
 	questions := make(map[string]*scorev1.AskChannels)
 	for _, j := range jobs {
@@ -62,14 +62,14 @@ func (b *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		b.put(a, b.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
+		c.put(a, c.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
 	}
-	b.await(a)
+	c.await(a)
 }
 
 // channels takes a node's answer.
-func (b *controller) channels(n *node, m *scorev1.ChannelsReply) {
-	b.answers(n, m.GetRequest(), func(a *ask) {
+func (c *controller) channels(n *node, m *scorev1.ChannelsReply) {
+	c.answers(n, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {
 			channel.Node = n.name
 			a.channels = append(a.channels, channel)

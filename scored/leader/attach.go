@@ -81,7 +81,7 @@ func (a *Attachment) breakOff() { a.once.Do(func() { close(a.broken) }) }
 
 // attach begins an interest in a job that the controller still knows. Output goes to
 // one client: the nodes keep no copy for a second.
-func (b *controller) attach(j *job, w *Attachment) error {
+func (c *controller) attach(j *job, w *Attachment) error {
 	if w.options.Output && j.reading() {
 		return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
 	}
@@ -89,22 +89,22 @@ func (b *controller) attach(j *job, w *Attachment) error {
 	if w.options.Owner {
 		j.ownerDeadline = 0
 	}
-	b.notify(w, Event{Message: b.stateEvent(j, b.waitingFor(j))})
+	c.notify(w, Event{Message: c.stateEvent(j, c.waitingFor(j))})
 	for _, note := range j.notes {
-		b.notify(w, warning(note))
+		c.notify(w, warning(note))
 	}
 	if j.outputLost || j.forgotten && j.started != 0 && j.needsOwner() {
-		b.notifyMissing(w)
+		c.notifyMissing(w)
 	}
-	b.openSources(j, w)
-	b.settleEnd(j)
+	c.openSources(j, w)
+	c.settleEnd(j)
 	return nil
 }
 
 // notifyMissing tells a client that wants the output that some of it is lost.
-func (b *controller) notifyMissing(w *Attachment) {
+func (c *controller) notifyMissing(w *Attachment) {
 	if w.options.Output && w.options.Acknowledges {
-		b.notify(w, outputMissing())
+		c.notify(w, outputMissing())
 	}
 }
 
@@ -113,19 +113,19 @@ func outputMissing() Event {
 }
 
 // openSources tells an attachment all outputs there are, also of spawned jobs.
-func (b *controller) openSources(j *job, w *Attachment) {
+func (c *controller) openSources(j *job, w *Attachment) {
 	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.unheard() {
-		b.notify(w, Event{Sources: b.sources(j)})
+		c.notify(w, Event{Sources: c.sources(j)})
 	}
 	for _, child := range j.children {
-		b.openSources(child, w)
+		c.openSources(child, w)
 	}
 }
 
-func (b *controller) sources(j *job) []*Source {
+func (c *controller) sources(j *job) []*Source {
 	var sources []*Source
 	for i, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil && !p.lost {
+		if n := c.nodes[p.Node]; n != nil && !p.lost {
 			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p),
 				Attempt: j.attempts, Restarts: j.restarts, Because: j.because})
 		}
@@ -147,8 +147,8 @@ func (j *job) readsInput(p *part) bool {
 
 // detach ends an interest. A job whose last owner is gone gets a while for
 // another to come.
-func (b *controller) detach(id uint64, w *Attachment) {
-	j := b.jobs[id]
+func (c *controller) detach(id uint64, w *Attachment) {
+	j := c.jobs[id]
 	if j == nil {
 		return
 	}
@@ -159,69 +159,69 @@ func (b *controller) detach(id uint64, w *Attachment) {
 		}
 	}
 	if w.options.Owner && j.owners() == 0 && j.needsOwner() && (!j.over() || w.options.Output && j.unread()) {
-		b.awaitOwner(j)
+		c.awaitOwner(j)
 	}
-	b.settleTree(j)
+	c.settleTree(j)
 }
 
-func (b *controller) awaitOwner(j *job) {
-	j.ownerDeadline = b.now + OwnerGrace.Nanoseconds()
-	b.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
+func (c *controller) awaitOwner(j *job) {
+	j.ownerDeadline = c.now + OwnerGrace.Nanoseconds()
+	c.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
 }
 
 // ownerLate ends a job that nobody owns any more.
-func (b *controller) ownerLate(j *job) {
+func (c *controller) ownerLate(j *job) {
 	if j.over() {
-		b.settleTree(j)
+		c.settleTree(j)
 		return
 	}
-	b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))
+	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))
 }
 
 // tellState tells the job's attachments its state, and where its output is.
-func (b *controller) tellState(j *job, message string) {
+func (c *controller) tellState(j *job, message string) {
 	for _, w := range j.watchers {
-		b.notify(w, Event{Message: b.stateEvent(j, message)})
+		c.notify(w, Event{Message: c.stateEvent(j, message)})
 	}
 	if j.state == running {
-		b.tellSources(j)
+		c.tellSources(j)
 	}
 }
 
 // tellSources tells where the output of the job is to those who want it.
-func (b *controller) tellSources(j *job) {
+func (c *controller) tellSources(j *job) {
 	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
 		for _, w := range ancestor.watchers {
 			if w.options.Output {
-				b.notify(w, Event{Sources: b.sources(j)})
+				c.notify(w, Event{Sources: c.sources(j)})
 			}
 		}
 	}
 }
 
-func (b *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
+func (c *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
 	return &scorev1.AttachEvent{Event: &scorev1.AttachEvent_State{State: &scorev1.AttachEvent_StateChange{
-		State: j.state, Message: message, Places: b.nodePlaces(j),
+		State: j.state, Message: message, Places: c.nodePlaces(j),
 	}}}
 }
 
 // warn tells a sentence to whoever is attached, and to who attaches later. What
 // a spawned job has to say goes to the attachments of its ancestors.
-func (b *controller) warn(j *job, text string) {
+func (c *controller) warn(j *job, text string) {
 	j = j.hearer()
 	if len(j.notes) >= maxNotes {
 		return
 	}
 	j.notes = append(j.notes, text)
 	for _, w := range j.watchers {
-		b.notify(w, warning(text))
+		c.notify(w, warning(text))
 	}
 }
 
 // warnOnce is warn for what a program may bring about many times.
-func (b *controller) warnOnce(j *job, text string) {
+func (c *controller) warnOnce(j *job, text string) {
 	if !slices.Contains(j.hearer().notes, text) {
-		b.warn(j, text)
+		c.warn(j, text)
 	}
 }
 

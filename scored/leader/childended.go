@@ -11,16 +11,16 @@ const maxChildEnds = 64
 
 // childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once
 // that is committed.
-func (b *controller) childLeft(j *job) {
+func (c *controller) childLeft(j *job) {
 	parent := j.parent
 	parent.keepEnd(j)
-	b.call(func(err error) {
+	c.call(func(err error) {
 		if err != nil || parent.state != running {
 			return
 		}
 		for _, p := range parent.parts {
-			if n := b.nodes[p.Node]; n != nil && !p.done {
-				b.send(n.link, childEnded(parent, j.id, j.verdict.GetExitCode()))
+			if n := c.nodes[p.Node]; n != nil && !p.done {
+				c.send(n.link, childEnded(parent, j.id, j.verdict.GetExitCode()))
 			}
 		}
 	})
@@ -41,9 +41,9 @@ func (j *job) keepEnd(child *job) {
 }
 
 // tellChildEnds tells a node again what has left of what a job has spawned.
-func (b *controller) tellChildEnds(j *job, n *node) {
+func (c *controller) tellChildEnds(j *job, n *node) {
 	for _, end := range j.childEnds {
-		b.send(n.link, childEnded(j, end.job, end.code))
+		c.send(n.link, childEnded(j, end.job, end.code))
 	}
 }
 

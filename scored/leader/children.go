@@ -14,8 +14,8 @@ import (
 const maxChildren = 1024
 
 // mayHaveChild refuses a job that is spawned beyond what its user, or one program, may have.
-func (b *controller) mayHaveChild(child *job) error {
-	a := b.account(child.user.GetUid(), child.user.GetUser())
+func (c *controller) mayHaveChild(child *job) error {
+	a := c.account(child.user.GetUid(), child.user.GetUser())
 	switch most := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
 	case a.jobs >= most:
 		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, most)
@@ -61,13 +61,13 @@ func (j *job) tree() []*job {
 // its nodes, best first: what its parent was promised, else the default. Either is
 // the job's own, so that a program cannot have its parent's memory many times over,
 // and within what its user may have on a node, the whole program together.
-func (b *controller) childMemory(child *job) ([]int64, error) {
-	parent, usual := child.parent.request.MemPerNode, b.usualMemory(child)
+func (c *controller) childMemory(child *job) ([]int64, error) {
+	parent, usual := child.parent.request.MemPerNode, c.usualMemory(child)
 	if parent == 0 {
 		return []int64{0}, nil // nothing is promised to anybody, and nothing bounded
 	}
 	promises := []int64{parent, min(usual, parent)}
-	most := asInt(b.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
+	most := asInt(c.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
 	if most == 0 {
 		return slices.Compact(promises), nil
 	}
@@ -91,10 +91,10 @@ const leastMemory = 8 << 20
 
 // entrySpec is what the log keeps of a new job. A spawned one has most of its
 // environment of its parent, which is there already.
-func (b *controller) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
+func (c *controller) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
 	own := j.own
 	j.own = nil
-	if own == nil || b.lacks(protocol.Inherits) != nil {
+	if own == nil || c.lacks(protocol.Inherits) != nil {
 		return j.spec, false
 	}
 	return own, true

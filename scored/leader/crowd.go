@@ -34,14 +34,14 @@ func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias
 
 // crowds compares each host's CPUs with those that gangs of others have there, in the fullest of
 // the rows in which the job is.
-func (b *controller) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
+func (c *controller) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
 	taken := make(map[string]int)
-	for i := range b.rotation.Rows {
-		row := &b.rotation.Rows[i]
+	for i := range c.rotation.Rows {
+		row := &c.rotation.Rows[i]
 		if id := gang.JobID(j.id); !slices.Contains(row.Jobs, id) && !slices.Contains(row.Asleep, id) {
 			continue
 		}
-		for host, count := range b.takenBeside(j, row.Jobs, alias) {
+		for host, count := range c.takenBeside(j, row.Jobs, alias) {
 			taken[host] = max(taken[host], count)
 		}
 	}
@@ -49,7 +49,7 @@ func (b *controller) crowds(j *job, hosts []Host, alias func(host string) string
 		if taken[host.Name] == 0 {
 			continue
 		}
-		cpus := b.cpusOf(host.Name, alias)
+		cpus := c.cpusOf(host.Name, alias)
 		if host.CPUs == 0 || host.CPUs > cpus {
 			host.CPUs = cpus
 		}
@@ -61,15 +61,15 @@ func (b *controller) crowds(j *job, hosts []Host, alias func(host string) string
 }
 
 // takenBeside counts the CPUs of each host that jobs of a row have which are none of j's family.
-func (b *controller) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
+func (c *controller) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
 	taken := make(map[string]int)
 	for _, id := range row {
-		other := b.jobs[uint64(id)]
+		other := c.jobs[uint64(id)]
 		if other == nil || other.root() == j.root() {
 			continue
 		}
 		for _, p := range other.parts {
-			if n := b.nodes[p.Node]; n != nil {
+			if n := c.nodes[p.Node]; n != nil {
 				taken[alias(hostOf(n.address))] += len(p.CPUs)
 			}
 		}
@@ -78,8 +78,8 @@ func (b *controller) takenBeside(j *job, row []gang.JobID, alias func(host strin
 }
 
 // cpusOf counts the CPUs of a host's nodes.
-func (b *controller) cpusOf(host string, alias func(host string) string) (cpus int) {
-	for _, n := range b.nodes {
+func (c *controller) cpusOf(host string, alias func(host string) string) (cpus int) {
+	for _, n := range c.nodes {
 		if alias(hostOf(n.address)) == host {
 			cpus += int(n.cpus)
 		}

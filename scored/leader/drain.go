@@ -19,38 +19,38 @@ import (
 
 // open lets the matrix give the node new gangs, or not: only a node that is
 // heard, and not drained, gets any.
-func (b *controller) open(n *node) {
+func (c *controller) open(n *node) {
 	if !n.inMatrix {
 		return
 	}
-	if err := b.gang.SetDrain(gang.NodeID(n.name), n.link == nil || n.drain != nil); err != nil {
-		b.log("a node could not be drained: "+err.Error(), zap.String("node", n.name))
+	if err := c.gang.SetDrain(gang.NodeID(n.name), n.link == nil || n.drain != nil); err != nil {
+		c.log("a node could not be drained: "+err.Error(), zap.String("node", n.name))
 	}
-	b.placeDirty = true
+	c.placeDirty = true
 }
 
 // drainNode keeps new jobs from a node. Those that it has go on, but for those
 // that may be started again, if that is wanted.
-func (b *controller) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
-	n := b.nodes[name]
+func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
+	n := c.nodes[name]
 	if n == nil {
 		answer(nil, noNode(name))
 		return
 	}
-	d.Reason, d.Since = clip(d.Reason), b.now
+	d.Reason, d.Since = clip(d.Reason), c.now
 	n.drain = d
-	b.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{
+	c.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{
 		Node: name, Drain: &statepb.Drain{Reason: d.Reason, By: d.By, Requeue: d.Requeue},
 	}}})
-	b.open(n)
-	b.log("node drained", zap.String("node", name), zap.String("by", d.By), zap.String("reason", d.Reason))
-	b.handBack(n)
-	b.answerNode(n, answer)
+	c.open(n)
+	c.log("node drained", zap.String("node", name), zap.String("by", d.By), zap.String("reason", d.Reason))
+	c.handBack(n)
+	c.answerNode(n, answer)
 }
 
 // resumeNode lets a node have new jobs again.
-func (b *controller) resumeNode(name string, answer func(*scorev1.Node, error)) {
-	n := b.nodes[name]
+func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) {
+	n := c.nodes[name]
 	switch {
 	case n == nil:
 		answer(nil, noNode(name))
@@ -60,67 +60,67 @@ func (b *controller) resumeNode(name string, answer func(*scorev1.Node, error)) 
 		return
 	}
 	n.drain = nil
-	b.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}})
-	b.open(n)
+	c.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}})
+	c.open(n)
 	if !n.inMatrix && n.link == nil {
-		b.setNodeDeadline(n, nodeMemory)
+		c.setNodeDeadline(n, nodeMemory)
 	}
-	b.log("node resumed", zap.String("node", name))
-	b.answerNode(n, answer)
+	c.log("node resumed", zap.String("node", name))
+	c.answerNode(n, answer)
 }
 
 // removeNode takes a node without jobs out of the cluster for good.
-func (b *controller) removeNode(name string, answer func(int, error)) {
-	n := b.nodes[name]
+func (c *controller) removeNode(name string, answer func(int, error)) {
+	n := c.nodes[name]
 	if n == nil {
 		answer(0, noNode(name))
 		return
 	}
-	if jobs := b.jobsOn(n); len(jobs) > 0 {
+	if jobs := c.jobsOn(n); len(jobs) > 0 {
 		answer(0, fmt.Errorf("%w: node %s has %s; drain it first with 'scored node drain %s'", ErrState, name, jobList(jobs), name))
 		return
 	}
 	if n.inMatrix {
-		if _, err := b.gang.RemoveNode(gang.NodeID(name)); err != nil {
+		if _, err := c.gang.RemoveNode(gang.NodeID(name)); err != nil {
 			answer(0, fmt.Errorf("%w: %w", ErrState, err))
 			return
 		}
-		b.placeDirty, b.planDirty = true, true
+		c.placeDirty, c.planDirty = true, true
 	}
-	b.ringDirty = true
-	b.forgetOn(n)
-	delete(b.nodes, name)
-	b.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})
-	revoked := b.revoke(string(pki.Agent), name)
+	c.ringDirty = true
+	c.forgetOn(n)
+	delete(c.nodes, name)
+	c.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})
+	revoked := c.revoke(string(pki.Agent), name)
 	if revoked > 0 {
-		b.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{
+		c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{
 			RevokeCertificates: &statepb.RevokeCertificates{Role: string(pki.Agent), Name: name},
 		}})
-		b.tellRevoked()
+		c.tellRevoked()
 	}
-	b.closeLink(n.link, "node "+name+" was removed from the cluster; join it again with a new token")
-	b.log("node removed", zap.String("node", name), zap.Int("certificates", revoked))
-	b.call(func(err error) { answer(revoked, err) })
+	c.closeLink(n.link, "node "+name+" was removed from the cluster; join it again with a new token")
+	c.log("node removed", zap.String("node", name), zap.Int("certificates", revoked))
+	c.call(func(err error) { answer(revoked, err) })
 }
 
 // forgetOn has the node let go of jobs that are over, whose output was not read.
-func (b *controller) forgetOn(n *node) {
-	for _, j := range b.sortedJobs() {
+func (c *controller) forgetOn(n *node) {
+	for _, j := range c.sortedJobs() {
 		if !j.forgotten && j.part(n.name) != nil {
-			b.send(n.link, forgetMessage(j.id))
+			c.send(n.link, forgetMessage(j.id))
 		}
 	}
 }
 
 // handBack puts the jobs of a drained node back into the queue that may be
 // started again, if its drain says so.
-func (b *controller) handBack(n *node) {
+func (c *controller) handBack(n *node) {
 	if n.drain == nil || !n.drain.Requeue {
 		return
 	}
-	for _, j := range b.sortedJobs() {
+	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.active() && !p.done {
-			b.step(j, evDrain{"node " + n.name + " was drained" + because(n.drain)})
+			c.step(j, evDrain{"node " + n.name + " was drained" + because(n.drain)})
 		}
 	}
 }
@@ -133,8 +133,8 @@ func because(d *state.Drain) string {
 }
 
 // jobsOn are the jobs that have a place on the node and are not over, ascending.
-func (b *controller) jobsOn(n *node) (ids []uint64) {
-	for _, j := range b.jobs {
+func (c *controller) jobsOn(n *node) (ids []uint64) {
+	for _, j := range c.jobs {
 		if j.active() && j.part(n.name) != nil {
 			ids = append(ids, j.id)
 		}
@@ -166,9 +166,9 @@ func noNode(name string) error {
 	return fmt.Errorf("%w: there is no node %q; 'scored node list' shows them", ErrInvalid, clip(name))
 }
 
-func (b *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
-	view := b.nodeView(n)
-	b.call(func(err error) { answer(view, err) })
+func (c *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
+	view := c.nodeView(n)
+	c.call(func(err error) { answer(view, err) })
 }
 
 // DrainNode keeps new jobs from a node, at the wish of the user named by. With

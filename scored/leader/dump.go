@@ -24,12 +24,12 @@ func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, cal
 	})
 }
 
-func (b *controller) dumpSources(j *job, r *scorev1.DumpJobRequest) (sources []*Source, err error) {
+func (c *controller) dumpSources(j *job, r *scorev1.DumpJobRequest) (sources []*Source, err error) {
 	if r.GetOneRank() && r.GetRank() >= j.spec.GetTasks() {
 		return nil, fmt.Errorf("%w: job %d has no rank %d", ErrInvalid, j.id, r.GetRank())
 	}
 	for _, p := range j.parts {
-		n := b.nodes[p.Node]
+		n := c.nodes[p.Node]
 		if n == nil || p.done || r.GetOneRank() && !slices.Contains(p.Ranks, r.GetRank()) {
 			continue
 		}

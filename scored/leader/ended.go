@@ -17,7 +17,7 @@ const keptAfterEnd = 10 * time.Minute
 
 // restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end
 // is that at the last entry of the log: this leader's clock may be ahead of that by any time.
-func (b *controller) restoreEnded(record *state.Job, lastEntry int64) {
+func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	if record.Phase != state.Done || record.Started == 0 || lastEntry-record.Ended > keptAfterEnd.Nanoseconds() {
 		return
 	}
@@ -27,26 +27,26 @@ func (b *controller) restoreEnded(record *state.Job, lastEntry int64) {
 		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
 		row: -1, codeRank: noRank,
 	}
-	b.jobs[j.id] = j
+	c.jobs[j.id] = j
 	for _, p := range record.Places {
-		known := b.nodes[p.Node] != nil
+		known := c.nodes[p.Node] != nil
 		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: known, lost: !known})
 		if !known {
-			b.missesOutput(j, p.Node, "the node was lost")
+			c.missesOutput(j, p.Node, "the node was lost")
 		}
 	}
-	b.awaitOwner(j)
+	c.awaitOwner(j)
 }
 
 // reunite makes jobs children of those that spawned them, whichever of the two was restored first.
-func (b *controller) reunite() {
-	for _, j := range b.sortedJobs() {
-		if parent := b.jobs[j.parents]; j.parent == nil && parent != nil {
+func (c *controller) reunite() {
+	for _, j := range c.sortedJobs() {
+		if parent := c.jobs[j.parents]; j.parent == nil && parent != nil {
 			j.parent = parent
 			parent.children = append(parent.children, j)
 		}
 	}
-	for _, j := range b.sortedJobs() {
+	for _, j := range c.sortedJobs() {
 		if j.state == done && j.verdict.GetReason() == exited {
 			j.tellSpawners()
 			if j.parent != nil {
@@ -63,26 +63,26 @@ func (j *job) unheard() bool {
 
 // heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended:
 // it keeps what nobody has read.
-func (b *controller) heardOfEnded(node string, held []uint64) {
-	for _, j := range b.sortedJobs() {
+func (c *controller) heardOfEnded(node string, held []uint64) {
+	for _, j := range c.sortedJobs() {
 		p := j.part(node)
 		if p == nil || !p.unheard {
 			continue
 		}
 		holds := slices.Contains(held, j.id)
 		if !holds && j.needsOwner() {
-			b.missesOutput(j, node, "the node has lost it")
+			c.missesOutput(j, node, "the node has lost it")
 		}
-		b.heardOf(j, p, holds)
+		c.heardOf(j, p, holds)
 	}
 }
 
 // lostEnded gives up the output of ended jobs on a node that is lost.
-func (b *controller) lostEnded(node string) {
-	for _, j := range b.sortedJobs() {
+func (c *controller) lostEnded(node string) {
+	for _, j := range c.sortedJobs() {
 		if p := j.part(node); p != nil && p.unheard {
-			b.missesOutput(j, node, "the node was lost")
-			b.heardOf(j, p, false)
+			c.missesOutput(j, node, "the node was lost")
+			c.heardOf(j, p, false)
 		}
 	}
 }
@@ -90,18 +90,18 @@ func (b *controller) lostEnded(node string) {
 // missesOutput tells that a node does not keep output of an ended job any more. A client that has
 // all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
 // spawner's client has all, so it may have lost nothing.
-func (b *controller) missesOutput(j *job, node, because string) {
-	b.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
+func (c *controller) missesOutput(j *job, node, because string) {
+	c.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
 	if !j.needsOwner() {
 		return
 	}
 	j.outputLost = true
 	for _, w := range j.watchers {
-		b.notifyMissing(w)
+		c.notifyMissing(w)
 	}
 }
 
-func (b *controller) heardOf(j *job, p *part, held bool) {
+func (c *controller) heardOf(j *job, p *part, held bool) {
 	p.unheard, p.lost = false, !held
 	if j.unheard() {
 		return
@@ -109,7 +109,7 @@ func (b *controller) heardOf(j *job, p *part, held bool) {
 	if j.all(func(p *part) bool { return p.lost }) {
 		j.outputRead = true
 	} else {
-		b.tellSources(j)
+		c.tellSources(j)
 	}
-	b.settleEnd(j)
+	c.settleEnd(j)
 }

@@ -34,34 +34,34 @@ const (
 )
 
 // weighLater sets the time of the next weighing while there is a job.
-func (b *controller) weighLater() {
-	if b.weighAt == 0 && len(b.jobs) > 0 {
-		b.weighAt = b.now + weighEvery.Nanoseconds()
-		b.timers.add(timer{at: b.weighAt, kind: timerWeigh})
+func (c *controller) weighLater() {
+	if c.weighAt == 0 && len(c.jobs) > 0 {
+		c.weighAt = c.now + weighEvery.Nanoseconds()
+		c.timers.add(timer{at: c.weighAt, kind: timerWeigh})
 	}
 }
 
 // weigh charges what was used and lets priorities follow.
-func (b *controller) weigh() {
-	b.weighAt = 0
-	b.weighLater()
-	b.charge()
-	b.shareOut()
+func (c *controller) weigh() {
+	c.weighAt = 0
+	c.weighLater()
+	c.charge()
+	c.shareOut()
 }
 
 // welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand
 // behind all those of whoever has just submitted thousands.
-func (b *controller) welcomeUser() {
-	if b.shareAt == 0 {
-		b.shareAt = max(b.now, b.sharedAt+shareEvery.Nanoseconds())
-		b.timers.add(timer{at: b.shareAt, kind: timerShare})
+func (c *controller) welcomeUser() {
+	if c.shareAt == 0 {
+		c.shareAt = max(c.now, c.sharedAt+shareEvery.Nanoseconds())
+		c.timers.add(timer{at: c.shareAt, kind: timerShare})
 	}
 }
 
 // charge commits what jobs have used since they were last charged.
-func (b *controller) charge() {
+func (c *controller) charge() {
 	var used []*statepb.JobUsage
-	for _, j := range b.sortedJobs() {
+	for _, j := range c.sortedJobs() {
 		if !j.active() || j.state == starting {
 			continue
 		}
@@ -73,24 +73,24 @@ func (b *controller) charge() {
 		used = append(used, &statepb.JobUsage{JobId: j.id, Usage: usage})
 	}
 	if len(used) > 0 {
-		b.proposeLazily(&statepb.Command{Command: &statepb.Command_Charge{Charge: &statepb.Charge{Jobs: used}}}, b.now)
+		c.proposeLazily(&statepb.Command{Command: &statepb.Command_Charge{Charge: &statepb.Charge{Jobs: used}}}, c.now)
 	}
 }
 
 // shareOut tells the matrix of its owners: their limits, and how many points of
 // priority each has for what is left of the share.
-func (b *controller) shareOut() {
-	b.sharedAt, b.shareAt = b.now, 0
-	b.weights()
-	owners := make(map[gang.OwnerID]gang.Owner, len(b.accounts))
-	for uid, a := range b.accounts {
+func (c *controller) shareOut() {
+	c.sharedAt, c.shareAt = c.now, 0
+	c.weights()
+	owners := make(map[gang.OwnerID]gang.Owner, len(c.accounts))
+	for uid, a := range c.accounts {
 		owner := gang.Owner{Points: a.points, Share: a.sliceShare(), MaxJobs: int(a.limits.GetRunning()), MaxCPUs: int(a.limits.GetCpus())}
 		if owner != (gang.Owner{}) {
 			owners[gang.OwnerID(uid)] = owner
 		}
 	}
-	if b.gang.SetOwners(owners) {
-		b.placeDirty, b.planDirty = true, true
+	if c.gang.SetOwners(owners) {
+		c.placeDirty, c.planDirty = true, true
 	}
 }
 
@@ -107,29 +107,29 @@ func (a *account) sliceShare() int {
 // as used until the next weighing. Who has used what the share says has half of them, whoever has
 // used nothing all. Points come in a thousand steps, so that the queue is not sorted anew for
 // nothing.
-func (b *controller) weights() {
-	most := fairSharePoints(b.settings)
-	half := state.HalfLifeOf(b.settings)
+func (c *controller) weights() {
+	most := fairSharePoints(c.settings)
+	half := state.HalfLifeOf(c.settings)
 	var used, shares float64
-	recent := make(map[uint32]float64, len(b.accounts))
-	b.look(func(s *state.State) {
+	recent := make(map[uint32]float64, len(c.accounts))
+	c.look(func(s *state.State) {
 		for _, record := range s.Users() {
-			left := float64(record.Recent(b.now, half))
+			left := float64(record.Recent(c.now, half))
 			recent[record.UID] = left
-			if a := b.accounts[record.UID]; left > 0 && (a == nil || a.jobs == 0) {
+			if a := c.accounts[record.UID]; left > 0 && (a == nil || a.jobs == 0) {
 				used += left
 				shares += float64(record.Share)
 			}
 		}
 	})
-	for _, uid := range b.sortedAccounts() {
-		if a := b.accounts[uid]; a.jobs > 0 {
-			recent[uid] += float64(b.gang.OwnerUse(gang.OwnerID(uid)).CPUs) * float64(weighEvery.Microseconds())
+	for _, uid := range c.sortedAccounts() {
+		if a := c.accounts[uid]; a.jobs > 0 {
+			recent[uid] += float64(c.gang.OwnerUse(gang.OwnerID(uid)).CPUs) * float64(weighEvery.Microseconds())
 			used += recent[uid]
 			shares += float64(a.share)
 		}
 	}
-	for uid, a := range b.accounts {
+	for uid, a := range c.accounts {
 		a.points = 0
 		if most == 0 || a.jobs == 0 {
 			continue
@@ -152,4 +152,4 @@ func fairSharePoints(s *scorev1.Settings) int {
 	return int(s.GetFairSharePoints())
 }
 
-func (b *controller) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(b.accounts)) }
+func (c *controller) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(c.accounts)) }

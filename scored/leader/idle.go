@@ -35,8 +35,8 @@ type idleness struct {
 }
 
 // heardCut takes what a node says of a job's ranks.
-func (b *controller) heardCut(n *node, m *scorev1.Cut) {
-	j, p := b.partOf(n, m.GetJobId())
+func (c *controller) heardCut(n *node, m *scorev1.Cut) {
+	j, p := c.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
 		return
 	}
@@ -54,42 +54,42 @@ func (b *controller) heardCut(n *node, m *scorev1.Cut) {
 	}
 	p.cut = m
 	cut := idle.Cut{Asleep: m.GetAsleep(), Epoch: m.GetEpoch(), Examined: m.GetExamined(), Waker: clip(m.GetWaker())}
-	if m.GetRequest()>>requestBits == b.term&(1<<requestBits-1) {
+	if m.GetRequest()>>requestBits == c.term&(1<<requestBits-1) {
 		cut.Request = m.GetRequest() & (1<<requestBits - 1)
 	}
-	b.settleIdle(j, j.idle.gang.Heard(n.name, cut, b.now))
+	c.settleIdle(j, j.idle.gang.Heard(n.name, cut, c.now))
 }
 
 // cutLost takes back what a node has said of all jobs: its stream has ended.
-func (b *controller) cutLost(n *node) {
-	for _, j := range b.sortedJobs() {
+func (c *controller) cutLost(n *node) {
+	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.idle != nil {
 			p.cut = nil
 			j.idle.gang.Lost(n.name)
-			b.settleIdle(j, idle.Question{})
+			c.settleIdle(j, idle.Question{})
 		}
 	}
 }
 
 // cutEnded says that nothing of the job runs on the node any more.
-func (b *controller) cutEnded(j *job, p *part) {
+func (c *controller) cutEnded(j *job, p *part) {
 	if j.idle != nil {
-		b.settleIdle(j, j.idle.gang.Ended(p.Node, b.now))
+		c.settleIdle(j, j.idle.gang.Ended(p.Node, c.now))
 	}
 }
 
 // idleLate is due at the deadline of the job's idleness.
-func (b *controller) idleLate(j *job) {
+func (c *controller) idleLate(j *job) {
 	alone := j.parents == 0 && len(j.children) == 0
-	b.settleIdle(j, j.idle.gang.Tick(b.now, alone))
+	c.settleIdle(j, j.idle.gang.Tick(c.now, alone))
 }
 
 // settleIdle puts the question, and draws the conclusions from how the gang is now.
-func (b *controller) settleIdle(j *job, q idle.Question) {
+func (c *controller) settleIdle(j *job, q idle.Question) {
 	if q.Request != 0 {
-		b.askCut(j, q)
+		c.askCut(j, q)
 	}
-	b.awaitIdle(j)
+	c.awaitIdle(j)
 	state := j.idle.gang.State()
 	if state == idle.Doubtful {
 		state = idle.Awake
@@ -97,45 +97,45 @@ func (b *controller) settleIdle(j *job, q idle.Question) {
 	was := j.idle.shown
 	j.idle.shown = state
 	if asleep := state != idle.Awake; asleep != (was != idle.Awake) {
-		b.gang.SetAsleep(gang.JobID(j.id), asleep)
-		b.planDirty = true
+		c.gang.SetAsleep(gang.JobID(j.id), asleep)
+		c.planDirty = true
 	}
 	if state == idle.Deadlocked && was != state {
-		b.deadlocked(j)
+		c.deadlocked(j)
 	}
 }
 
-func (b *controller) askCut(j *job, q idle.Question) {
+func (c *controller) askCut(j *job, q idle.Question) {
 	for _, name := range j.idle.gang.Nodes() {
-		if n := b.nodes[name]; n != nil {
-			b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskCut{AskCut: &scorev1.AskCut{
-				Request: b.term<<requestBits | q.Request, JobId: j.id, Examine: q.Examine,
+		if n := c.nodes[name]; n != nil {
+			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskCut{AskCut: &scorev1.AskCut{
+				Request: c.term<<requestBits | q.Request, JobId: j.id, Examine: q.Examine,
 			}}})
 		}
 	}
 }
 
-func (b *controller) awaitIdle(j *job) {
+func (c *controller) awaitIdle(j *job) {
 	if at := j.idle.gang.Deadline(); at != j.idle.deadline {
 		j.idle.deadline = at
 		if at != 0 {
-			b.timers.add(timer{at: at, kind: timerIdle, id: j.id})
+			c.timers.add(timer{at: at, kind: timerIdle, id: j.id})
 		}
 	}
 }
 
 // forgetIdle ends the watch: the job is being ended, so that nobody gives its turn away any more.
-func (b *controller) forgetIdle(j *job) {
+func (c *controller) forgetIdle(j *job) {
 	if j.idle != nil {
 		j.idle = nil
-		b.gang.SetAsleep(gang.JobID(j.id), false)
+		c.gang.SetAsleep(gang.JobID(j.id), false)
 	}
 }
 
 // deadlocked tells that nothing can wake the job, once, and ends it if that was asked for.
-func (b *controller) deadlocked(j *job) {
-	j.idle.dead = b.now
-	b.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
+func (c *controller) deadlocked(j *job) {
+	j.idle.dead = c.now
+	c.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
 	kill := j.spec.GetKillOnDeadlock()
 	if !j.idle.told {
 		j.idle.told = true
@@ -143,11 +143,11 @@ func (b *controller) deadlocked(j *job) {
 		if kill {
 			advice = ""
 		}
-		b.warn(j, fmt.Sprintf("job %d is deadlocked: %s, none is on its way, and nothing outside can wake them%s%s",
-			j.id, sleepers(j), advice, b.sleepLines(j)))
+		c.warn(j, fmt.Sprintf("job %d is deadlocked: %s, none is on its way, and nothing outside can wake them%s%s",
+			j.id, sleepers(j), advice, c.sleepLines(j)))
 	}
 	if kill {
-		b.step(j, evStop{verdict(deadlock, exitDeadlock, "job %d was deadlocked; it was ended since it was submitted with --kill-on-deadlock", j.id)})
+		c.step(j, evStop{verdict(deadlock, exitDeadlock, "job %d was deadlocked; it was ended since it was submitted with --kill-on-deadlock", j.id)})
 	}
 }
 
@@ -166,7 +166,7 @@ func sleepers(j *job) string {
 }
 
 // sleepLines has a line for each rank and channel, as many as fit on a screen.
-func (b *controller) sleepLines(j *job) string {
+func (c *controller) sleepLines(j *job) string {
 	var lines strings.Builder
 	waits := waitsOf(j)
 	for i, w := range waits {
@@ -175,7 +175,7 @@ func (b *controller) sleepLines(j *job) string {
 			break
 		}
 		fmt.Fprintf(&lines, "\n  rank %d on %s waits for %s on channel %d for %v: %d sent, %d received", w.GetRank(), w.GetNode(),
-			w.GetWait(), w.GetChannel(), time.Duration(b.now-w.GetSinceNanos()).Round(time.Second/10), w.GetSent(), w.GetReceived())
+			w.GetWait(), w.GetChannel(), time.Duration(c.now-w.GetSinceNanos()).Round(time.Second/10), w.GetSent(), w.GetReceived())
 	}
 	return lines.String()
 }
@@ -195,7 +195,7 @@ func waitsOf(j *job) (all []*scorev1.RankWait) {
 }
 
 // idleView is what users are told of a job that sleeps; nil: it does not.
-func (b *controller) idleView(j *job) *scorev1.Idleness {
+func (c *controller) idleView(j *job) *scorev1.Idleness {
 	if j.idle == nil || j.idle.shown == idle.Awake {
 		return nil
 	}

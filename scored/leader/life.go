@@ -51,88 +51,88 @@ func (evLate) isEvent()     {}
 // step is the whole life of a job: every edge of the picture in DESIGN.md. An
 // event that has no meaning in a state changes nothing, since agents repeat
 // themselves after every interruption.
-func (b *controller) step(j *job, e event) {
+func (c *controller) step(j *job, e event) {
 	switch j.state {
 	case queued:
 		switch e := e.(type) {
 		case evPlaced:
-			b.start(j)
+			c.start(j)
 		case evStop:
-			b.conclude(j, e.verdict)
+			c.conclude(j, e.verdict)
 		}
 
 	case starting:
 		if j.inherited && launchedMeanwhile(e) {
-			b.run(j)
-			b.step(j, e)
+			c.run(j)
+			c.step(j, e)
 			return
 		}
 		switch e := e.(type) {
 		case evPrepared:
 			e.part.prepared = true
 			if j.all(func(p *part) bool { return p.prepared }) {
-				b.run(j)
+				c.run(j)
 			}
 		case evStop:
 			if j.inherited { // its ranks may run
-				b.orderEnd(j, e.verdict)
-				b.end(j, e.verdict)
+				c.orderEnd(j, e.verdict)
+				c.end(j, e.verdict)
 				return
 			}
-			b.kill(j, e.verdict.GetMessage())
-			b.conclude(j, e.verdict)
+			c.kill(j, e.verdict.GetMessage())
+			c.conclude(j, e.verdict)
 		case evPartLost:
 			if j.inherited {
-				b.losePart(j, e.part, e.reason)
+				c.losePart(j, e.part, e.reason)
 				return
 			}
-			b.withdraw(j, e.part, e.reason)
+			c.withdraw(j, e.part, e.reason)
 		case evDrain:
 			if j.inherited {
-				b.handedBack(j, e.reason) // its ranks may run
+				c.handedBack(j, e.reason) // its ranks may run
 				return
 			}
-			b.withdraw(j, nil, e.reason)
+			c.withdraw(j, nil, e.reason)
 		case evLate:
-			b.prepareLate(j)
+			c.prepareLate(j)
 		}
 
 	case running:
 		switch e := e.(type) {
 		case evLaunched:
-			b.launched(j, e.part, e.at)
+			c.launched(j, e.part, e.at)
 		case evExited:
-			b.countExit(j, e.part, e.exit)
+			c.countExit(j, e.part, e.exit)
 		case evNodeDone:
-			b.heardDone(j, e.part, e.usage)
+			c.heardDone(j, e.part, e.usage)
 		case evStop:
-			b.orderEnd(j, e.verdict)
-			b.end(j, e.verdict)
+			c.orderEnd(j, e.verdict)
+			c.end(j, e.verdict)
 		case evPartLost:
-			b.losePart(j, e.part, e.reason)
+			c.losePart(j, e.part, e.reason)
 		case evDrain:
-			b.handedBack(j, e.reason)
+			c.handedBack(j, e.reason)
 		}
 
 	case ending:
 		switch e := e.(type) {
 		case evLaunched:
-			b.launched(j, e.part, e.at)
+			c.launched(j, e.part, e.at)
 		case evExited:
-			b.countExit(j, e.part, e.exit)
+			c.countExit(j, e.part, e.exit)
 		case evNodeDone:
-			b.heardDone(j, e.part, e.usage)
+			c.heardDone(j, e.part, e.usage)
 		case evStop:
 			// Of what has not run any verdict counts. Ranks that are killed may
 			// fail in many ways; only a wish ends a job that is to be begun anew.
 			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
 				j.again, j.restarting, j.verdict = "", false, e.verdict
-				b.orderEnd(j, e.verdict)
+				c.orderEnd(j, e.verdict)
 			}
 		case evPartLost:
-			b.losePart(j, e.part, e.reason)
+			c.losePart(j, e.part, e.reason)
 		case evLate:
-			b.endLate(j)
+			c.endLate(j)
 		}
 
 	case done, unknown:

@@ -52,41 +52,41 @@ func (j *job) tellSpawners() {
 // settleEnd does what follows once a job is done: its attachments learn the
 // end, its nodes may forget it, and so may we. It looks upwards too, since an
 // ancestor is over only with its descendants.
-func (b *controller) settleEnd(j *job) {
+func (c *controller) settleEnd(j *job) {
 	for ; j != nil; j = j.parent {
-		b.settleOne(j)
+		c.settleOne(j)
 	}
 }
 
 // settleTree does the same for all that a job spawned, whose output goes to
 // the job's attachments.
-func (b *controller) settleTree(j *job) {
+func (c *controller) settleTree(j *job) {
 	for _, child := range j.children {
-		b.settleTree(child)
+		c.settleTree(child)
 	}
-	b.settleOne(j)
+	c.settleOne(j)
 }
 
-func (b *controller) settleOne(j *job) {
-	if j.state != done || b.jobs[j.id] != j {
+func (c *controller) settleOne(j *job) {
+	if j.state != done || c.jobs[j.id] != j {
 		return
 	}
 	over := j.over()
 	for _, w := range j.watchers {
 		if over && !w.ended {
 			w.ended = true
-			b.notify(w, endedEvent(j.lastVerdict()))
+			c.notify(w, endedEvent(j.lastVerdict()))
 		}
 	}
 	if !j.forgotten && j.mayForget() {
-		b.forget(j)
+		c.forget(j)
 	}
 	// The children go first: those that linger look to their ancestors for who
 	// reads their output.
 	if j.forgotten && len(j.children) == 0 && len(j.watchers) == 0 {
-		b.call(func(err error) {
+		c.call(func(err error) {
 			if err == nil {
-				b.drop(j)
+				c.drop(j)
 			}
 		})
 	}
@@ -114,30 +114,30 @@ func (j *job) unread() bool {
 }
 
 // forget tells the nodes that the job's end is committed.
-func (b *controller) forget(j *job) {
+func (c *controller) forget(j *job) {
 	j.forgotten = true
 	for _, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil && !p.lost {
-			b.send(n.link, forgetMessage(j.id))
+		if n := c.nodes[p.Node]; n != nil && !p.lost {
+			c.send(n.link, forgetMessage(j.id))
 		}
 	}
-	b.forgetStaged(j)
+	c.forgetStaged(j)
 }
 
 // read notes that all output of an attempt of a job has been fetched.
-func (b *controller) read(id uint64, attempt uint32) {
-	if j := b.jobs[id]; j != nil && j.attempts == attempt {
+func (c *controller) read(id uint64, attempt uint32) {
+	if j := c.jobs[id]; j != nil && j.attempts == attempt {
 		j.outputRead = true
-		b.settleEnd(j)
+		c.settleEnd(j)
 	}
 }
 
 // drop forgets the job here, once its end is committed.
-func (b *controller) drop(j *job) {
-	if len(j.watchers) > 0 || len(j.children) > 0 || b.jobs[j.id] != j {
+func (c *controller) drop(j *job) {
+	if len(j.watchers) > 0 || len(j.children) > 0 || c.jobs[j.id] != j {
 		return
 	}
-	delete(b.jobs, j.id)
+	delete(c.jobs, j.id)
 	if j.parent == nil {
 		return
 	}
@@ -147,5 +147,5 @@ func (b *controller) drop(j *job) {
 			break
 		}
 	}
-	b.settleEnd(j.parent)
+	c.settleEnd(j.parent)
 }

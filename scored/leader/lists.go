@@ -124,21 +124,21 @@ func (l *Leader) bounds(ctx context.Context, list *listing) error {
 }
 
 // listed are the next jobs of a list that are not done, with the rows in which gangs are guests.
-func (b *controller) listed(list *listing) []*scorev1.Job {
-	guests, explained := b.guestRows(), b.firstQueued()
+func (c *controller) listed(list *listing) []*scorev1.Job {
+	guests, explained := c.guestRows(), c.firstQueued()
 	var p page
-	for _, id := range list.open(b) {
+	for _, id := range list.open(c) {
 		if p.full() {
 			break
 		}
-		j, why := b.jobs[id], ""
+		j, why := c.jobs[id], ""
 		if j.state == queued {
 			why = gang.ForTurn.String()
 			if explained[id] {
-				why = b.waitingFor(j)
+				why = c.waitingFor(j)
 			}
 		}
-		view := b.jobView(j, why)
+		view := c.jobView(j, why)
 		view.AlsoRows = guests[id]
 		p.add(view)
 	}
@@ -146,9 +146,9 @@ func (b *controller) listed(list *listing) []*scorev1.Job {
 }
 
 // firstQueued are the jobs of which a list says why they wait.
-func (b *controller) firstQueued() map[uint64]bool {
+func (c *controller) firstQueued() map[uint64]bool {
 	var ids []uint64
-	for id, j := range b.jobs {
+	for id, j := range c.jobs {
 		if j.state == queued {
 			ids = append(ids, id)
 		}

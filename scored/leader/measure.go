@@ -109,18 +109,18 @@ func (j *job) shares() []*scorev1.NodeShare {
 }
 
 // topView is what scored top shows, but for the times of switches.
-func (b *controller) topView() *scorev1.GetTopResponse {
-	view := &scorev1.GetTopResponse{NowNanos: b.now, Cluster: b.cluster, Nodes: uint32(len(b.nodes)), Matrix: b.matrixView()}
-	for _, n := range b.nodes {
+func (c *controller) topView() *scorev1.GetTopResponse {
+	view := &scorev1.GetTopResponse{NowNanos: c.now, Cluster: c.cluster, Nodes: uint32(len(c.nodes)), Matrix: c.matrixView()}
+	for _, n := range c.nodes {
 		if n.link != nil {
 			view.NodesUp++
 		}
 	}
 	kept := rateKept.Nanoseconds()
-	for _, row := range b.rotation.Rows {
+	for _, row := range c.rotation.Rows {
 		kept += row.Slice.Nanoseconds()
 	}
-	all := b.sortedJobs()
+	all := c.sortedJobs()
 	for _, placed := range []bool{true, false} {
 		for _, j := range all {
 			if j.state == done || j.active() != placed {
@@ -130,19 +130,19 @@ func (b *controller) topView() *scorev1.GetTopResponse {
 				view.JobsLeftOut++
 				continue
 			}
-			view.Jobs = append(view.Jobs, b.topJob(j, kept))
+			view.Jobs = append(view.Jobs, c.topJob(j, kept))
 		}
 	}
 	return view
 }
 
-func (b *controller) topJob(j *job, kept int64) *scorev1.TopJob {
+func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 	top := &scorev1.TopJob{
 		JobId: j.id, Name: j.spec.GetName(), User: j.user.GetUser(), State: j.state, Ranks: j.spec.GetTasks(),
 		Nodes: uint32(len(j.parts)), Row: int32(j.row), Usage: j.usage(),
 	}
 	for _, p := range j.parts {
-		if r := &p.rates; r.at != 0 && b.now-r.at <= kept && !p.done {
+		if r := &p.rates; r.at != 0 && c.now-r.at <= kept && !p.done {
 			top.Share = max(top.Share, r.share)
 			top.SentPerSecond += r.sent
 			top.BytesPerSecond += r.bytes

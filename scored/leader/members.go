@@ -76,33 +76,33 @@ func (m *members) cutOff(agent string) bool {
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 
 // addToken lets a daemon join with a token.
-func (b *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
-	b.members.forget(b.now)
+func (c *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
+	c.members.forget(c.now)
 	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
 	switch {
-	case record.Expires <= b.now:
+	case record.Expires <= c.now:
 		answer(struct{}{}, fmt.Errorf("%w: the token has expired already, by the cluster's clock", ErrInvalid))
 		return
-	case len(b.members.tokens) >= state.MaxTokens:
+	case len(c.members.tokens) >= state.MaxTokens:
 		answer(struct{}{}, fmt.Errorf("%w: there are %d tokens; remove some with 'scored token remove'", ErrState, state.MaxTokens))
 		return
 	}
-	b.members.tokens[record.ID] = record
-	b.propose(&statepb.Command{Command: &statepb.Command_AddToken{AddToken: &statepb.AddToken{Token: &statepb.Token{
+	c.members.tokens[record.ID] = record
+	c.propose(&statepb.Command{Command: &statepb.Command_AddToken{AddToken: &statepb.AddToken{Token: &statepb.Token{
 		Id: record.ID, Role: record.Role, Verifier: record.Verifier, ExpiresNanos: record.Expires, MadeBy: by,
 	}}}})
-	b.call(func(err error) { answer(struct{}{}, err) })
+	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
-func (b *controller) removeToken(id string, answer func(struct{}, error)) {
-	b.members.forget(b.now)
-	if b.members.tokens[id] == nil {
+func (c *controller) removeToken(id string, answer func(struct{}, error)) {
+	c.members.forget(c.now)
+	if c.members.tokens[id] == nil {
 		answer(struct{}{}, fmt.Errorf("%w: no token %s can be used; 'scored token list' shows those that can", ErrInvalid, clip(id)))
 		return
 	}
-	delete(b.members.tokens, id)
-	b.propose(&statepb.Command{Command: &statepb.Command_RemoveToken{RemoveToken: &statepb.RemoveToken{Id: id}}})
-	b.call(func(err error) { answer(struct{}{}, err) })
+	delete(c.members.tokens, id)
+	c.propose(&statepb.Command{Command: &statepb.Command_RemoveToken{RemoveToken: &statepb.RemoveToken{Id: id}}})
+	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
 // admit uses a token up for a certificate. Whether there is no such token, or it has another
@@ -136,19 +136,19 @@ func (b *controller) renewed(c *state.Certificate, answer func(struct{}, error))
 }
 
 // revokeCertificates takes back all certificates of a daemon, and cuts an agent off.
-func (b *controller) revokeCertificates(role, name string, answer func(int, error)) {
-	b.members.forget(b.now)
-	count := b.revoke(role, name)
+func (c *controller) revokeCertificates(role, name string, answer func(int, error)) {
+	c.members.forget(c.now)
+	count := c.revoke(role, name)
 	if count == 0 {
 		answer(0, fmt.Errorf("%w: %s %s has no certificate that could be revoked; 'scored cert list' shows them", ErrInvalid, clip(role), clip(name)))
 		return
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
-	b.tellRevoked()
-	if n := b.nodes[name]; n != nil && role == string(pki.Agent) {
-		b.closeLink(n.link, nodeRevoked)
+	c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
+	c.tellRevoked()
+	if n := c.nodes[name]; n != nil && role == string(pki.Agent) {
+		c.closeLink(n.link, nodeRevoked)
 	}
-	b.call(func(err error) { answer(count, err) })
+	c.call(func(err error) { answer(count, err) })
 }
 
 func (b *controller) revoke(role, name string) (count int) {
@@ -165,17 +165,17 @@ func (b *controller) revoke(role, name string) (count int) {
 }
 
 // tellRevoked tells this server's doors and all agents what is no longer taken.
-func (b *controller) tellRevoked() {
-	serials := b.members.revoked()
-	if observe := b.members.observe; observe != nil {
-		b.call(func(err error) {
+func (c *controller) tellRevoked() {
+	serials := c.members.revoked()
+	if observe := c.members.observe; observe != nil {
+		c.call(func(err error) {
 			if err == nil {
 				observe(serials)
 			}
 		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
-		b.send(b.nodes[name].link, revokedMessage(serials))
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		c.send(c.nodes[name].link, revokedMessage(serials))
 	}
 }
 

@@ -74,13 +74,13 @@ func (r *replies) keep(node string, reply *scorev1.NameReply) {
 
 // nameRequest publishes, finds or takes back a name for a rank. Repeating a
 // request that was granted grants it again.
-func (b *controller) nameRequest(n *node, m *scorev1.NameRequest) {
-	j, p := b.partOf(n, m.GetJobId())
+func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
+	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
 	if reply := j.replies.byRequest[requestKey{n.name, m.GetRequest()}]; reply != nil {
-		b.send(n.link, nameMessage(reply))
+		c.send(n.link, nameMessage(reply))
 		return
 	}
 	reply := &scorev1.NameReply{JobId: m.GetJobId(), Request: m.GetRequest()}
@@ -88,25 +88,25 @@ func (b *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 	once := m.GetOnce()
 	switch m.GetOp() {
 	case scorev1.NameOp_NAME_OP_LOOKUP:
-		if found, ok := b.names[key]; ok {
+		if found, ok := c.names[key]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
-			b.readOnce(key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()})
-		} else if m.GetWait() && b.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
+			c.readOnce(key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()})
+		} else if m.GetWait() && c.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
 			return
 		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
-		reply.Ok = b.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
+		reply.Ok = c.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
-		reply.Ok, once = b.unpublish(j, key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()}), true
+		reply.Ok, once = c.unpublish(j, key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()}), true
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
 		// not ok
 	}
 	if once && reply.GetOk() {
 		j.replies.keep(n.name, reply)
 	}
-	b.send(n.link, nameMessage(reply))
+	c.send(n.link, nameMessage(reply))
 	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
-		b.namePublished(key)
+		c.namePublished(key)
 	}
 }
 
@@ -115,73 +115,73 @@ func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
 }
 
 // waitForName holds a lookup. An agent that has lost its stream asks again.
-func (b *controller) waitForName(w nameWait) bool {
-	if len(b.lookups) == maxLookups {
+func (c *controller) waitForName(w nameWait) bool {
+	if len(c.lookups) == maxLookups {
 		return false
 	}
-	if !slices.Contains(b.lookups, w) {
-		b.lookups = append(b.lookups, w)
+	if !slices.Contains(c.lookups, w) {
+		c.lookups = append(c.lookups, w)
 	}
 	return true
 }
 
 // namePublished answers who waits for a name; one that can be read once goes to
 // the first.
-func (b *controller) namePublished(key nameKey) {
-	waiting := b.lookups
-	b.lookups = nil
+func (c *controller) namePublished(key nameKey) {
+	waiting := c.lookups
+	c.lookups = nil
 	for _, w := range waiting {
-		found, ok := b.names[key]
-		n := b.nodes[w.node]
+		found, ok := c.names[key]
+		n := c.nodes[w.node]
 		if w.key != key || !ok || n == nil || n.link == nil {
-			b.lookups = append(b.lookups, w)
+			c.lookups = append(c.lookups, w)
 			continue
 		}
 		reply := &scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}
-		if j := b.jobs[w.job]; j != nil && found.once {
+		if j := c.jobs[w.job]; j != nil && found.once {
 			j.replies.keep(w.node, reply)
 		}
-		b.send(n.link, nameMessage(reply))
-		b.readOnce(key, state.NameRequest{Job: w.job, Node: w.node, Number: w.request})
+		c.send(n.link, nameMessage(reply))
+		c.readOnce(key, state.NameRequest{Job: w.job, Node: w.node, Number: w.request})
 	}
 }
 
 // readOnce takes away a name that has been looked up, if it was published so.
-func (b *controller) readOnce(key nameKey, by state.NameRequest) {
-	found := b.names[key]
-	if owner := b.jobs[found.job]; found.once && owner != nil {
-		b.unpublish(owner, key, by)
+func (c *controller) readOnce(key nameKey, by state.NameRequest) {
+	found := c.names[key]
+	if owner := c.jobs[found.job]; found.once && owner != nil {
+		c.unpublish(owner, key, by)
 	}
 }
 
 // publish grants a name, and again what it has granted: an agent that has lost the answer asks once
 // more.
-func (b *controller) publish(key nameKey, wanted name) bool {
-	if old, taken := b.names[key]; taken {
+func (c *controller) publish(key nameKey, wanted name) bool {
+	if old, taken := c.names[key]; taken {
 		if old.by == (requestKey{}) {
 			old.by = wanted.by
 		}
 		return old == wanted
 	}
-	j := b.jobs[wanted.job]
+	j := c.jobs[wanted.job]
 	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
 		return false
 	}
-	if !texts.Valid(key.service, wanted.port) && b.lacks(protocol.Texts) != nil {
+	if !texts.Valid(key.service, wanted.port) && c.lacks(protocol.Texts) != nil {
 		return false
 	}
 	j.names++
-	b.names[key] = wanted
-	b.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
+	c.names[key] = wanted
+	c.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
 		JobId: j.id, Service: key.service, Port: wanted.port, Once: wanted.once,
-		By: b.requestBy(state.NameRequest{Job: j.id, Node: wanted.by.node, Number: wanted.by.request}),
+		By: c.requestBy(state.NameRequest{Job: j.id, Node: wanted.by.node, Number: wanted.by.request}),
 	}}})
 	return true
 }
 
 // requestBy is for the log, if the log may have it.
-func (b *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
-	if b.lacks(protocol.Answers) != nil {
+func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
+	if c.lacks(protocol.Answers) != nil {
 		return nil
 	}
 	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}
@@ -189,44 +189,44 @@ func (b *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 
 // restoreNames takes the names of an earlier leader's term, and the answers that may have been lost
 // with him.
-func (b *controller) restoreNames(s *state.State) {
+func (c *controller) restoreNames(s *state.State) {
 	for _, record := range s.Names() {
-		b.names[nameKey{record.UID, record.Service}] = name{
+		c.names[nameKey{record.UID, record.Service}] = name{
 			port: record.Port, job: record.Job, once: record.Once, by: requestKey{record.By.Node, record.By.Number},
 		}
-		if j := b.jobs[record.Job]; j != nil {
+		if j := c.jobs[record.Job]; j != nil {
 			j.names++
 		}
 	}
-	for _, j := range b.jobs {
+	for _, j := range c.jobs {
 		for _, a := range s.Job(j.id).Answers {
 			j.replies.keep(a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
 		}
 	}
 }
 
-func (b *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
-	if b.names[key].job != j.id || !j.active() {
+func (c *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
+	if c.names[key].job != j.id || !j.active() {
 		return false
 	}
 	j.names--
-	delete(b.names, key)
-	b.propose(&statepb.Command{Command: &statepb.Command_UnpublishName{UnpublishName: &statepb.UnpublishName{
-		JobId: j.id, Service: key.service, By: b.requestBy(by),
+	delete(c.names, key)
+	c.propose(&statepb.Command{Command: &statepb.Command_UnpublishName{UnpublishName: &statepb.UnpublishName{
+		JobId: j.id, Service: key.service, By: c.requestBy(by),
 	}}})
 	return true
 }
 
 // dropNames forgets a job's names; the entry of its end does the same in the
 // state.
-func (b *controller) dropNames(id uint64) {
-	if j := b.jobs[id]; j != nil {
+func (c *controller) dropNames(id uint64) {
+	if j := c.jobs[id]; j != nil {
 		j.replies = replies{}
 	}
-	for key, name := range b.names {
+	for key, name := range c.names {
 		if name.job == id {
-			delete(b.names, key)
+			delete(c.names, key)
 		}
 	}
-	b.lookups = slices.DeleteFunc(b.lookups, func(w nameWait) bool { return w.job == id })
+	c.lookups = slices.DeleteFunc(c.lookups, func(w nameWait) bool { return w.job == id })
 }

@@ -18,42 +18,42 @@ import (
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // hello begins an agent's stream, or gives the sentence why not.
-func (b *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
-	if refusal := b.refuse(h); refusal != "" {
+func (c *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
+	if refusal := c.refuse(h); refusal != "" {
 		return refusal
 	}
-	n := b.nodes[h.GetNode()]
+	n := c.nodes[h.GetNode()]
 	if n == nil {
 		n = &node{name: h.GetNode()}
-		b.nodes[n.name] = n
+		c.nodes[n.name] = n
 	}
 	old := n.link
 	before := *n
 	n.take(h)
-	n.link, n.heard, n.since, n.deadline = link, b.now, b.now, 0
+	n.link, n.heard, n.since, n.deadline = link, c.now, c.now, 0
 	n.fellSilent, n.suspects, n.watches = false, nil, nil
-	b.ringDirty = true
-	b.cutLost(n) // the agent tells it again
-	b.closeLink(old, "")
+	c.ringDirty = true
+	c.cutLost(n) // the agent tells it again
+	c.closeLink(old, "")
 	if !n.sameAs(&before) {
-		b.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
+		c.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
 	}
 	if n.column() != before.column() || !n.inMatrix {
-		b.replaceColumn(n, before.inMatrix)
+		c.replaceColumn(n, before.inMatrix)
 	}
-	b.open(n)
-	b.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
-	b.welcome(n, h)
-	b.handBack(n) // what the leader that drained it did not come to
+	c.open(n)
+	c.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
+	c.welcome(n, h)
+	c.handBack(n) // what the leader that drained it did not come to
 	return ""
 }
 
-func (b *controller) refuse(h *scorev1.Hello) string {
+func (c *controller) refuse(h *scorev1.Hello) string {
 	switch {
-	case h.GetCluster() != b.cluster:
-		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", b.cluster, clip(h.GetCluster()))
-	case b.mismatch(h) != "":
-		return b.mismatch(h)
+	case h.GetCluster() != c.cluster:
+		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", c.cluster, clip(h.GetCluster()))
+	case c.mismatch(h) != "":
+		return c.mismatch(h)
 	case len(h.GetVersion()) > maxText:
 		return "the agent's version is too long"
 	case !nodePattern.MatchString(h.GetNode()):
@@ -64,11 +64,11 @@ func (b *controller) refuse(h *scorev1.Hello) string {
 		return fmt.Sprintf("the node has %d channels; there can be at most %d", h.GetChannels(), gang.MaxChannelsPerNode)
 	case h.GetAddress() == "" || len(h.GetAddress()) > maxText || len(h.GetBootId()) > maxText:
 		return "the agent's address or boot id is empty or too long"
-	case b.nodes[h.GetNode()] == nil && len(b.nodes) >= state.MaxNodes:
+	case c.nodes[h.GetNode()] == nil && len(c.nodes) >= state.MaxNodes:
 		return fmt.Sprintf("the cluster has %d nodes, and can have no more", state.MaxNodes)
 	}
-	n := b.nodes[h.GetNode()]
-	if n == nil || n.link == nil || n.bootID == h.GetBootId() || b.now-n.heard > b.silence().Nanoseconds() {
+	n := c.nodes[h.GetNode()]
+	if n == nil || n.link == nil || n.bootID == h.GetBootId() || c.now-n.heard > c.silence().Nanoseconds() {
 		return ""
 	}
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)
@@ -76,25 +76,25 @@ func (b *controller) refuse(h *scorev1.Hello) string {
 
 // replaceColumn gives the matrix the node as it is now. Jobs that run on the
 // node as it was have lost it.
-func (b *controller) replaceColumn(n *node, known bool) {
+func (c *controller) replaceColumn(n *node, known bool) {
 	if known {
-		b.loseNode(n, "node "+n.name+" came back with other CPUs, memory or channels")
+		c.loseNode(n, "node "+n.name+" came back with other CPUs, memory or channels")
 	}
-	if err := b.gang.AddNode(n.column()); err != nil {
-		b.log("a node does not fit into the matrix: "+err.Error(), zap.String("node", n.name))
+	if err := c.gang.AddNode(n.column()); err != nil {
+		c.log("a node does not fit into the matrix: "+err.Error(), zap.String("node", n.name))
 		return
 	}
 	n.inMatrix = true
 }
 
 // welcome tells an agent all that it must know, whatever it knew before.
-func (b *controller) welcome(n *node, h *scorev1.Hello) {
+func (c *controller) welcome(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
-	b.heardOfEnded(n.name, held)
+	c.heardOfEnded(n.name, held)
 	var keep []uint64
 	var concerned []*job
-	for _, j := range b.sortedJobs() {
+	for _, j := range c.sortedJobs() {
 		p := j.part(n.name)
 		if p == nil || p.lost && p.done || j.forgotten {
 			continue
@@ -104,43 +104,43 @@ func (b *controller) welcome(n *node, h *scorev1.Hello) {
 			concerned = append(concerned, j)
 		}
 	}
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
-		Term: b.term, Cluster: b.cluster, Version: b.version, KeepJobs: keep, Protocol: spoken,
+	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
+		Term: c.term, Cluster: c.cluster, Version: c.version, KeepJobs: keep, Protocol: spoken,
 	}}})
-	if serials := b.members.revoked(); len(serials) > 0 {
-		b.send(n.link, revokedMessage(serials))
+	if serials := c.members.revoked(); len(serials) > 0 {
+		c.send(n.link, revokedMessage(serials))
 	}
 	for _, j := range concerned {
-		b.resume(n, j, slices.Contains(held, j.id))
+		c.resume(n, j, slices.Contains(held, j.id))
 	}
 	for _, id := range held {
 		if !slices.Contains(keep, id) {
-			b.send(n.link, killMessage(id, "the job has ended"))
-			b.send(n.link, forgetMessage(id))
+			c.send(n.link, killMessage(id, "the job has ended"))
+			c.send(n.link, forgetMessage(id))
 		}
 	}
-	b.stageAgain(n)
-	share := b.share(n)
+	c.stageAgain(n)
+	share := c.share(n)
 	n.planned = share != nil
-	b.sendPlan(n, share)
+	c.sendPlan(n, share)
 }
 
 // resume brings a node and the leader to the same picture of one job.
-func (b *controller) resume(n *node, j *job, held bool) {
+func (c *controller) resume(n *node, j *job, held bool) {
 	p := j.part(n.name)
 	switch {
-	case j.state == starting && (held || !b.mayHaveRun(n, j, p)):
-		b.prepare(j, slices.Index(j.parts, p), b.prepareOrders(j))
+	case j.state == starting && (held || !c.mayHaveRun(n, j, p)):
+		c.prepare(j, slices.Index(j.parts, p), c.prepareOrders(j))
 	case p.lost:
-		b.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may begin anew
+		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may begin anew
 	case !held:
-		b.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
+		c.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
-		b.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
+		c.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
 	case j.state == running:
-		b.tellChildEnds(j, n)
+		c.tellChildEnds(j, n)
 		if j.spec.GetRecover() {
-			b.tellGone(j, n)
+			c.tellGone(j, n)
 		}
 	}
 }
@@ -148,6 +148,6 @@ func (b *controller) resume(n *node, j *job, held bool) {
 // mayHaveRun tells whether a node that does not know a starting job could have
 // run it. This leader has sent no plan with it yet; an earlier one may have, but
 // an agent that has not been started anew since keeps what it was told.
-func (b *controller) mayHaveRun(n *node, j *job, p *part) bool {
+func (c *controller) mayHaveRun(n *node, j *job, p *part) bool {
 	return j.inherited && p.BootID != n.bootID
 }

@@ -61,14 +61,14 @@ func (n *node) column() gang.Node {
 	return gang.Node{ID: gang.NodeID(n.name), CPUs: int(n.cpus), Memory: int64(min(n.memory, gang.MaxMemory)), Channels: int(n.channels)}
 }
 
-func (b *controller) sortedNodes() []*node {
-	return slices.SortedFunc(maps.Values(b.nodes), compareNames)
+func (c *controller) sortedNodes() []*node {
+	return slices.SortedFunc(maps.Values(c.nodes), compareNames)
 }
 
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
-func (b *controller) sortedJobs() []*job {
-	return slices.SortedFunc(maps.Values(b.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
+func (c *controller) sortedJobs() []*job {
+	return slices.SortedFunc(maps.Values(c.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 
 // clip shortens a text to what is kept, with escapes for what is not UTF-8. No letter is cut in

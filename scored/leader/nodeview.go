@@ -11,10 +11,10 @@ import (
 )
 
 // nodeViews are the nodes as users see them.
-func (b *controller) nodeViews() []*scorev1.Node {
+func (c *controller) nodeViews() []*scorev1.Node {
 	jobs := make(map[string][]uint64)
 	memory := make(map[string]uint64)
-	for _, j := range b.jobs {
+	for _, j := range c.jobs {
 		for _, p := range j.parts {
 			if j.active() {
 				jobs[p.Node] = append(jobs[p.Node], j.id)
@@ -22,18 +22,18 @@ func (b *controller) nodeViews() []*scorev1.Node {
 			}
 		}
 	}
-	certificates := b.agentCertificates()
-	channels := b.gang.UsedChannels()
-	views := make([]*scorev1.Node, 0, len(b.nodes))
-	for _, n := range b.sortedNodes() {
+	certificates := c.agentCertificates()
+	channels := c.gang.UsedChannels()
+	views := make([]*scorev1.Node, 0, len(c.nodes))
+	for _, n := range c.sortedNodes() {
 		view := n.view(jobs[n.name])
 		view.MemoryUsedBytes = memory[n.name]
 		view.ChannelsUsed = uint32(channels[gang.NodeID(n.name)])
-		if n.link == nil && b.members.cutOff(n.name) {
+		if n.link == nil && c.members.cutOff(n.name) {
 			view.State = scorev1.NodeState_NODE_STATE_REVOKED
 		}
 		if expires, ok := certificates[n.name]; ok {
-			view.Certificate = pki.Name{Cluster: b.cluster, Role: pki.Agent, Name: n.name}.String()
+			view.Certificate = pki.Name{Cluster: c.cluster, Role: pki.Agent, Name: n.name}.String()
 			view.CertificateExpiresNanos = expires
 		}
 		views = append(views, view)
@@ -41,8 +41,8 @@ func (b *controller) nodeViews() []*scorev1.Node {
 	return views
 }
 
-func (b *controller) nodeView(n *node) *scorev1.Node {
-	views := b.nodeViews()
+func (c *controller) nodeView(n *node) *scorev1.Node {
+	views := c.nodeViews()
 	return views[slices.IndexFunc(views, func(v *scorev1.Node) bool { return v.GetName() == n.name })]
 }
 
@@ -102,16 +102,16 @@ func (n *node) state(jobs int) scorev1.NodeState {
 
 // closedTo says which nodes a waiting job could have and does not get, since
 // they are drained or not there; empty: none.
-func (b *controller) closedTo(j *job) string {
+func (c *controller) closedTo(j *job) string {
 	var words []string
-	for _, n := range b.sortedNodes() {
+	for _, n := range c.sortedNodes() {
 		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {
 			continue
 		}
 		switch {
 		case n.drain != nil:
 			words = append(words, fmt.Sprintf("%s is drained by %s%s", n.name, n.drain.By, because(n.drain)))
-		case n.link == nil && b.members.cutOff(n.name):
+		case n.link == nil && c.members.cutOff(n.name):
 			words = append(words, "the certificate of "+n.name+" was revoked")
 		case n.link == nil && n.inMatrix:
 			words = append(words, n.name+" is silent")

@@ -16,41 +16,41 @@ import (
 
 // orderEnd notes how a job ends whose ranks are about to be killed. What a rank did need not be
 // noted: its node says it again to whoever leads.
-func (b *controller) orderEnd(j *job, v *scorev1.Verdict) {
-	if b.protocol < protocol.Orders || v.GetRank() != noRank {
+func (c *controller) orderEnd(j *job, v *scorev1.Verdict) {
+	if c.protocol < protocol.Orders || v.GetRank() != noRank {
 		return
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: j.id, Verdict: v}}})
+	c.propose(&statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: j.id, Verdict: v}}})
 }
 
 // orderRequeue notes that a job is to be begun anew whose ranks are about to be killed.
-func (b *controller) orderRequeue(j *job, because string) {
-	if b.protocol < protocol.Orders {
+func (c *controller) orderRequeue(j *job, because string) {
+	if c.protocol < protocol.Orders {
 		return
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
+	c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
 }
 
 // goOnOrdered does what an earlier leader has ordered, with jobs that have places.
-func (b *controller) goOnOrdered(records []*state.Job) {
+func (c *controller) goOnOrdered(records []*state.Job) {
 	for _, record := range records {
-		j := b.jobs[record.ID]
+		j := c.jobs[record.ID]
 		if j == nil || j.state != starting && j.state != running {
 			continue
 		}
 		switch {
 		case record.Ending != nil:
-			b.end(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records are never changed
+			c.end(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records are never changed
 		case record.Ordered != "":
-			b.takeBack(j, record.Ordered)
+			c.takeBack(j, record.Ordered)
 		}
 	}
 }
 
 // lacks is the refusal of what the log cannot say yet; nil: it can.
-func (b *controller) lacks(version uint32) error {
-	if b.protocol >= version {
+func (c *controller) lacks(version uint32) error {
+	if c.protocol >= version {
 		return nil
 	}
-	return fmt.Errorf("%w: this needs protocol %d, and the log is written in protocol %d until all servers understand it; 'scored server list' shows which are to be upgraded", ErrState, version, b.protocol)
+	return fmt.Errorf("%w: this needs protocol %d, and the log is written in protocol %d until all servers understand it; 'scored server list' shows which are to be upgraded", ErrState, version, c.protocol)
 }

@@ -20,46 +20,46 @@ const maxPlaceAsks = 1 << 12
 
 // askPlaces tells a job's rank where the ranks of another job of its user are, now
 // or once that has its places. Other users' jobs are as jobs that do not exist.
-func (b *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
-	j, p := b.partOf(n, m.GetJobId())
+func (c *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
+	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
 	ask := placeAsk{of: m.GetOfJob(), node: n.name, job: j.id, request: m.GetRequest()}
-	of := b.jobs[ask.of]
+	of := c.jobs[ask.of]
 	if of == nil || of.user.GetUid() != j.user.GetUid() {
-		b.answerPlaces(ask, nil)
+		c.answerPlaces(ask, nil)
 		return
 	}
-	if of.state != queued || len(b.placeAsks) == maxPlaceAsks {
-		b.answerPlaces(ask, of)
+	if of.state != queued || len(c.placeAsks) == maxPlaceAsks {
+		c.answerPlaces(ask, of)
 		return
 	}
-	if !slices.Contains(b.placeAsks, ask) {
-		b.placeAsks = append(b.placeAsks, ask)
+	if !slices.Contains(c.placeAsks, ask) {
+		c.placeAsks = append(c.placeAsks, ask)
 	}
 }
 
 // tellPlaces answers who waits for the places of a job, which has got them or
 // never will.
-func (b *controller) tellPlaces(of *job) {
-	b.placeAsks = slices.DeleteFunc(b.placeAsks, func(ask placeAsk) bool {
+func (c *controller) tellPlaces(of *job) {
+	c.placeAsks = slices.DeleteFunc(c.placeAsks, func(ask placeAsk) bool {
 		if ask.of == of.id {
-			b.answerPlaces(ask, of)
+			c.answerPlaces(ask, of)
 		}
 		return ask.of == of.id || ask.job == of.id
 	})
 }
 
 // answerPlaces answers one question; a job that does not run has no places.
-func (b *controller) answerPlaces(ask placeAsk, of *job) {
-	n := b.nodes[ask.node]
+func (c *controller) answerPlaces(ask placeAsk, of *job) {
+	n := c.nodes[ask.node]
 	if n == nil || n.link == nil {
 		return // asked again on the next stream
 	}
 	reply := &scorev1.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: ask.of}
 	if of != nil && of.active() {
-		reply.Map = jobmap.Append(nil, b.nodePlaces(of))
+		reply.Map = jobmap.Append(nil, c.nodePlaces(of))
 	}
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Places{Places: reply}})
+	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Places{Places: reply}})
 }

@@ -24,20 +24,20 @@ func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*
 
 // moved commits that a gang has another row, so that the next leader finds it
 // there.
-func (b *controller) moved(move gang.Move) {
-	for _, j := range b.gangOf(move.Job) {
+func (c *controller) moved(move gang.Move) {
+	for _, j := range c.gangOf(move.Job) {
 		j.row = move.To
 		if !j.active() {
 			continue
 		}
-		b.propose(&statepb.Command{Command: &statepb.Command_MoveRow{MoveRow: &statepb.MoveRow{JobId: j.id, Row: int32(move.To)}}})
+		c.propose(&statepb.Command{Command: &statepb.Command_MoveRow{MoveRow: &statepb.MoveRow{JobId: j.id, Row: int32(move.To)}}})
 	}
-	b.planDirty = true
+	c.planDirty = true
 }
 
 // gangOf is the job named by a move. (The matrix names every member.)
-func (b *controller) gangOf(id gang.JobID) []*job {
-	if j := b.jobs[uint64(id)]; j != nil {
+func (c *controller) gangOf(id gang.JobID) []*job {
+	if j := c.jobs[uint64(id)]; j != nil {
 		return []*job{j}
 	}
 	return nil
@@ -46,41 +46,41 @@ func (b *controller) gangOf(id gang.JobID) []*job {
 // replan makes and sends the next rotation plan if the rows have changed. It
 // is no entry of the log: term and version order plans, and a new leader
 // derives its own from the committed state.
-func (b *controller) replan() {
-	rows := b.gang.Rows()
-	if b.rotation.Has(rows) {
+func (c *controller) replan() {
+	rows := c.gang.Rows()
+	if c.rotation.Has(rows) {
 		return
 	}
 	lead := time.Duration(0) // where nobody has to switch at the same instant
-	if len(rows) > 1 || len(b.rotation.Rows) > 1 {
-		lead = PlanLead(b.concerned(rows))
+	if len(rows) > 1 || len(c.rotation.Rows) > 1 {
+		lead = PlanLead(c.concerned(rows))
 	}
 	// Plans take effect in the order in which they are made.
-	b.planTime = max(b.planTime, b.now+lead.Nanoseconds())
-	b.rotation = gang.Next(b.rotation, rows, b.now, time.Duration(b.planTime-b.now))
-	b.stats.Plans++
-	shares := b.rotation.Split(b.nodesOf)
-	for _, n := range b.sortedNodes() {
+	c.planTime = max(c.planTime, c.now+lead.Nanoseconds())
+	c.rotation = gang.Next(c.rotation, rows, c.now, time.Duration(c.planTime-c.now))
+	c.stats.Plans++
+	shares := c.rotation.Split(c.nodesOf)
+	for _, n := range c.sortedNodes() {
 		had := n.planned
 		share, concerned := shares[gang.NodeID(n.name)]
 		n.planned = concerned
 		if concerned || had {
-			b.sendPlan(n, share)
+			c.sendPlan(n, share)
 		}
 	}
 }
 
 // concerned counts the nodes that must know of the rows, and of the end of those before.
-func (b *controller) concerned(rows []gang.RotationRow) int {
-	told := make(map[gang.NodeID]struct{}, len(b.nodes))
-	for name, n := range b.nodes {
+func (c *controller) concerned(rows []gang.RotationRow) int {
+	told := make(map[gang.NodeID]struct{}, len(c.nodes))
+	for name, n := range c.nodes {
 		if n.planned {
 			told[gang.NodeID(name)] = struct{}{}
 		}
 	}
 	for _, row := range rows {
 		for _, id := range row.Present() {
-			for _, node := range b.nodesOf(id) {
+			for _, node := range c.nodesOf(id) {
 				told[node] = struct{}{}
 			}
 		}
@@ -89,8 +89,8 @@ func (b *controller) concerned(rows []gang.RotationRow) int {
 }
 
 // nodesOf are the nodes that a job of the plan is on.
-func (b *controller) nodesOf(id gang.JobID) []gang.NodeID {
-	j := b.jobs[uint64(id)]
+func (c *controller) nodesOf(id gang.JobID) []gang.NodeID {
+	j := c.jobs[uint64(id)]
 	if j == nil {
 		return nil
 	}
@@ -103,14 +103,14 @@ func (b *controller) nodesOf(id gang.JobID) []gang.NodeID {
 
 // share are the jobs of one node by row of the plan, nil if there are none. For all nodes at once
 // gang.Rotation.Split is quicker.
-func (b *controller) share(n *node) (share [][]gang.JobID) {
-	for pos, row := range b.rotation.Rows {
+func (c *controller) share(n *node) (share [][]gang.JobID) {
+	for pos, row := range c.rotation.Rows {
 		for _, id := range row.Present() {
-			if j := b.jobs[uint64(id)]; j == nil || j.part(n.name) == nil {
+			if j := c.jobs[uint64(id)]; j == nil || j.part(n.name) == nil {
 				continue
 			}
 			if share == nil {
-				share = make([][]gang.JobID, len(b.rotation.Rows))
+				share = make([][]gang.JobID, len(c.rotation.Rows))
 			}
 			share[pos] = append(share[pos], id)
 		}
@@ -119,11 +119,11 @@ func (b *controller) share(n *node) (share [][]gang.JobID) {
 }
 
 // restingOf are the jobs of a node's share that sleep; they are the same in every row.
-func (b *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
+func (c *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
 	if len(share) == 0 {
 		return nil
 	}
-	for _, id := range b.rotation.Rows[0].Asleep {
+	for _, id := range c.rotation.Rows[0].Asleep {
 		if slices.Contains(share[0], id) {
 			resting = append(resting, uint64(id))
 		}
@@ -133,12 +133,12 @@ func (b *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
 
 // sendPlan tells a node the plan as it needs it: all rows, so that it counts
 // the same time, and its own jobs in each; a nil share has none.
-func (b *controller) sendPlan(n *node, share [][]gang.JobID) {
+func (c *controller) sendPlan(n *node, share [][]gang.JobID) {
 	if n.link == nil {
 		return
 	}
-	plan := &scorev1.Plan{Term: b.term, Version: b.rotation.Version, OriginNanos: b.rotation.Origin}
-	for pos, row := range b.rotation.Rows {
+	plan := &scorev1.Plan{Term: c.term, Version: c.rotation.Version, OriginNanos: c.rotation.Origin}
+	for pos, row := range c.rotation.Rows {
 		r := &scorev1.Plan_Row{Index: uint32(row.Index), SliceNanos: row.Slice.Nanoseconds()}
 		if share != nil {
 			for _, id := range share[pos] {
@@ -147,6 +147,6 @@ func (b *controller) sendPlan(n *node, share [][]gang.JobID) {
 		}
 		plan.Rows = append(plan.Rows, r)
 	}
-	plan.Asleep = b.restingOf(share)
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
+	plan.Asleep = c.restingOf(share)
+	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
 }

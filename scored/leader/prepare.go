@@ -11,34 +11,34 @@ import (
 )
 
 // prepare orders the index-th of a job's nodes to make it ready.
-func (b *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
-	n := b.nodes[j.parts[index].Node]
+func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
+	n := c.nodes[j.parts[index].Node]
 	if n == nil || n.link == nil {
 		return // told when it connects
 	}
 	j.parts[index].sent = true
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
+	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
 }
 
 // prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What
 // grows with the nodes is made once for all of them: a job of a thousand nodes would take seconds
 // otherwise.
-func (b *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
+func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	preput := make(map[string]string, len(j.preput))
 	for _, pair := range j.preput {
 		preput[pair.Key] = pair.Value
 	}
-	places, universe, byLetter := jobmap.Append(nil, b.nodePlaces(j)), b.universe(j), b.byLetter(j)
-	key := jobKey(b.jobSecret, j.id, j.submitted)
+	places, universe, byLetter := jobmap.Append(nil, c.nodePlaces(j)), c.universe(j), c.byLetter(j)
+	key := jobKey(c.jobSecret, j.id, j.submitted)
 	return func(index int) *scorev1.Prepare {
 		return &scorev1.Prepare{
 			JobId: j.id, Spec: j.spec, User: j.user,
 			Map: places, NodeIndex: uint32(index),
-			MemoryLimitBytes: uint64(b.memoryLimit(j)),
-			MaxProcesses:     b.maxProcesses(),
+			MemoryLimitBytes: uint64(c.memoryLimit(j)),
+			MaxProcesses:     c.maxProcesses(),
 			ParentJob:        j.parents, Preput: preput,
 			UniverseSize: universe,
-			StageSeed:    b.nodes[j.spec.GetStageSeed()].addressOf(),
+			StageSeed:    c.nodes[j.spec.GetStageSeed()].addressOf(),
 			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
 			LeaseNanos: j.lease().Nanoseconds(), FencesByLetter: byLetter, Key: key,
 		}
@@ -65,13 +65,13 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 
 // byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that
 // cannot would wait for ever for the others.
-func (b *controller) byLetter(j *job) bool {
-	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := b.nodes[p.Node]; return n == nil || !n.byLetter })
+func (c *controller) byLetter(j *job) bool {
+	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.byLetter })
 }
 
 // maxProcesses is how many processes and threads a job may have on a node.
-func (b *controller) maxProcesses() uint32 {
-	if most := b.settings.GetMaxProcesses(); most > 0 {
+func (c *controller) maxProcesses() uint32 {
+	if most := c.settings.GetMaxProcesses(); most > 0 {
 		return most
 	}
 	return DefaultMaxProcesses
@@ -79,9 +79,9 @@ func (b *controller) maxProcesses() uint32 {
 
 // memoryLimit is what the job may use on each of its nodes; 0: no limit. A
 // spawned job lives within what its parent was promised.
-func (b *controller) memoryLimit(j *job) int64 {
+func (c *controller) memoryLimit(j *job) int64 {
 	if j.request.MemPerNode == 0 && j.parent != nil {
-		return b.memoryLimit(j.parent)
+		return c.memoryLimit(j.parent)
 	}
 	return j.request.MemPerNode
 }
@@ -91,9 +91,9 @@ func (b *controller) memoryLimit(j *job) int64 {
 // launchers, for a job with fewer ranks. A job that has a rank on every CPU may still spawn one for
 // each CPU: these share the CPUs with their spawners in time, and a program that found no room
 // would not spawn at all.
-func (b *controller) universe(j *job) uint32 {
+func (c *controller) universe(j *job) uint32 {
 	cpus := uint32(0)
-	for _, n := range b.nodes {
+	for _, n := range c.nodes {
 		cpus += n.cpus
 	}
 	if j.spec.GetTasks() < cpus {

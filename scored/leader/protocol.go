@@ -25,13 +25,13 @@ func (l *Leader) Raise(ctx context.Context, version uint32) error {
 	return err
 }
 
-func (b *controller) raise(version uint32) {
-	if version <= b.protocol {
+func (c *controller) raise(version uint32) {
+	if version <= c.protocol {
 		return
 	}
-	b.protocol = version
-	b.propose(&statepb.Command{Command: &statepb.Command_Raise{Raise: &statepb.Raise{Protocol: version}}})
-	b.log(fmt.Sprintf("all servers understand protocol %d, in which the log is written from here on", version))
+	c.protocol = version
+	c.propose(&statepb.Command{Command: &statepb.Command_Raise{Raise: &statepb.Raise{Protocol: version}}})
+	c.log(fmt.Sprintf("all servers understand protocol %d, in which the log is written from here on", version))
 }
 
 // MayBeServer returns the sentence why a server cannot follow the log, or "".
@@ -49,12 +49,12 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 }
 
 // mismatch is why an agent is not understood, or "".
-func (b *controller) mismatch(h *scorev1.Hello) string {
+func (c *controller) mismatch(h *scorev1.Hello) string {
 	own, theirs := protocol.Own(), agentRange(h)
 	if _, ok := own.Meet(theirs); ok {
 		return ""
 	}
-	return protocol.Mismatch(protocol.Party{Name: "the agent", Build: clip(h.GetVersion()), Range: theirs}, protocol.Party{Name: "the server", Build: b.version, Range: own})
+	return protocol.Mismatch(protocol.Party{Name: "the agent", Build: clip(h.GetVersion()), Range: theirs}, protocol.Party{Name: "the server", Build: c.version, Range: own})
 }
 
 func agentRange(h *scorev1.Hello) protocol.Range {

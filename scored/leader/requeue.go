@@ -44,42 +44,42 @@ func (j *job) lease() time.Duration {
 }
 
 // giveBack ends the job's ranks everywhere, to begin it anew.
-func (b *controller) giveBack(j *job, reason string) {
-	b.orderRequeue(j, reason)
-	b.takeBack(j, reason)
+func (c *controller) giveBack(j *job, reason string) {
+	c.orderRequeue(j, reason)
+	c.takeBack(j, reason)
 }
 
 // takeBack does what giveBack orders.
-func (b *controller) takeBack(j *job, reason string) {
+func (c *controller) takeBack(j *job, reason string) {
 	j.again, j.restarting = reason, true
-	b.end(j, verdict(nodeLost, exitCluster, "%s; the job is begun anew", reason))
+	c.end(j, verdict(nodeLost, exitCluster, "%s; the job is begun anew", reason))
 }
 
 // handedBack takes a job from a drained node that has been running, or may have.
 // Without leave to be begun anew it goes on.
-func (b *controller) handedBack(j *job, reason string) {
+func (c *controller) handedBack(j *job, reason string) {
 	if j.mayRestart() {
-		b.giveBack(j, reason)
+		c.giveBack(j, reason)
 	}
 }
 
 // fences takes the lost parts for dead whose lease has passed, and tells when the
 // next one has; 0: none. A node that is back is asked instead, and answers.
-func (b *controller) fences(j *job) (next int64) {
+func (c *controller) fences(j *job) (next int64) {
 	for _, p := range j.parts {
-		n := b.nodes[p.Node]
+		n := c.nodes[p.Node]
 		if p.done || !p.lost || n != nil && n.link != nil {
 			continue
 		}
-		at := b.began
+		at := c.began
 		if n != nil {
 			at = max(at, n.cutAt)
 		}
 		at += (requeueLease + fenceMargin).Nanoseconds()
 		switch {
-		case b.now >= at:
-			b.log("a lost node's ranks have ended by their lease", zap.Uint64("job", j.id), zap.String("node", p.Node))
-			b.nodeDone(j, p, nil)
+		case c.now >= at:
+			c.log("a lost node's ranks have ended by their lease", zap.Uint64("job", j.id), zap.String("node", p.Node))
+			c.nodeDone(j, p, nil)
 		case next == 0 || at < next:
 			next = at
 		}
@@ -89,20 +89,20 @@ func (b *controller) fences(j *job) (next int64) {
 
 // heardDone notes that a node says that nothing of the job is left there. One that
 // was lost is heard again, and told what comes next.
-func (b *controller) heardDone(j *job, p *part, usage *scorev1.Usage) {
+func (c *controller) heardDone(j *job, p *part, usage *scorev1.Usage) {
 	p.lost = p.lost && p.done
-	b.nodeDone(j, p, usage)
+	c.nodeDone(j, p, usage)
 }
 
 // blamed makes a loss the reason why a job ends that was ending already: ranks
 // fail when others of theirs have gone with a node, and are heard first.
-func (b *controller) blamed(j *job, reason string) {
+func (c *controller) blamed(j *job, reason string) {
 	switch j.verdict.GetReason() {
 	case rankFailed, aborted, cluster:
 		if j.mayRestart() && j.again == "" {
 			j.again, j.restarting = reason, true
-			b.orderRequeue(j, reason)
-			b.tellState(j, reason+"; the job is begun anew")
+			c.orderRequeue(j, reason)
+			c.tellState(j, reason+"; the job is begun anew")
 		}
 	default:
 	}
@@ -111,7 +111,7 @@ func (b *controller) blamed(j *job, reason string) {
 // withdraw takes a gang back of which nothing has run. It goes into the queue
 // again when the other nodes have let go of it, so that what they say about this
 // attempt is not taken for the next.
-func (b *controller) withdraw(j *job, lost *part, reason string) {
+func (c *controller) withdraw(j *job, lost *part, reason string) {
 	j.again = reason
 	if lost != nil {
 		lost.lost = true
@@ -119,13 +119,13 @@ func (b *controller) withdraw(j *job, lost *part, reason string) {
 	for _, p := range j.parts {
 		p.done = p.done || !p.sent || p == lost
 	}
-	b.end(j, verdict(nodeLost, exitCluster, "%s", reason))
-	b.settleParts(j)
+	c.end(j, verdict(nodeLost, exitCluster, "%s", reason))
+	c.settleParts(j)
 }
 
 // settleParts goes on when no process of the job, nor of those that it spawned
 // if it is to be begun anew, is left anywhere.
-func (b *controller) settleParts(j *job) {
+func (c *controller) settleParts(j *job) {
 	if j.state == done || j.state == queued || !j.all(func(p *part) bool { return p.done }) {
 		return
 	}
@@ -133,11 +133,11 @@ func (b *controller) settleParts(j *job) {
 	case j.again != "" && j.spawns():
 		// The last of them calls again.
 	case j.again != "" && (j.restarting || j.attempts-j.restarts < maxAttempts):
-		b.requeue(j)
+		c.requeue(j)
 	case j.verdict != nil:
-		b.conclude(j, j.verdict)
+		c.conclude(j, j.verdict)
 	default:
-		b.conclude(j, j.exitVerdict())
+		c.conclude(j, j.exitVerdict())
 	}
 }
 
@@ -152,31 +152,31 @@ func (j *job) spawns() bool {
 }
 
 // requeue lets the job wait for other places.
-func (b *controller) requeue(j *job) {
+func (c *controller) requeue(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()
 	command := &statepb.Requeue{JobId: j.id, Restart: restart, Usage: usage}
-	if b.protocol >= protocol.Orders {
+	if c.protocol >= protocol.Orders {
 		command.Because = reason
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: command}})
-	b.forget(j)
-	b.gang.Remove(gang.JobID(j.id))
-	b.dropNames(j.id)
-	b.placeDirty, b.planDirty = true, true
+	c.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: command}})
+	c.forget(j)
+	c.gang.Remove(gang.JobID(j.id))
+	c.dropNames(j.id)
+	c.placeDirty, c.planDirty = true, true
 	j.beginAnew(usage)
 	j.because = reason
 	if restart {
 		j.restarts++
-		b.log("job is begun anew", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
+		c.log("job is begun anew", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
 	}
 	j.request.Again = j.restarts > 0
-	if err := b.gang.Submit(j.request); err != nil {
-		b.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
+	if err := c.gang.Submit(j.request); err != nil {
+		c.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
 		return
 	}
-	b.stageLater(j)
-	b.tellState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
+	c.stageLater(j)
+	c.tellState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
 }
 
 // beginAnew drops what is of one attempt only; earlier is what it and those

@@ -12,8 +12,8 @@ import (
 
 // requeueFor ends the job's ranks to begin it anew, whatever it was submitted with. Asking again
 // while that goes on changes nothing.
-func (b *controller) requeueFor(j *job, by, reason string) error {
-	if err := b.lacks(protocol.Orders); err != nil {
+func (c *controller) requeueFor(j *job, by, reason string) error {
+	if err := c.lacks(protocol.Orders); err != nil {
 		return err
 	}
 	switch {
@@ -30,21 +30,21 @@ func (b *controller) requeueFor(j *job, by, reason string) error {
 	if reason != "" {
 		because += " (" + reason + ")"
 	}
-	b.log("job is requeued", zap.Uint64("job", j.id), zap.String("by", by), zap.String("reason", reason))
+	c.log("job is requeued", zap.Uint64("job", j.id), zap.String("by", by), zap.String("reason", reason))
 	if j.state == starting && !j.inherited {
-		b.orderRequeue(j, because)
+		c.orderRequeue(j, because)
 		j.restarting = true // which does not count as a start that failed
-		b.withdraw(j, nil, because)
+		c.withdraw(j, nil, because)
 		return nil
 	}
-	b.giveBack(j, because)
+	c.giveBack(j, because)
 	return nil
 }
 
 // keepEnded lets a job end that was to be begun anew, since its ranks may live on where a node was
 // lost: without --requeue they have no lease that ends them.
-func (b *controller) keepEnded(j *job, reason string) {
+func (c *controller) keepEnded(j *job, reason string) {
 	j.again, j.restarting = "", false
 	j.verdict = verdict(nodeLost, exitCluster, "job %d was ended while it was being requeued: %s; %s", j.id, reason, j.whatNow())
-	b.orderEnd(j, j.verdict)
+	c.orderEnd(j, j.verdict)
 }

@@ -26,8 +26,8 @@ const (
 )
 
 // silence is for how long a node may not be heard.
-func (b *controller) silence() time.Duration {
-	if silence := time.Duration(b.settings.GetNodeSilenceNanos()); silence > 0 {
+func (c *controller) silence() time.Duration {
+	if silence := time.Duration(c.settings.GetNodeSilenceNanos()); silence > 0 {
 		return silence
 	}
 	return DefaultNodeSilence
@@ -35,10 +35,10 @@ func (b *controller) silence() time.Duration {
 
 // checkLinks gives up streams that have fallen silent, and nodes that their
 // neighbours do not hear either.
-func (b *controller) checkLinks() {
+func (c *controller) checkLinks() {
 	var silent []*node
-	limit := b.now - (b.silence() - linkCheck).Nanoseconds() // the next look would be too late
-	for _, n := range b.nodes {
+	limit := c.now - (c.silence() - linkCheck).Nanoseconds() // the next look would be too late
+	for _, n := range c.nodes {
 		if n.link != nil && n.heard <= limit || n.link == nil && len(n.suspects) > 0 {
 			silent = append(silent, n)
 		}
@@ -46,21 +46,21 @@ func (b *controller) checkLinks() {
 	slices.SortFunc(silent, compareNames)
 	for _, n := range silent {
 		if n.link != nil {
-			b.log("node fell silent", zap.String("node", n.name))
-			b.closeLink(n.link, "")
-			b.linkLost(n.name, n.link)
+			c.log("node fell silent", zap.String("node", n.name))
+			c.closeLink(n.link, "")
+			c.linkLost(n.name, n.link)
 			n.fellSilent = true
 		}
-		b.judge(n)
+		c.judge(n)
 	}
 }
 
 // suspected takes what a node finds of one that it watches.
-func (b *controller) suspected(from *node, m *scorev1.Suspicion) {
+func (c *controller) suspected(from *node, m *scorev1.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
 		return
 	}
-	n := b.nodes[m.GetNode()]
+	n := c.nodes[m.GetNode()]
 	switch {
 	case n == nil:
 		return
@@ -71,21 +71,21 @@ func (b *controller) suspected(from *node, m *scorev1.Suspicion) {
 		n.suspects = make(map[string]scorev1.Reachability)
 	}
 	n.suspects[from.name] = m.GetFound()
-	b.judge(n)
+	c.judge(n)
 }
 
 // judge gives a node up of which neither the leader nor a neighbour hears. An agent
 // that has ended while its host is there may be starting anew, and may be slow
 // to answer then.
-func (b *controller) judge(n *node) {
-	if n.link != nil || !n.inMatrix || b.now-b.began < b.silence().Nanoseconds() {
+func (c *controller) judge(n *node) {
+	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {
 		return
 	}
 	for _, found := range n.suspects {
 		if found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
-			b.log("its neighbours do not hear a node either", zap.String("node", n.name))
+			c.log("its neighbours do not hear a node either", zap.String("node", n.name))
 			n.deadline = 0
-			b.nodeLate(n)
+			c.nodeLate(n)
 			return
 		}
 	}
@@ -93,9 +93,9 @@ func (b *controller) judge(n *node) {
 
 // tellRing tells each node whom it watches, if that has changed: the next ones by
 // name, of those that are not lost.
-func (b *controller) tellRing() {
-	members := make([]*node, 0, len(b.nodes))
-	for _, n := range b.sortedNodes() {
+func (c *controller) tellRing() {
+	members := make([]*node, 0, len(c.nodes))
+	for _, n := range c.sortedNodes() {
 		if n.inMatrix {
 			members = append(members, n)
 		}
@@ -113,7 +113,7 @@ func (b *controller) tellRing() {
 			continue
 		}
 		n.watches = watches
-		b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Watch{Watch: &scorev1.Watch{Neighbours: watches}}})
+		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Watch{Watch: &scorev1.Watch{Neighbours: watches}}})
 	}
 }
 

@@ -67,8 +67,8 @@ const (
 const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields; they count at once.
-func (b *controller) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
-	next := proto.Clone(b.settings).(*scorev1.Settings)
+func (c *controller) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
+	next := proto.Clone(c.settings).(*scorev1.Settings)
 	if len(fields) == 0 {
 		answer(nil, fmt.Errorf("%w: name the settings to change: %v", ErrInvalid, settingNames))
 		return
@@ -92,8 +92,8 @@ func (b *controller) setSettings(from *scorev1.Settings, fields []string, answer
 			next.AgePerPointNanos = from.GetAgePerPointNanos()
 		case field == "weight_step":
 			next.WeightStep = from.GetWeightStep()
-		case field == "history" && b.lacks(protocol.History) != nil:
-			answer(nil, b.lacks(protocol.History))
+		case field == "history" && c.lacks(protocol.History) != nil:
+			answer(nil, c.lacks(protocol.History))
 			return
 		case field == "history":
 			next.History = from.GetHistory()
@@ -103,22 +103,22 @@ func (b *controller) setSettings(from *scorev1.Settings, fields []string, answer
 			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
 		}
 	}
-	if err := b.applySettings(next); err != nil {
+	if err := c.applySettings(next); err != nil {
 		answer(nil, err)
 		return
 	}
-	b.call(func(err error) { answer(next, err) })
+	c.call(func(err error) { answer(next, err) })
 }
 
-func (b *controller) applySettings(next *scorev1.Settings) error {
+func (c *controller) applySettings(next *scorev1.Settings) error {
 	if err := CheckSettings(next); err != nil {
 		return err
 	}
-	if err := b.gang.Configure(gangConfig(next)); err != nil {
+	if err := c.gang.Configure(gangConfig(next)); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	b.settings = next
-	b.propose(&statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{Settings: next}}})
-	b.placeDirty, b.planDirty = true, true
+	c.settings = next
+	c.propose(&statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{Settings: next}}})
+	c.placeDirty, c.planDirty = true, true
 	return nil
 }

@@ -35,13 +35,13 @@ func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node
 	return s.node, s.address, err
 }
 
-func (b *controller) stageSeed(uid uint32, list []string) *node {
+func (c *controller) stageSeed(uid uint32, list []string) *node {
 	for _, name := range list {
-		if n := b.nodes[name]; n != nil && n.link != nil {
+		if n := c.nodes[name]; n != nil && n.link != nil {
 			return n
 		}
 	}
-	up := slices.DeleteFunc(b.sortedNodes(), func(n *node) bool { return n.link == nil })
+	up := slices.DeleteFunc(c.sortedNodes(), func(n *node) bool { return n.link == nil })
 	if len(up) == 0 {
 		return nil
 	}
@@ -67,11 +67,11 @@ func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]str
 }
 
 // checkStage refuses a job whose files nobody has.
-func (b *controller) checkStage(spec *scorev1.JobSpec) error {
+func (c *controller) checkStage(spec *scorev1.JobSpec) error {
 	if len(spec.GetStaged()) == 0 {
 		return nil
 	}
-	if n := b.nodes[spec.GetStageSeed()]; n == nil || n.link == nil {
+	if n := c.nodes[spec.GetStageSeed()]; n == nil || n.link == nil {
 		return fmt.Errorf("%w: node %s, which was given the job's files, is gone; submit the job again", ErrState, spec.GetStageSeed())
 	}
 	return nil
@@ -87,40 +87,40 @@ func stageTime(spec *scorev1.JobSpec) time.Duration {
 }
 
 // stageLater has the files of a job fetched, if it has any, when it is known whether it must wait.
-func (b *controller) stageLater(j *job) {
+func (c *controller) stageLater(j *job) {
 	if len(j.spec.GetStaged()) > 0 {
-		b.toStage = append(b.toStage, j)
+		c.toStage = append(c.toStage, j)
 	}
 }
 
 // stage has the node that was given a job's files first keep them, and those that a waiting job may
 // get fetch them. The nodes that a job has are told by the order to prepare it.
-func (b *controller) stage() {
-	for _, j := range b.toStage {
-		if j.state == done || b.jobs[j.id] != j {
+func (c *controller) stage() {
+	for _, j := range c.toStage {
+		if j.state == done || c.jobs[j.id] != j {
 			continue
 		}
 		j.staged = append(j.staged[:0:0], j.spec.GetStageSeed())
 		if j.state == queued {
-			j.staged = append(j.staged, b.stageNodes(j)...)
+			j.staged = append(j.staged, c.stageNodes(j)...)
 		}
 		for i := range j.staged {
-			b.stageOn(j, i)
+			c.stageOn(j, i)
 		}
 	}
-	b.toStage = nil
+	c.toStage = nil
 }
 
 // stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list,
 // then others.
-func (b *controller) stageNodes(j *job) []string {
+func (c *controller) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
 		need = int(j.spec.GetTasks()) // a node for each at the most
 	}
 	var names []string
 	add := func(name string) {
-		n := b.nodes[name]
+		n := c.nodes[name]
 		if n != nil && n.link != nil && name != j.spec.GetStageSeed() && len(names) < stageSpare*need && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -129,7 +129,7 @@ func (b *controller) stageNodes(j *job) []string {
 		add(name)
 	}
 	if len(names) < stageSpare*need {
-		for _, n := range b.sortedNodes() {
+		for _, n := range c.sortedNodes() {
 			add(n.name)
 		}
 	}
@@ -137,18 +137,18 @@ func (b *controller) stageNodes(j *job) []string {
 }
 
 // stageOn tells one of the job's staged nodes.
-func (b *controller) stageOn(j *job, index int) {
-	n := b.nodes[j.staged[index]]
+func (c *controller) stageOn(j *job, index int) {
+	n := c.nodes[j.staged[index]]
 	if n == nil || n.link == nil {
 		return
 	}
 	addresses := make([]string, len(j.staged))
 	for i, name := range j.staged {
-		if other := b.nodes[name]; other != nil {
+		if other := c.nodes[name]; other != nil {
 			addresses[i] = other.address
 		}
 	}
-	b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Stage{Stage: &scorev1.Stage{
+	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Stage{Stage: &scorev1.Stage{
 		JobId: j.id, User: j.user, Files: j.spec.GetStaged(), Addresses: addresses, Index: uint32(index), Nodes: j.fetchers(),
 	}}})
 }
@@ -165,8 +165,8 @@ func (j *job) fetchers() []string {
 }
 
 // stageAgain tells a node that has connected anew what it fetches and keeps for jobs.
-func (b *controller) stageAgain(n *node) {
-	for _, j := range b.sortedJobs() {
+func (c *controller) stageAgain(n *node) {
+	for _, j := range c.sortedJobs() {
 		if len(j.spec.GetStaged()) == 0 || j.forgotten || j.state == done {
 			continue
 		}
@@ -174,16 +174,16 @@ func (b *controller) stageAgain(n *node) {
 			j.staged = []string{j.spec.GetStageSeed()}
 		}
 		if i := slices.Index(j.staged, n.name); i >= 0 {
-			b.stageOn(j, i)
+			c.stageOn(j, i)
 		}
 	}
 }
 
 // forgetStaged tells the nodes that are not the job's that it needs its files no longer.
-func (b *controller) forgetStaged(j *job) {
+func (c *controller) forgetStaged(j *job) {
 	for _, name := range j.staged {
-		if n := b.nodes[name]; n != nil && j.part(name) == nil {
-			b.send(n.link, forgetMessage(j.id))
+		if n := c.nodes[name]; n != nil && j.part(name) == nil {
+			c.send(n.link, forgetMessage(j.id))
 		}
 	}
 	j.staged = nil

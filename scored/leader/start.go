@@ -4,7 +4,7 @@ import "score/scored/api/scorev1"
 
 // startTold notes what a node says of the start of its part. What it said first stays: it says more
 // as time goes on, and the rest again.
-func (b *controller) startTold(j *job, p *part, told *scorev1.NodeStart) {
+func (c *controller) startTold(j *job, p *part, told *scorev1.NodeStart) {
 	if told == nil {
 		return
 	}
@@ -13,7 +13,7 @@ func (b *controller) startTold(j *job, p *part, told *scorev1.NodeStart) {
 		if known != 0 || told <= 0 {
 			return known
 		}
-		return within(told, after, b.now)
+		return within(told, after, c.now)
 	}
 	// What was known may be on its way to the log or to a user: another message.
 	p.start = &scorev1.NodeStart{

@@ -22,51 +22,51 @@ import (
 
 // submit queues a job; answer comes when it is committed, or at once with the
 // reason why the cluster can never run it.
-func (b *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
-	b.enter(b.newJob(spec, user), caller, answer)
+func (c *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
+	c.enter(c.newJob(spec, user), caller, answer)
 }
 
 // enter queues the new job of a user.
-func (b *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := b.checkSurvival(j.spec)
+func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
+	err := c.checkSurvival(j.spec)
 	if err == nil {
-		err = b.checkStage(j.spec)
+		err = c.checkStage(j.spec)
 	}
 	if err == nil {
-		err = b.withinLimits(j, caller)
+		err = c.withinLimits(j, caller)
 	}
 	if err == nil {
-		err = b.queue(j)
+		err = c.queue(j)
 	}
 	if err != nil {
 		answer(0, err)
 		return
 	}
 	if j.needsOwner() {
-		b.awaitOwner(j)
+		c.awaitOwner(j)
 	}
-	b.call(func(err error) { answer(j.id, err) })
+	c.call(func(err error) { answer(j.id, err) })
 }
 
 // checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be
 // done yet.
-func (b *controller) checkSurvival(spec *scorev1.JobSpec) error {
+func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > api.MaxRespawns:
 		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
 	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
 		return fmt.Errorf("%w: a job cannot both be begun anew as a whole and go on without what it loses", ErrInvalid)
 	case spec.GetRecover() || spec.GetRespawn() > 0:
-		return b.lacks(protocol.Survival)
+		return c.lacks(protocol.Survival)
 	}
 	return nil
 }
 
-func (b *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
+func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
 	spec = boundTo(user.GetNode(), spec)
 	return &job{
-		id: b.nextJob, spec: spec, listed: listedSpec(spec), user: user,
-		state: queued, submitted: b.now, row: -1, codeRank: noRank, bytes: proto.Size(spec),
+		id: c.nextJob, spec: spec, listed: listedSpec(spec), user: user,
+		state: queued, submitted: c.now, row: -1, codeRank: noRank, bytes: proto.Size(spec),
 	}
 }
 
@@ -82,35 +82,35 @@ func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 }
 
 // queue enters a new job everywhere, or nowhere.
-func (b *controller) queue(j *job) error {
-	if len(b.jobs) >= state.MaxUnfinished {
+func (c *controller) queue(j *job) error {
+	if len(c.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
 	if !j.isText() {
-		if err := b.lacks(protocol.Texts); err != nil {
+		if err := c.lacks(protocol.Texts); err != nil {
 			return err
 		}
 	}
-	if err := b.request(j); err != nil {
+	if err := c.request(j); err != nil {
 		return err
 	}
-	b.nextJob++
-	b.adopt(j)
-	spec, inherits := b.entrySpec(j)
+	c.nextJob++
+	c.adopt(j)
+	spec, inherits := c.entrySpec(j)
 	command := &statepb.Submit{
 		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
-	b.putKey(j, command)
-	b.call(func(err error) {
+	c.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
+	c.putKey(j, command)
+	c.call(func(err error) {
 		if err == nil {
-			b.takeCommitted(j)
+			c.takeCommitted(j)
 		}
 	})
-	b.placeDirty = true
-	b.stageLater(j)
-	b.stats.Submitted++
-	b.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
+	c.placeDirty = true
+	c.stageLater(j)
+	c.stats.Submitted++
+	c.log("job submitted", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Uint32("tasks", j.spec.GetTasks()))
 	return nil
 }
 
@@ -120,22 +120,22 @@ func (j *job) isText() bool {
 }
 
 // request asks the matrix for a place, with as much memory as the job may be promised.
-func (b *controller) request(j *job) (err error) {
-	promises := []int64{b.memoryPerNode(j)}
-	if most := b.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
+func (c *controller) request(j *job) (err error) {
+	promises := []int64{c.memoryPerNode(j)}
+	if most := c.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
 		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for is not
 	}
 	if j.parent != nil {
-		if promises, err = b.childMemory(j); err != nil {
+		if promises, err = c.childMemory(j); err != nil {
 			return err
 		}
 	}
 	for _, j.memory = range promises {
-		if err = b.enqueue(j); err == nil {
+		if err = c.enqueue(j); err == nil {
 			return nil
 		}
 	}
-	if b.singleUser && errors.Is(err, gang.ErrTooManyNodes) {
+	if c.singleUser && errors.Is(err, gang.ErrTooManyNodes) {
 		err = fmt.Errorf("%w; 'scored dev --nodes %d' runs a cluster of as many on this machine", err, j.spec.GetNodes())
 	}
 	return fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -143,24 +143,24 @@ func (b *controller) request(j *job) (err error) {
 
 // enqueue hands the job to the scheduler. Where jobs may share CPUs by default, one that is too
 // large for the CPUs becomes one whose ranks share them.
-func (b *controller) enqueue(j *job) error {
+func (c *controller) enqueue(j *job) error {
 	j.request = j.requestOf()
-	err := b.gang.Submit(j.request)
+	err := c.gang.Submit(j.request)
 	short := errors.Is(err, gang.ErrTooFewCPUs) || errors.Is(err, gang.ErrTooManyCPUs)
-	if !short || !b.shareCPUs || j.spec.GetCpuEach() || j.spec.GetExclusive() {
+	if !short || !c.shareCPUs || j.spec.GetCpuEach() || j.spec.GetExclusive() {
 		return err
 	}
 	spec := proto.CloneOf(j.spec)
 	spec.Oversubscribe = true
 	j.spec, j.listed, j.bytes = spec, listedSpec(spec), proto.Size(spec)
 	j.request = j.requestOf()
-	return b.gang.Submit(j.request)
+	return c.gang.Submit(j.request)
 }
 
 // takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are
 // equal, and one is enough to keep.
-func (b *controller) takeCommitted(j *job) {
-	b.look(func(s *state.State) {
+func (c *controller) takeCommitted(j *job) {
+	c.look(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
 			j.spec = record.Spec
 		}
@@ -204,24 +204,24 @@ func (j *job) requestOf() gang.Request {
 // memoryPerNode is what the user asked for, or the cluster's default for as
 // many CPUs as the job can have on one node. A default of zero is an equal
 // share: as many jobs as there are rows then fit into memory beside each other.
-func (b *controller) memoryPerNode(j *job) int64 {
-	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || b.singleUser {
+func (c *controller) memoryPerNode(j *job) int64 {
+	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || c.singleUser {
 		return int64(min(asked, gang.MaxMemory))
 	}
-	return b.usualMemory(j)
+	return c.usualMemory(j)
 }
 
 // usualMemory is the cluster's default for the CPUs that a job can have on one node.
-func (b *controller) usualMemory(j *job) int64 {
+func (c *controller) usualMemory(j *job) int64 {
 	largest, share := uint32(1), uint64(gang.MaxMemory)
-	for _, n := range b.nodes {
+	for _, n := range c.nodes {
 		if n.cpus > 0 {
 			largest = max(largest, n.cpus)
-			share = min(share, n.memory/uint64(n.cpus)/uint64(max(b.settings.GetMaxRows(), 1)))
+			share = min(share, n.memory/uint64(n.cpus)/uint64(max(c.settings.GetMaxRows(), 1)))
 		}
 	}
-	perCPU := b.settings.GetDefaultMemoryPerCpuBytes()
-	if perCPU == 0 && len(b.nodes) > 0 {
+	perCPU := c.settings.GetDefaultMemoryPerCpuBytes()
+	if perCPU == 0 && len(c.nodes) > 0 {
 		perCPU = share
 	}
 	tasks := uint64(j.spec.GetTasks())
@@ -258,12 +258,12 @@ type spawnKey struct {
 
 // spawn starts the job that a rank of another asked for. It joins the gang of
 // its parent: the two exchange messages, so they must run together.
-func (b *controller) spawn(n *node, m *scorev1.SpawnRequest) {
+func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
 	send := func() {
-		b.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
+		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
 	}
-	parent, p := b.partOf(n, m.GetJobId())
+	parent, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
@@ -273,10 +273,10 @@ func (b *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 		send()
 		return
 	}
-	child, err := b.child(parent, m)
+	child, err := c.child(parent, m)
 	if err != nil {
-		b.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
-		b.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI has an error code for it, no sentence
+		c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
+		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI has an error code for it, no sentence
 		reply.Error = plain(err)
 		send()
 		return
@@ -289,7 +289,7 @@ func (b *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	send() // after the commit, as everything that follows from it
 }
 
-func (b *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
+func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	if parent.state != running {
 		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
 	}
@@ -297,17 +297,17 @@ func (b *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	child := b.newJob(spec, parent.user)
+	child := c.newJob(spec, parent.user)
 	child.parent, child.parents = parent, parent.id
 	child.own = proto.CloneOf(child.listed)
 	child.own.Env = own
 	child.bytes = proto.Size(child.own)
-	if err := b.mayHaveChild(child); err != nil {
+	if err := c.mayHaveChild(child); err != nil {
 		return nil, err
 	}
 	for key, value := range m.GetPreput() {
 		child.preput = append(child.preput, state.Pair{Key: key, Value: value})
 	}
 	slices.SortFunc(child.preput, func(x, y state.Pair) int { return strings.Compare(x.Key, y.Key) })
-	return child, b.queue(child)
+	return child, c.queue(child)
 }

@@ -39,26 +39,26 @@ func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec,
 	return consult(ctx, l, func(b *controller, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
 }
 
-func (b *controller) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
-	id, err := b.submitted(key, user.GetUid())
+func (c *controller) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
+	id, err := c.submitted(key, user.GetUid())
 	if id == 0 && err == nil {
-		j := b.newJob(spec, user)
+		j := c.newJob(spec, user)
 		j.key = &key
-		b.enter(j, caller, answer)
+		c.enter(j, caller, answer)
 		return
 	}
-	if j := b.jobs[id]; j != nil && j.ownerDeadline != 0 && !j.over() {
-		b.awaitOwner(j) // who asks again is there, and comes
+	if j := c.jobs[id]; j != nil && j.ownerDeadline != 0 && !j.over() {
+		c.awaitOwner(j) // who asks again is there, and comes
 	}
-	b.call(func(lost error) { answer(id, cmp.Or(lost, err)) })
+	c.call(func(lost error) { answer(id, cmp.Or(lost, err)) })
 }
 
 // submitted finds the job that was submitted under the key; 0: there is none.
-func (b *controller) submitted(key Key, uid uint32) (uint64, error) {
+func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	of := submission{uid, key.Key}
-	was, known := b.entered[of]
+	was, known := c.entered[of]
 	before := int64(0)
-	b.look(func(s *state.State) {
+	c.look(func(s *state.State) {
 		before = s.KeysBefore()
 		if record := s.Submitted(uid, key.Key); record != nil {
 			was, known = entered{record.Job, record.Digest}, true
@@ -69,7 +69,7 @@ func (b *controller) submitted(key Key, uid uint32) (uint64, error) {
 		return 0, fmt.Errorf("%w: job %d was submitted under this key, and it is another one; each job needs a key of its own", ErrInvalid, was.job)
 	case known:
 		return was.job, nil
-	case key.Waited > 0 && (b.protocol < protocol.Keys || b.now-key.Waited.Nanoseconds() <= before):
+	case key.Waited > 0 && (c.protocol < protocol.Keys || c.now-key.Waited.Nanoseconds() <= before):
 		return 0, fmt.Errorf("%w: the job was submitted %v ago, and whether it was taken then is not known any more; 'scored job list' tells, and 'scored history'", ErrState, key.Waited.Round(time.Second))
 	}
 	return 0, nil

@@ -42,8 +42,8 @@ func newAccount(record *state.User) *account {
 
 // account is that of a user; of one who has no jobs and of whom nobody said
 // anything it is not kept.
-func (b *controller) account(uid uint32, name string) *account {
-	if a := b.accounts[uid]; a != nil {
+func (c *controller) account(uid uint32, name string) *account {
+	if a := c.accounts[uid]; a != nil {
 		return a
 	}
 	a := newAccount(state.DefaultUser(uid, name))
@@ -52,23 +52,23 @@ func (b *controller) account(uid uint32, name string) *account {
 }
 
 // owns counts a user's jobs; change is 1 or -1.
-func (b *controller) owns(j *job, change int) {
-	a := b.account(j.user.GetUid(), j.user.GetUser())
+func (c *controller) owns(j *job, change int) {
+	a := c.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change
 	a.bytes += change * j.bytes
 	if change > 0 && a.jobs == 1 {
-		b.welcomeUser()
+		c.welcomeUser()
 	}
-	b.accounts[a.uid] = a
+	c.accounts[a.uid] = a
 	if a.jobs == 0 && !a.kept {
-		delete(b.accounts, a.uid) // whoever has used something is in the state
+		delete(c.accounts, a.uid) // whoever has used something is in the state
 	}
 }
 
 // withinLimits refuses a job that is beyond its user's limits, and says by how much. A
 // job that asks for nothing gets no more than its user may have.
-func (b *controller) withinLimits(j *job, caller Caller) error {
-	a := b.account(j.user.GetUid(), j.user.GetUser())
+func (c *controller) withinLimits(j *job, caller Caller) error {
+	a := c.account(j.user.GetUid(), j.user.GetUser())
 	most, limits := a.maxJobs(caller), a.limits
 	spec := j.spec
 	cpus := uint64(spec.GetTasks()) * uint64(max(spec.GetCpusPerTask(), 1))

@@ -15,12 +15,12 @@ import (
 const maxExplained = 32
 
 // jobView is the job as users see it.
-func (b *controller) jobView(j *job, waitingFor string) *scorev1.Job {
+func (c *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
 		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
-		Row: int32(j.row), Places: b.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
-		WaitingFor: waitingFor, Idle: b.idleView(j), Restarts: j.restarts, Because: j.because,
+		Row: int32(j.row), Places: c.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
+		WaitingFor: waitingFor, Idle: c.idleView(j), Restarts: j.restarts, Because: j.because,
 	}
 	if j.state != queued {
 		view.Usage = j.usage()
@@ -32,11 +32,11 @@ func (b *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 }
 
 // nodePlaces are the job's places with the addresses of their agents.
-func (b *controller) nodePlaces(j *job) []*scorev1.NodePlace {
+func (c *controller) nodePlaces(j *job) []*scorev1.NodePlace {
 	places := make([]*scorev1.NodePlace, len(j.parts))
 	for i, p := range j.parts {
 		places[i] = &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs}
-		if n := b.nodes[p.Node]; n != nil {
+		if n := c.nodes[p.Node]; n != nil {
 			places[i].Address = n.address
 		}
 	}
@@ -57,11 +57,11 @@ func JobOf(record *state.Job) *scorev1.Job {
 }
 
 // guestRows are the rows beside its own in which each job runs.
-func (b *controller) guestRows() map[uint64][]uint32 {
+func (c *controller) guestRows() map[uint64][]uint32 {
 	guests := make(map[uint64][]uint32)
-	for _, row := range b.gang.Rows() {
+	for _, row := range c.gang.Rows() {
 		for _, id := range row.Jobs {
-			if j := b.jobs[uint64(id)]; j != nil && j.row != row.Index {
+			if j := c.jobs[uint64(id)]; j != nil && j.row != row.Index {
 				guests[j.id] = append(guests[j.id], uint32(row.Index))
 			}
 		}
@@ -70,11 +70,11 @@ func (b *controller) guestRows() map[uint64][]uint32 {
 }
 
 // waitingFor is why a job is queued, in a few words.
-func (b *controller) waitingFor(j *job) string {
+func (c *controller) waitingFor(j *job) string {
 	if j.state != queued {
 		return ""
 	}
-	e, ok := b.gang.Explain(gang.JobID(j.id), b.now)
+	e, ok := c.gang.Explain(gang.JobID(j.id), c.now)
 	if !ok || e.Running {
 		return ""
 	}
@@ -92,14 +92,14 @@ func reasonWords(reasons []gang.Reason) string {
 	return strings.Join(words, " and ")
 }
 
-func (b *controller) explain(j *job) *scorev1.ExplainJobResponse {
-	e, ok := b.gang.Explain(gang.JobID(j.id), b.now)
+func (c *controller) explain(j *job) *scorev1.ExplainJobResponse {
+	e, ok := c.gang.Explain(gang.JobID(j.id), c.now)
 	if !ok {
 		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}
 	}
 	lines := []string{e.String()}
 	if j.state == queued {
-		if closed := b.closedTo(j); closed != "" {
+		if closed := c.closedTo(j); closed != "" {
 			lines = append(lines, closed)
 		}
 	}
@@ -117,10 +117,10 @@ func (b *controller) explain(j *job) *scorev1.ExplainJobResponse {
 }
 
 // matrixView shows the rows, what runs in each and which is on.
-func (b *controller) matrixView() *scorev1.GetMatrixResponse {
-	view := &scorev1.GetMatrixResponse{PlanVersion: b.rotation.Version, Term: b.term, RowOn: -1}
+func (c *controller) matrixView() *scorev1.GetMatrixResponse {
+	view := &scorev1.GetMatrixResponse{PlanVersion: c.rotation.Version, Term: c.term, RowOn: -1}
 	lengths := make(map[int]int64)
-	for _, row := range b.gang.Rows() {
+	for _, row := range c.gang.Rows() {
 		lengths[row.Index] = row.Slice.Nanoseconds()
 	}
 	rows := make(map[int]*scorev1.MatrixRow)
@@ -130,8 +130,8 @@ func (b *controller) matrixView() *scorev1.GetMatrixResponse {
 		}
 		return rows[index]
 	}
-	guests := b.guestRows()
-	for _, j := range b.sortedJobs() {
+	guests := c.guestRows()
+	for _, j := range c.sortedJobs() {
 		if !j.active() {
 			continue
 		}
@@ -144,8 +144,8 @@ func (b *controller) matrixView() *scorev1.GetMatrixResponse {
 		view.Rows = append(view.Rows, r)
 	}
 	slices.SortFunc(view.Rows, func(x, y *scorev1.MatrixRow) int { return cmp.Compare(x.Index, y.Index) })
-	if position, _, _, _ := b.rotation.At(b.now); position >= 0 {
-		view.RowOn = int32(b.rotation.Rows[position].Index)
+	if position, _, _, _ := c.rotation.At(c.now); position >= 0 {
+		view.RowOn = int32(c.rotation.Rows[position].Index)
 	}
 	return view
 }
@@ -158,9 +158,9 @@ func cells(j *job, alternate bool) []*scorev1.MatrixRow_Cell {
 	return out
 }
 
-func (b *controller) versionView() *scorev1.GetVersionResponse {
-	view := &scorev1.GetVersionResponse{Version: b.version, Cluster: b.cluster, Protocol: b.protocol}
-	for _, j := range b.jobs {
+func (c *controller) versionView() *scorev1.GetVersionResponse {
+	view := &scorev1.GetVersionResponse{Version: c.version, Cluster: c.cluster, Protocol: c.protocol}
+	for _, j := range c.jobs {
 		switch {
 		case j.state == queued:
 			view.JobsQueued++

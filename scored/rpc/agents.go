@@ -38,8 +38,8 @@ type SwitchSink interface {
 // AgentOptions are what serving agents needs; all but CountError and Logger.
 type AgentOptions struct {
 	Leader *leader.Leader
-	// Office renews certificates; nil: daemons have none.
-	Office *admission.Registrar
+	// Registrar renews certificates; nil: daemons have none.
+	Registrar *admission.Registrar
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
 	// Addresses are those of all servers; nil: agents know them.

@@ -23,7 +23,7 @@ func (u users) CreateToken(ctx context.Context, r *connect.Request[scorev1.Creat
 	if err != nil {
 		return nil, err
 	}
-	text, about, err := u.Office.CreateToken(ctx, r.Msg.GetRole(), time.Duration(r.Msg.GetLifeNanos()), identity.GetUser())
+	text, about, err := u.Registrar.CreateToken(ctx, r.Msg.GetRole(), time.Duration(r.Msg.GetLifeNanos()), identity.GetUser())
 	if errors.Is(err, pki.ErrToken) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -97,7 +97,7 @@ func (a agents) RenewCertificate(ctx context.Context, r *connect.Request[scorev1
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnauthenticated, err)
 	}
-	signed, err := a.Office.Renew(ctx, name, r.Msg.GetRequest())
+	signed, err := a.Registrar.Renew(ctx, name, r.Msg.GetRequest())
 	if errors.Is(err, pki.ErrRequest) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}

@@ -145,7 +145,7 @@ func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinReques
 	if _, err := a.server(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := a.Office.Admit(ctx, r.Msg)
+	answer, err := a.Registrar.Admit(ctx, r.Msg)
 	if err != nil {
 		return nil, err
 	}

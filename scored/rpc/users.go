@@ -35,8 +35,8 @@ type UserOptions struct {
 	Agents *http.Client
 	// ExpectAgent says whose agent answers at an address, so that Agents refuses others there.
 	ExpectAgent func(address, node string)
-	// Office makes tokens; nil: daemons have no certificates.
-	Office *admission.Registrar
+	// Registrar makes tokens; nil: daemons have no certificates.
+	Registrar *admission.Registrar
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
 	// Colleague reaches another server by its name; needed with Servers.

@@ -34,13 +34,13 @@ func (s *Server) advertised() string {
 	return s.options.AgentListen
 }
 
-// openOffice begins to make members, in a cluster with certificates.
-func (s *Server) openOffice() {
+// openRegistrar begins to make members, in a cluster with certificates.
+func (s *Server) openRegistrar() {
 	o := &s.options
 	if o.Credentials == nil {
 		return
 	}
-	s.office = admission.New(admission.Options{
+	s.registrar = admission.New(admission.Options{
 		Leader: s.leader, Authority: o.Authority, Credentials: o.Credentials, ClusterKey: o.ClusterKey,
 		Addresses: s.addresses, IsServer: func(name string) bool { return slices.Contains(s.names(), name) },
 		Elsewhere: s.peerRegistrar, Logger: s.logger,

@@ -84,7 +84,7 @@ func (s *Server) peerRegistrarNamed(name string) scorev1connect.ServerServiceCli
 	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 }
 
-// colleague is the office of the server that leads, nil while it is this one.
+// colleague is the registrar of the server that leads, nil while it is this one.
 func (s *Server) peerRegistrar() admission.PeerRegistrar {
 	name, _ := s.replica.Leader()
 	if s.leader.Leads() || name == s.replica.Name() || name == "" {

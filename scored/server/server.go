@@ -40,7 +40,7 @@ type Server struct {
 	endpoints []endpoint
 	agents    net.Addr
 	scraped   net.Addr             // nil: metrics are not served
-	office    *admission.Registrar // nil: daemons have no certificates
+	registrar *admission.Registrar // nil: daemons have no certificates
 	mesh      *peertransport.Mesh  // with the other servers; nil: there are none, ever
 	streams   net.Listener         // of the mesh
 	others    *http.Transport      // to the other servers, by name; nil: likewise
@@ -104,17 +104,17 @@ func (s *Server) compose() error {
 		ObserveRevoked: s.revoke,
 		Logger:         s.logger,
 	})
-	s.openOffice()
+	s.openRegistrar()
 	s.metrics = metrics.New(metrics.Sources{Stats: s.leader.Stats, Shares: s.leader.Shares, Switches: switches})
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ExpectAgent: s.own.ExpectAgent,
-		Office: s.office, Servers: s.servers(), Colleague: s.peerRegistrarNamed,
+		Registrar: s.registrar, Servers: s.servers(), Colleague: s.peerRegistrarNamed,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
-		Leader: s.leader, Switches: switches, Office: s.office,
+		Leader: s.leader, Switches: switches, Registrar: s.registrar,
 		Servers: s.servers(), TakeServer: s.take, Addresses: s.tellAddresses(), Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
@@ -150,10 +150,10 @@ const (
 )
 
 func (s *Server) listen(agents net.Listener) error {
-	if s.office == nil {
+	if s.registrar == nil {
 		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.Start(h2.Protocol, pki.Agent), s.logger)
 	} else {
-		door := s.office.Listen(agents,
+		door := s.registrar.Listen(agents,
 			admission.Route{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
 			admission.Route{Protocols: []string{peertransport.Protocol}, Roles: []pki.Role{pki.Server}})
 		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(peertransport.Protocol)
@@ -179,9 +179,9 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { return s.watchReplica(ctx) })
 	group.Go(func() error { return s.upgrade(ctx) })
-	if s.office != nil {
+	if s.registrar != nil {
 		group.Go(func() error {
-			s.office.KeepOwn(ctx, s.options.CertificateDir)
+			s.registrar.KeepOwn(ctx, s.options.CertificateDir)
 			return nil
 		})
 	}

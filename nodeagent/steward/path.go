@@ -105,7 +105,7 @@ func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
 
-// missed notes that a letter was not acknowledged.
+// missed notes that a message was not acknowledged.
 func (r *path) missed(job uint64, to reliable.Peer) {
 	if r != nil && to.Job == job {
 		r.Missed(to.Node)
@@ -126,9 +126,9 @@ func (r *path) send(to uint32, p direct.Packet) bool {
 	return unix.Sendto(r.socket, r.Seal(r.out[:0], to, p), unix.MSG_NOSIGNAL, at) == nil
 }
 
-// sendDirect sends a letter by a datagram; it is false where that cannot be.
+// sendDirect sends a message by a datagram; it is false where that cannot be.
 func (s *steward) sendDirect(l reliable.Message) bool {
-	r := s.letters.path
+	r := s.messages.path
 	if !r.reaches(s.job.id, l.To, len(l.Data)) {
 		return false
 	}
@@ -140,12 +140,12 @@ func (s *steward) sendDirect(l reliable.Message) bool {
 }
 
 func packetOf(l reliable.Message) direct.Packet {
-	return direct.Packet{Header: l.Header, Collective: l.Kind == letterCollective, Data: l.Data}
+	return direct.Packet{Header: l.Header, Collective: l.Kind == messageCollective, Data: l.Data}
 }
 
-// copyDirect sends a letter that the agents carry as well; one that is too long, as a probe.
+// copyDirect sends a message that the agents carry as well; one that is too long, as a probe.
 func (s *steward) copyDirect(l reliable.Message) {
-	r := s.letters.path
+	r := s.messages.path
 	switch {
 	case r == nil || r.closed || r.Port(l.To.Node) == 0:
 	case len(l.Data) > direct.MaxData:
@@ -160,12 +160,12 @@ func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
 	if !s.openPath() {
 		return 0, 0
 	}
-	return uint32(s.letters.path.port), s.letters.path.Hears(node)
+	return uint32(s.messages.path.port), s.messages.path.Hears(node)
 }
 
 // openPath makes the socket when it is first needed, and tells whether there is one.
 func (s *steward) openPath() bool {
-	r := s.letters.path
+	r := s.messages.path
 	if r == nil || r.closed {
 		return false
 	}
@@ -185,7 +185,7 @@ func (s *steward) openPath() bool {
 
 // foundPath notes what the agents have brought of the way to a node.
 func (s *steward) foundPath(node, port uint32, hears uint64) {
-	r := s.letters.path
+	r := s.messages.path
 	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
 	}
@@ -200,27 +200,27 @@ func (s *steward) foundPath(node, port uint32, hears uint64) {
 // greet shows the way to those whose pieces of fences come here, so that the first fence needs no
 // agent. It is for jobs that will have one.
 func (s *steward) greet() {
-	if s.letters == nil || s.letters.fences.front == nil || !s.openPath() {
+	if s.messages == nil || s.messages.fences.smallExchange == nil || !s.openPath() {
 		return
 	}
-	for _, node := range s.letters.fences.front.Neighbours() {
+	for _, node := range s.messages.fences.smallExchange.Neighbours() {
 		s.probe(uint32(node))
 	}
 }
 
 // probe sends a packet of which nothing depends on whether it arrives.
 func (s *steward) probe(node uint32) {
-	if r := s.letters.path; r.Port(node) != 0 {
+	if r := s.messages.path; r.Port(node) != 0 {
 		_ = r.send(node, direct.Packet{})
 	}
 }
 
 // servePath reads once from the socket.
 func (s *steward) servePath() {
-	if s.letters == nil || s.letters.path == nil || s.letters.path.socket < 0 {
+	if s.messages == nil || s.messages.path == nil || s.messages.path.socket < 0 {
 		return
 	}
-	r := s.letters.path
+	r := s.messages.path
 	n, err := unix.Read(r.socket, r.in[:])
 	if err != nil || n > direct.MaxDatagram {
 		return
@@ -235,9 +235,9 @@ func (s *steward) servePath() {
 	if p.Stream == 0 {
 		return // a probe
 	}
-	kind, data := letterCollective, p.Data
+	kind, data := messageCollective, p.Data
 	if !p.Collective {
-		kind, data = letterEngine, slices.Clone(p.Data) // the engine may keep it
+		kind, data = messageEngine, slices.Clone(p.Data) // the engine may keep it
 	}
 	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, p.Header, data)
 }

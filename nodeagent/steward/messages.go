@@ -11,10 +11,10 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// Kinds of letters.
+// Kinds of messages.
 const (
-	letterEngine reliable.Kind = iota
-	letterCollective
+	messageEngine reliable.Kind = iota
+	messageCollective
 )
 
 const (
@@ -22,32 +22,32 @@ const (
 	// lost: its agent may be starting anew, and the leader gives it 10 s for that before it ends
 	// the job.
 	collectivePatience = 15 * time.Second
-	// directRepeat is when a letter that went by a datagram is sent again, by the agents: more than
+	// directRepeat is when a message that went by a datagram is sent again, by the agents: more than
 	// post waits with an acknowledgement, and than a busy machine takes.
 	directRepeat = 250 * time.Millisecond
 )
 
-// Why a letter does not arrive, besides post.ErrFull.
+// Why a message does not arrive, besides post.ErrFull.
 var (
 	errNoJob  = errors.New("the job is not there any more")
 	errSilent = fmt.Errorf("its steward has not answered for %v", collectivePatience)
 )
 
-// letters are what a job's steward says to others: of other nodes and, for jobs that are connected,
+// messages are what a job's steward says to others: of other nodes and, for jobs that are connected,
 // of other jobs. Those of the same job it sends itself where they arrive, the others go by the
 // agents.
-type letters struct {
+type messages struct {
 	office *reliable.Endpoint
 	fences fences
 	path   *path // nil: all go by the agents
 }
 
-// newLetters makes a job's; nothing is opened before something is sent.
-func newLetters(j *job, now time.Time) *letters {
-	return &letters{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
+// newMessages makes a job's; nothing is opened before something is sent.
+func newMessages(j *job, now time.Time) *messages {
+	return &messages{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
 }
 
-func (l *letters) close() {
+func (l *messages) close() {
 	if l != nil && l.path != nil {
 		l.path.close()
 	}
@@ -55,36 +55,36 @@ func (l *letters) close() {
 
 // sendRelay sends a message of the engine to the steward of another node or job.
 func (s *steward) sendRelay(e *pmi.Event) {
-	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.SendOptions{Kind: letterEngine})
+	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.SendOptions{Kind: messageEngine})
 }
 
 // write sends a message, which must not be changed any more.
 func (s *steward) write(to reliable.Peer, data []byte, terms reliable.SendOptions) {
-	if s.letters.path.reaches(s.job.id, to, len(data)) {
+	if s.messages.path.reaches(s.job.id, to, len(data)) {
 		terms.RepeatAfter = directRepeat
 	}
-	letter, err := s.letters.office.Send(s.now(), to, data, terms)
+	message, err := s.messages.office.Send(s.now(), to, data, terms)
 	if err != nil {
 		s.lost(reliable.Message{To: to, Kind: terms.Kind, Data: data}, err)
 		return
 	}
-	s.carry(letter)
+	s.carry(message)
 }
 
-// carry sends a letter by the short way, if there is one.
+// carry sends a message by the short way, if there is one.
 func (s *steward) carry(l reliable.Message) {
 	if !s.sendDirect(l) {
 		s.carryByAgents(l)
 	}
 }
 
-// carryByAgents hands a letter to the agent. Without one it is kept, and handed to the next. A copy
+// carryByAgents hands a message to the agent. Without one it is kept, and handed to the next. A copy
 // goes by a datagram all the same, where the port is known: it may arrive, by then, and shows the
 // way.
 func (s *steward) carryByAgents(l reliable.Message) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
-		Collective: l.Kind == letterCollective,
+		Collective: l.Kind == messageCollective,
 	}
 	if l.To.Job == s.job.id {
 		envelope.Port, envelope.Hears = s.pathTo(l.To.Node)
@@ -97,70 +97,70 @@ func (s *steward) carryByAgents(l reliable.Message) {
 	}}})
 }
 
-// replayLetters hands a new agent what may have been lost with the one before.
-func (s *steward) replayLetters() {
-	if s.letters == nil {
+// replayMessages hands a new agent what may have been lost with the one before.
+func (s *steward) replayMessages() {
+	if s.messages == nil {
 		return
 	}
-	for _, letter := range s.letters.office.Again(s.now()) {
-		s.carryByAgents(letter)
+	for _, message := range s.messages.office.Again(s.now()) {
+		s.carryByAgents(message)
 	}
 }
 
-// relayed takes a letter of another node or job that the agents have carried.
+// relayed takes a message of another node or job that the agents have carried.
 func (s *steward) relayed(m *stewardpb.Relay) {
-	if s.letters == nil {
+	if s.messages == nil {
 		return
 	}
 	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
 	if from.Job == s.job.id {
 		s.foundPath(from.Node, e.GetPort(), e.GetHears())
 	}
-	kind := letterEngine
+	kind := messageEngine
 	if e.GetCollective() {
-		kind = letterCollective
+		kind = messageCollective
 	}
 	s.take(from, kind, reliable.Header{
 		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), HeardStream: e.GetHeardStream(), Heard: e.GetHeard(),
 	}, m.GetData())
 }
 
-// take takes a letter, in whatever way it has come. The data is not kept.
+// take takes a message, in whatever way it has come. The data is not kept.
 func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Header, data []byte) {
-	if !s.letters.office.Take(s.now(), from, envelope) {
+	if !s.messages.office.Take(s.now(), from, envelope) {
 		return
 	}
 	s.keeps(len(data))
 	switch {
-	case kind == letterCollective:
+	case kind == messageCollective:
 		s.takeCollective(from, data)
 	case s.endpoint() != nil:
 		s.doPMIx(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
 	}
 }
 
-// relayFailed takes back a letter to a job that is not there, or to where the agent sends nothing.
+// relayFailed takes back a message to a job that is not there, or to where the agent sends nothing.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
-	if s.letters == nil {
+	if s.messages == nil {
 		return
 	}
 	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
-	letter, ok := s.letters.office.Gone(to, m.GetEnvelope().GetNumber())
+	message, ok := s.messages.office.Gone(to, m.GetEnvelope().GetNumber())
 	switch {
 	case !ok:
 	case m.GetRefused() != "":
-		s.lost(letter, errors.New(m.GetRefused()))
+		s.lost(message, errors.New(m.GetRefused()))
 	default:
-		s.lost(letter, errNoJob)
+		s.lost(message, errNoJob)
 	}
 }
 
-// lost tells who has sent a letter that it will not arrive, once that is through with what it does:
+// lost tells who has sent a message that it will not arrive, once that is through with what it does:
 // it may have been sent right now.
 func (s *steward) lost(l reliable.Message, reason error) {
 	s.soon(func() {
 		switch {
-		case l.Kind == letterCollective:
+		case l.Kind == messageCollective:
 			s.lostCollective(l, reason)
 		case s.endpoint() != nil:
 			s.doPMIx(func(e *pmi.Engine) error {
@@ -171,27 +171,27 @@ func (s *steward) lost(l reliable.Message, reason error) {
 	})
 }
 
-// tickLetters repeats what was not acknowledged, acknowledges, and gives up.
-func (s *steward) tickLetters() {
+// tickMessages repeats what was not acknowledged, acknowledges, and gives up.
+func (s *steward) tickMessages() {
 	now := s.now()
-	if at := s.letters.deadline(); at.IsZero() || now.Before(at) {
+	if at := s.messages.deadline(); at.IsZero() || now.Before(at) {
 		return
 	}
-	letters, lost := s.letters.office.Tick(now)
-	for _, letter := range letters {
-		if letter.Number == 0 {
-			s.carry(letter)
+	messages, lost := s.messages.office.Tick(now)
+	for _, message := range messages {
+		if message.Number == 0 {
+			s.carry(message)
 			continue
 		}
-		s.letters.path.missed(s.job.id, letter.To)
-		s.carryByAgents(letter)
+		s.messages.path.missed(s.job.id, message.To)
+		s.carryByAgents(message)
 	}
-	for _, letter := range lost {
-		s.lost(letter, errSilent)
+	for _, message := range lost {
+		s.lost(message, errSilent)
 	}
 }
 
-func (l *letters) deadline() (none time.Time) {
+func (l *messages) deadline() (none time.Time) {
 	if l == nil {
 		return none
 	}
@@ -201,19 +201,19 @@ func (l *letters) deadline() (none time.Time) {
 // acknowledge says at once what has come. The ranks here have ended, and stewards of other nodes
 // wait with the end of their part.
 func (s *steward) acknowledge() {
-	if s.letters == nil {
+	if s.messages == nil {
 		return
 	}
-	for _, letter := range s.letters.office.Acknowledge() {
-		s.carry(letter)
+	for _, message := range s.messages.office.Acknowledge() {
+		s.carry(message)
 	}
 }
 
 // swept ends the node's part, no sooner than what was sent for the job's fences has arrived: ranks
 // of other nodes may be in one that is over here. A job that was killed has none any more.
 func (s *steward) swept() {
-	s.awaitsLetters = s.letters != nil && !s.life.Killed() && s.letters.office.Awaits(letterCollective)
-	if !s.awaitsLetters {
+	s.awaitsMessages = s.messages != nil && !s.life.Killed() && s.messages.office.Awaits(messageCollective)
+	if !s.awaitsMessages {
 		s.life.Swept(s.now())
 	}
 }
@@ -223,7 +223,7 @@ func (s *steward) swept() {
 func (s *steward) soon(f func()) {
 	of := s.job
 	s.after = append(s.after, func() {
-		if s.job == of && s.letters != nil {
+		if s.job == of && s.messages != nil {
 			f()
 		}
 	})
@@ -237,7 +237,7 @@ func (s *steward) runAfter() {
 		f()
 	}
 	s.after = nil
-	if s.awaitsLetters {
+	if s.awaitsMessages {
 		s.swept()
 	}
 }

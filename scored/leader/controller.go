@@ -127,40 +127,40 @@ type numbers struct {
 	ask        uint64
 }
 
-func (b *controller) numbers() numbers {
-	return numbers{term: b.term, plan: b.rotation.Version, planTime: b.planTime, ask: b.nextAsk}
+func (c *controller) numbers() numbers {
+	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
 }
 
 // goOn numbers on from a controller that was given up in the same term: agents obey only plans that are
 // newer than those they have seen.
-func (b *controller) goOn(from numbers) {
-	if from.term == b.term {
-		b.rotation.Version, b.planTime, b.nextAsk = from.plan, from.planTime, from.ask
+func (c *controller) goOn(from numbers) {
+	if from.term == c.term {
+		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask
 	}
 }
 
-func (b *controller) restoreNode(record *state.Node) {
+func (c *controller) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
 		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
-		drain: record.Drain, since: b.now, byLetter: record.FencesByLetter,
+		drain: record.Drain, since: c.now, byLetter: record.FencesByLetter,
 	}
-	b.nodes[n.name] = n
-	if err := b.gang.AddNode(n.column()); err != nil {
-		b.log("a committed node does not fit: " + err.Error())
+	c.nodes[n.name] = n
+	if err := c.gang.AddNode(n.column()); err != nil {
+		c.log("a committed node does not fit: " + err.Error())
 		return
 	}
 	n.inMatrix = true
-	b.open(n)
-	b.setNodeDeadline(n, NodeGrace)
+	c.open(n)
+	c.setNodeDeadline(n, NodeGrace)
 }
 
 // restoreJob takes over a job from the log. Nodes hold its parts, or will say
 // that they do not.
-func (b *controller) restoreJob(record *state.Job) {
+func (c *controller) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
-		parents: record.Parent, parent: b.jobs[record.Parent], preput: record.Preput,
+		parents: record.Parent, parent: c.jobs[record.Parent], preput: record.Preput,
 		charged: record.Usage,
 		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
 		restarts: record.Restarts, because: record.Because, earlier: record.Earlier,
@@ -169,20 +169,20 @@ func (b *controller) restoreJob(record *state.Job) {
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
 	j.request.Again = j.restarts > 0
-	b.adopt(j)
+	c.adopt(j)
 	if j.needsOwner() {
-		b.awaitOwner(j)
+		c.awaitOwner(j)
 	}
 	if record.Phase == state.Queued {
-		if err := b.gang.Submit(j.request); err != nil {
-			b.conclude(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
+		if err := c.gang.Submit(j.request); err != nil {
+			c.conclude(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
 		}
 		return
 	}
-	b.restorePlaces(j, record)
+	c.restorePlaces(j, record)
 }
 
-func (b *controller) restorePlaces(j *job, record *state.Job) {
+func (c *controller) restorePlaces(j *job, record *state.Job) {
 	allocation := gang.Allocation{Job: gang.JobID(j.id), Gang: gang.JobID(record.Gang), Row: int(record.Row)}
 	for _, p := range record.Places {
 		j.parts = append(j.parts, &part{Place: p})
@@ -193,21 +193,21 @@ func (b *controller) restorePlaces(j *job, record *state.Job) {
 	if record.Phase == state.Running {
 		j.state = running
 	}
-	if err := b.gang.Restore(j.request, allocation); err != nil {
-		b.end(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
+	if err := c.gang.Restore(j.request, allocation); err != nil {
+		c.end(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
 		return
 	}
 	if j.state == starting {
-		b.gang.SetIdle(gang.JobID(j.id), true)
-		b.setDeadline(j, prepareTimeout+stageTime(j.spec))
+		c.gang.SetIdle(gang.JobID(j.id), true)
+		c.setDeadline(j, prepareTimeout+stageTime(j.spec))
 	}
 }
 
 // adopt enters a job into the table.
-func (b *controller) adopt(j *job) {
-	b.jobs[j.id] = j
-	b.owns(j, 1)
-	b.weighLater()
+func (c *controller) adopt(j *job) {
+	c.jobs[j.id] = j
+	c.owns(j, 1)
+	c.weighLater()
 	if j.parent != nil {
 		j.parent.children = append(j.parent.children, j)
 	}
@@ -222,80 +222,80 @@ func gangConfig(s *scorev1.Settings) gang.Config {
 
 // advance does what is due and then what follows from all inputs since the
 // last time: placements and a new plan. It is called after every batch.
-func (b *controller) advance() {
+func (c *controller) advance() {
 	for {
-		t, ok := b.timers.next(b.now)
+		t, ok := c.timers.next(c.now)
 		if !ok {
 			break
 		}
-		b.expire(t)
+		c.expire(t)
 	}
 	// Placing can end jobs (that fit no more), and ends make place.
-	for b.placeDirty {
-		b.placeDirty = false
-		b.place()
+	for c.placeDirty {
+		c.placeDirty = false
+		c.place()
 	}
-	b.stage()
-	if b.planDirty {
-		b.planDirty = false
-		b.replan()
+	c.stage()
+	if c.planDirty {
+		c.planDirty = false
+		c.replan()
 	}
-	if b.ringDirty {
-		b.ringDirty = false
-		b.tellRing()
+	if c.ringDirty {
+		c.ringDirty = false
+		c.tellRing()
 	}
 }
 
-func (b *controller) expire(t timer) {
+func (c *controller) expire(t timer) {
 	switch t.kind {
 	case timerJob:
-		if j := b.jobs[t.id]; j != nil && j.deadline == t.at {
+		if j := c.jobs[t.id]; j != nil && j.deadline == t.at {
 			j.deadline = 0
-			b.step(j, evLate{})
+			c.step(j, evLate{})
 		}
 	case timerOwner:
-		if j := b.jobs[t.id]; j != nil && j.ownerDeadline == t.at {
+		if j := c.jobs[t.id]; j != nil && j.ownerDeadline == t.at {
 			j.ownerDeadline = 0
-			b.ownerLate(j)
+			c.ownerLate(j)
 		}
 	case timerNode:
-		if n := b.nodes[t.node]; n != nil && n.deadline == t.at {
+		if n := c.nodes[t.node]; n != nil && n.deadline == t.at {
 			n.deadline = 0
-			b.nodeLate(n)
+			c.nodeLate(n)
 		}
 	case timerIdle:
-		if j := b.jobs[t.id]; j != nil && j.idle != nil && j.idle.deadline == t.at {
+		if j := c.jobs[t.id]; j != nil && j.idle != nil && j.idle.deadline == t.at {
 			j.idle.deadline = 0
-			b.idleLate(j)
+			c.idleLate(j)
 		}
 	case timerWeigh:
-		if t.at == b.weighAt {
-			b.weigh()
+		if t.at == c.weighAt {
+			c.weigh()
 		}
 	case timerShare:
-		if t.at == b.shareAt {
-			b.shareOut()
+		if t.at == c.shareAt {
+			c.shareOut()
 		}
 	case timerAsk:
-		if a := b.asks[t.id]; a != nil {
-			b.finishAsk(a)
+		if a := c.asks[t.id]; a != nil {
+			c.finishAsk(a)
 		}
 	}
 }
 
 // place lets the matrix decide, and carries its decisions out.
-func (b *controller) place() {
-	decision := b.gang.Schedule(b.now)
+func (c *controller) place() {
+	decision := c.gang.Schedule(c.now)
 	for _, move := range decision.Move {
-		b.moved(move)
+		c.moved(move)
 	}
 	for _, allocation := range decision.Start {
-		if j := b.jobs[uint64(allocation.Job)]; j != nil {
-			b.step(j, evPlaced{})
+		if j := c.jobs[uint64(allocation.Job)]; j != nil {
+			c.step(j, evPlaced{})
 		}
 	}
 	if !decision.Empty() {
-		b.planDirty = true
+		c.planDirty = true
 	}
 }
 

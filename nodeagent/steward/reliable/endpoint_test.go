@@ -12,11 +12,11 @@ import (
 
 // world is two stewards and a bad way between them.
 type world struct {
-	now     time.Time
-	offices [2]*Endpoint
-	way     []messageFrom
-	got     map[string]int // how often each message was read
-	lost    map[string]bool
+	now       time.Time
+	endpoints [2]*Endpoint
+	way       []messageFrom
+	got       map[string]int // how often each message was read
+	lost      map[string]bool
 }
 
 type messageFrom struct {
@@ -27,11 +27,11 @@ type messageFrom struct {
 func peerOf(i int) Peer { return Peer{Job: 7, Node: uint32(i)} }
 
 func newWorld() *world {
-	return &world{now: time.Unix(1000, 0), offices: [2]*Endpoint{New(11), New(12)}, got: map[string]int{}, lost: map[string]bool{}}
+	return &world{now: time.Unix(1000, 0), endpoints: [2]*Endpoint{New(11), New(12)}, got: map[string]int{}, lost: map[string]bool{}}
 }
 
 func (w *world) send(from int, text string) error {
-	l, err := w.offices[from].Send(w.now, peerOf(1-from), []byte(text), SendOptions{})
+	l, err := w.endpoints[from].Send(w.now, peerOf(1-from), []byte(text), SendOptions{})
 	if err == nil {
 		w.way = append(w.way, messageFrom{from, l})
 	}
@@ -41,7 +41,7 @@ func (w *world) send(from int, text string) error {
 // deliver has the i-th message on the way arrive.
 func (w *world) deliver(i int) {
 	l := w.way[i]
-	to := w.offices[1-l.from]
+	to := w.endpoints[1-l.from]
 	if to.Take(w.now, peerOf(l.from), l.Header) {
 		w.got[string(l.Data)]++
 	}
@@ -58,7 +58,7 @@ func (w *world) put(from int, messages []Message) {
 // tick lets time pass up to the first deadline; it is false when there is none.
 func (w *world) tick() bool {
 	var first time.Time
-	for _, o := range w.offices {
+	for _, o := range w.endpoints {
 		if d := o.Deadline(); !d.IsZero() && (first.IsZero() || d.Before(first)) {
 			first = d
 		}
@@ -69,7 +69,7 @@ func (w *world) tick() bool {
 	if first.After(w.now) {
 		w.now = first
 	}
-	for i, o := range w.offices {
+	for i, o := range w.endpoints {
 		messages, lost := o.Tick(w.now)
 		w.put(i, messages)
 		for _, l := range lost {
@@ -111,7 +111,7 @@ func TestOnce(t *testing.T) {
 				}
 			case "again":
 				i := rapid.IntRange(0, 1).Draw(t, "whose")
-				w.put(i, w.offices[i].Again(w.now))
+				w.put(i, w.endpoints[i].Again(w.now))
 			}
 		}
 		for {
@@ -131,7 +131,7 @@ func TestOnce(t *testing.T) {
 				t.Fatalf("message %d was read %d times", i, n)
 			}
 		}
-		for i, o := range w.offices {
+		for i, o := range w.endpoints {
 			if o.open != 0 || o.bytes != 0 || len(o.peer(peerOf(1-i)).beyond) != 0 {
 				t.Fatalf("office %d keeps %d messages of %d bytes", i, o.open, o.bytes)
 			}
@@ -148,10 +148,10 @@ func TestLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if l, ok := w.offices[0].Gone(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
+	if l, ok := w.endpoints[0].Gone(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
 		t.Fatalf("%q, %v", l.Data, ok)
 	}
-	if _, ok := w.offices[0].Gone(peerOf(1), w.way[1].Number); ok {
+	if _, ok := w.endpoints[0].Gone(peerOf(1), w.way[1].Number); ok {
 		t.Fatal("gone twice")
 	}
 	begin := w.now
@@ -169,8 +169,8 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.deliver(0)
-	if w.got["d"] != 1 || w.offices[1].peers[peerOf(0)].upTo != 4 {
-		t.Fatalf("got %v, up to %d", w.got, w.offices[1].peers[peerOf(0)].upTo)
+	if w.got["d"] != 1 || w.endpoints[1].peers[peerOf(0)].upTo != 4 {
+		t.Fatalf("got %v, up to %d", w.got, w.endpoints[1].peers[peerOf(0)].upTo)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestLost(t *testing.T) {
 func TestSendOptions(t *testing.T) {
 	w := newWorld()
 	const kind = 3
-	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
+	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
 		t.Fatal(err)
 	}
 	begin := w.now
@@ -212,11 +212,11 @@ func TestAcknowledgement(t *testing.T) {
 	}
 	w.deliver(0)
 	w.way = nil
-	if w.offices[0].open != 0 {
+	if w.endpoints[0].open != 0 {
 		t.Fatal("not acknowledged")
 	}
 	w.tick() // b is acknowledged by itself, and that is lost
-	if len(w.way) != 1 || w.way[0].Number != 0 || w.offices[1].open != 1 {
+	if len(w.way) != 1 || w.way[0].Number != 0 || w.endpoints[1].open != 1 {
 		t.Fatalf("%+v", w.way)
 	}
 	w.way = nil
@@ -226,7 +226,7 @@ func TestAcknowledgement(t *testing.T) {
 			w.drop(0)
 		}
 	}
-	if w.got["b"] != 1 || w.offices[1].open != 0 {
+	if w.got["b"] != 1 || w.endpoints[1].open != 0 {
 		t.Fatalf("b was read %d times", w.got["b"])
 	}
 }
@@ -234,19 +234,19 @@ func TestAcknowledgement(t *testing.T) {
 // TestAcknowledgeAtOnce: who leaves says at once what has come, and then has nothing more to say.
 func TestAcknowledgeAtOnce(t *testing.T) {
 	w := newWorld()
-	if _, err := w.offices[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
+	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
 		t.Fatal(err)
 	}
-	messages := w.offices[1].Acknowledge()
-	if len(messages) != 0 || !w.offices[0].Awaits(1) || w.offices[0].Awaits(0) {
+	messages := w.endpoints[1].Acknowledge()
+	if len(messages) != 0 || !w.endpoints[0].Awaits(1) || w.endpoints[0].Awaits(0) {
 		t.Fatalf("%+v", messages)
 	}
-	w.offices[1].Take(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
-	if messages = w.offices[1].Acknowledge(); len(messages) != 1 || messages[0].Number != 0 {
+	w.endpoints[1].Take(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
+	if messages = w.endpoints[1].Acknowledge(); len(messages) != 1 || messages[0].Number != 0 {
 		t.Fatalf("%+v", messages)
 	}
-	w.offices[0].Take(w.now, peerOf(1), messages[0].Header)
-	if messages = w.offices[1].Acknowledge(); len(messages) != 0 || w.offices[0].Awaits(1) {
+	w.endpoints[0].Take(w.now, peerOf(1), messages[0].Header)
+	if messages = w.endpoints[1].Acknowledge(); len(messages) != 0 || w.endpoints[0].Awaits(1) {
 		t.Fatalf("%+v", messages)
 	}
 }

@@ -108,34 +108,34 @@ type kept struct {
 	until  time.Time     // when it is given up
 }
 
-func (o *Endpoint) peer(at Peer) *peer {
-	p := o.peers[at]
+func (e *Endpoint) peer(at Peer) *peer {
+	p := e.peers[at]
 	if p == nil {
 		p = &peer{beyond: make(map[uint64]bool)}
-		o.peers[at] = p
+		e.peers[at] = p
 	}
 	return p
 }
 
 // Send takes a message, which must not be changed any more, and returns what is to
 // be carried. The error wraps ErrFull.
-func (o *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
-	if o.open == maxOpen || o.bytes+len(data) > MaxBytes {
+func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
+	if e.open == maxOpen || e.bytes+len(data) > MaxBytes {
 		return Message{}, ErrFull
 	}
-	p := o.peer(to)
+	p := e.peer(to)
 	p.last++
 	after := cmp.Or(sendOptions.RepeatAfter, repeatAfter)
 	k := kept{number: p.last, kind: sendOptions.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(sendOptions.Patience, Patience))}
 	p.open = append(p.open, k)
-	o.open, o.bytes = o.open+1, o.bytes+len(data)
-	o.wake(k.again)
-	return o.message(to, p, &k), nil
+	e.open, e.bytes = e.open+1, e.bytes+len(data)
+	e.wake(k.again)
+	return e.message(to, p, &k), nil
 }
 
 // message writes a message, and with it what was heard.
-func (o *Endpoint) message(to Peer, p *peer, k *kept) Message {
-	l := Message{To: to, Header: Header{Stream: o.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
+func (e *Endpoint) message(to Peer, p *peer, k *kept) Message {
+	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
 	if len(p.open) > 0 {
 		l.Least = p.open[0].number
 	}
@@ -191,43 +191,43 @@ func (p *peer) advance(upTo uint64) {
 }
 
 // acknowledged forgets what a peer has got.
-func (o *Endpoint) acknowledged(p *peer, upTo uint64) {
+func (e *Endpoint) acknowledged(p *peer, upTo uint64) {
 	n := 0
 	for n < len(p.open) && p.open[n].number <= upTo {
-		o.bytes -= len(p.open[n].data)
+		e.bytes -= len(p.open[n].data)
 		n++
 	}
 	p.open = slices.Delete(p.open, 0, n)
-	o.open -= n
+	e.open -= n
 }
 
 // Gone takes back a message to a peer that is not there any more; ok is false when it
 // is not open.
-func (o *Endpoint) Gone(to Peer, number uint64) (message Message, ok bool) {
-	p := o.peer(to)
+func (e *Endpoint) Gone(to Peer, number uint64) (message Message, ok bool) {
+	p := e.peer(to)
 	i := slices.IndexFunc(p.open, func(k kept) bool { return k.number == number })
 	if i < 0 {
 		return Message{}, false
 	}
 	message = Message{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
 	p.open = slices.Delete(p.open, i, i+1)
-	o.open, o.bytes = o.open-1, o.bytes-len(message.Data)
+	e.open, e.bytes = e.open-1, e.bytes-len(message.Data)
 	return message, true
 }
 
 // Acknowledge returns the acknowledgements that are due, or will be.
-func (o *Endpoint) Acknowledge() (messages []Message) {
-	for _, to := range o.sorted() {
-		if p := o.peers[to]; !p.ackAt.IsZero() {
-			messages = append(messages, o.message(to, p, nil))
+func (e *Endpoint) Acknowledge() (messages []Message) {
+	for _, to := range e.sorted() {
+		if p := e.peers[to]; !p.ackAt.IsZero() {
+			messages = append(messages, e.message(to, p, nil))
 		}
 	}
 	return messages
 }
 
 // Awaits tells whether a message of a kind is not acknowledged.
-func (o *Endpoint) Awaits(kind Kind) bool {
-	for _, p := range o.peers {
+func (e *Endpoint) Awaits(kind Kind) bool {
+	for _, p := range e.peers {
 		if slices.ContainsFunc(p.open, func(k kept) bool { return k.kind == kind }) {
 			return true
 		}
@@ -237,66 +237,66 @@ func (o *Endpoint) Awaits(kind Kind) bool {
 
 // Again returns all that is not acknowledged: another agent has come, and the one
 // before may have lost it.
-func (o *Endpoint) Again(now time.Time) (messages []Message) {
-	for _, to := range o.sorted() {
-		p := o.peers[to]
+func (e *Endpoint) Again(now time.Time) (messages []Message) {
+	for _, to := range e.sorted() {
+		p := e.peers[to]
 		for i := range p.open {
-			messages = append(messages, o.repeat(now, to, p, &p.open[i]))
+			messages = append(messages, e.repeat(now, to, p, &p.open[i]))
 		}
 	}
 	return messages
 }
 
-func (o *Endpoint) repeat(now time.Time, to Peer, p *peer, k *kept) Message {
+func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *kept) Message {
 	if k.again = now.Add(k.pause); k.again.After(k.until) {
 		k.again = k.until
 	}
 	k.pause = min(2*k.pause, repeatMost)
-	o.wake(k.again)
-	return o.message(to, p, k)
+	e.wake(k.again)
+	return e.message(to, p, k)
 }
 
 // Deadline is when Tick must be called next; zero: never.
-func (o *Endpoint) Deadline() time.Time { return o.due }
+func (e *Endpoint) Deadline() time.Time { return e.due }
 
-func (o *Endpoint) wake(at time.Time) {
-	if o.due.IsZero() || at.Before(o.due) {
-		o.due = at
+func (e *Endpoint) wake(at time.Time) {
+	if e.due.IsZero() || at.Before(e.due) {
+		e.due = at
 	}
 }
 
 // Tick returns what is to be carried now, and what is given up.
-func (o *Endpoint) Tick(now time.Time) (messages, lost []Message) {
-	o.due = time.Time{}
-	for _, to := range o.sorted() {
-		p := o.peers[to]
+func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
+	e.due = time.Time{}
+	for _, to := range e.sorted() {
+		p := e.peers[to]
 		for i := 0; i < len(p.open); i++ {
 			switch k := &p.open[i]; {
 			case !now.Before(k.until):
-				message, _ := o.Gone(to, k.number)
+				message, _ := e.Gone(to, k.number)
 				lost = append(lost, message)
 				i--
 			case !now.Before(k.again):
-				messages = append(messages, o.repeat(now, to, p, k))
+				messages = append(messages, e.repeat(now, to, p, k))
 			default:
-				o.wake(k.again)
+				e.wake(k.again)
 			}
 		}
 		switch {
 		case p.ackAt.IsZero():
 		case !now.Before(p.ackAt):
-			messages = append(messages, o.message(to, p, nil))
+			messages = append(messages, e.message(to, p, nil))
 		default:
-			o.wake(p.ackAt)
+			e.wake(p.ackAt)
 		}
 	}
 	return messages, lost
 }
 
 // sorted lists the peers in one order, whatever that of a map is.
-func (o *Endpoint) sorted() []Peer {
-	peers := make([]Peer, 0, len(o.peers))
-	for at := range o.peers {
+func (e *Endpoint) sorted() []Peer {
+	peers := make([]Peer, 0, len(e.peers))
+	for at := range e.peers {
 		peers = append(peers, at)
 	}
 	slices.SortFunc(peers, comparePeers)

@@ -22,7 +22,7 @@ func newFronts(t testing.TB, n int, by Algorithm) *fronts {
 	t.Helper()
 	w := &fronts{failed: make([]error, n)}
 	for self := range n {
-		f, err := NewFront(n, self, by)
+		f, err := NewSmallExchange(n, self, by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func (w *fronts) deliver(i int) {
 
 // In whatever order messages come, all nodes get all small pieces of an exchange, or all are told
 // that it is a large one, under the same number.
-func TestFront(t *testing.T) {
+func TestSmallExchange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(rt, "nodes")
 		w := newFronts(t, n, Auto)
@@ -112,7 +112,7 @@ func TestFront(t *testing.T) {
 }
 
 // An empty fence takes few hops.
-func TestFrontHops(t *testing.T) {
+func TestSmallExchangeHops(t *testing.T) {
 	for n, want := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 2, 9: 2, 10: 4, 73: 4} {
 		w := newFronts(t, n, Auto)
 		for node := range n {
@@ -126,7 +126,7 @@ func TestFrontHops(t *testing.T) {
 }
 
 // The algorithm that a user wants for data is for data alone.
-func TestFrontLeavesDataToWhomTheUserWants(t *testing.T) {
+func TestSmallExchangeLeavesDataToWhomTheUserWants(t *testing.T) {
 	for by, want := range map[Algorithm]int{Auto: 0, TreeAlgorithm: 1, RingAlgorithm: 1, BruckAlgorithm: 1} {
 		w := newFronts(t, 1, by)
 		w.handle(0, w.nodes[0].Add(Op{Seq: 1}, make([]byte, 2*empty)))
@@ -135,16 +135,16 @@ func TestFrontLeavesDataToWhomTheUserWants(t *testing.T) {
 			t.Errorf("%v: %d large, %d done", by, len(w.large[0]), len(w.done[0]))
 		}
 	}
-	if _, err := NewFront(2, 0, algorithms); !errors.Is(err, ErrAlgorithm) {
+	if _, err := NewSmallExchange(2, 0, algorithms); !errors.Is(err, ErrAlgorithm) {
 		t.Error(err)
 	}
-	if _, err := NewFront(2, 2, Auto); !errors.Is(err, ErrShape) {
+	if _, err := NewSmallExchange(2, 2, Auto); !errors.Is(err, ErrShape) {
 		t.Error(err)
 	}
 }
 
 // Whoever breaks the protocol, and whoever is lost, ends the exchanges, for good.
-func TestFrontFails(t *testing.T) {
+func TestSmallExchangeFails(t *testing.T) {
 	word := announcer{small: empty}.announce([]byte("x"))
 	for name, c := range map[string]struct {
 		data [][]byte

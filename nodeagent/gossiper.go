@@ -25,25 +25,25 @@ const (
 	newsPatience = time.Second
 )
 
-// newsroom spreads the failures of one job among its nodes, see package news.
-type newsroom struct {
+// gossiper spreads the failures of one job among its nodes, see package news.
+type gossiper struct {
 	job *job
 
 	mu      sync.Mutex
 	machine *gossip.Machine
 }
 
-// newNewsroom is nil for a job of one node, whose steward knows all.
-func newNewsroom(j *job) *newsroom {
+// newGossiper is nil for a job of one node, whose steward knows all.
+func newGossiper(j *job) *gossiper {
 	machine, err := gossip.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
 	if err != nil || len(j.order.GetPlaces()) == 1 {
 		return nil
 	}
-	return &newsroom{job: j, machine: machine}
+	return &gossiper{job: j, machine: machine}
 }
 
 // learn spreads what this node has found.
-func (r *newsroom) learn(kind gossip.Kind, node int, rank uint32, reason string) {
+func (r *gossiper) learn(kind gossip.Kind, node int, rank uint32, reason string) {
 	if r == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (r *newsroom) learn(kind gossip.Kind, node int, rank uint32, reason string)
 }
 
 // rankExited spreads the end of a rank that ends its gang.
-func (r *newsroom) rankExited(m *scorev1.RankExited) {
+func (r *gossiper) rankExited(m *scorev1.RankExited) {
 	if m.GetByUs() || m.GetSurvived() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *newsroom) rankExited(m *scorev1.RankExited) {
 }
 
 // rankNews spreads what has become of a rank that failed while the job goes on.
-func (r *newsroom) rankNews(m *stewardpb.RankNews) {
+func (r *gossiper) rankNews(m *stewardpb.RankNews) {
 	if r == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *newsroom) rankNews(m *stewardpb.RankNews) {
 }
 
 // carryOut does what the machine says. The caller holds mu.
-func (r *newsroom) carryOut(effects []gossip.Effect) {
+func (r *gossiper) carryOut(effects []gossip.Effect) {
 	for _, e := range effects {
 		if e.Deliver {
 			r.deliver(e.Item)
@@ -95,7 +95,7 @@ func (r *newsroom) carryOut(effects []gossip.Effect) {
 	}
 }
 
-func (r *newsroom) send(to int, item gossip.Item) {
+func (r *gossiper) send(to int, item gossip.Item) {
 	j := r.job
 	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (r *newsroom) send(to int, item gossip.Item) {
 
 // deliver tells the ranks here, by events if they have asked for them, and by the end of their
 // fences.
-func (r *newsroom) deliver(item gossip.Item) {
+func (r *gossiper) deliver(item gossip.Item) {
 	j := r.job
 	j.agent.metrics.Add(metrics.News, 1)
 	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
@@ -144,7 +144,7 @@ func (p *peers) news(ctx context.Context, address string, request *scorev1.NewsR
 func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
 	m := request.Msg
 	j := a.jobs.get(m.GetJobId())
-	if j == nil || j.newsroom == nil || j.order.GetAttempt() != m.GetAttempt() {
+	if j == nil || j.gossiper == nil || j.order.GetAttempt() != m.GetAttempt() {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
 	}
 	if err := j.callsFor(ctx, m.GetFromNodeIndex()); err != nil {
@@ -153,7 +153,7 @@ func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.
 	if m.GetKind() > uint32(gossip.RankReborn) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))
 	}
-	r := j.newsroom
+	r := j.gossiper
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), gossip.Item{

@@ -30,12 +30,12 @@ done; say "cmd=finalize"`, fences)
 
 // The stewards exchange by themselves: by their agents until they know that datagrams arrive, then
 // without.
-func TestFencesByLetter(t *testing.T) {
+func TestFencesByMessage(t *testing.T) {
 	needBash(t)
 	const fences = 100
 	for name, c := range map[string]struct {
 		change change
-		least  int // of letters that the agents carry
+		least  int // of messages that the agents carry
 		most   int // repetitions on a busy machine included
 	}{
 		"datagrams": {withKey, 1, fences},
@@ -45,8 +45,8 @@ func TestFencesByLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := startMail(t, exchanging(fences, ""), c.change)
 			p.end()
-			if p.letters < c.least || p.letters > c.most {
-				t.Errorf("the agents carried %d letters for %d fences; it should be %d to %d", p.letters, fences, c.least, c.most)
+			if p.messages < c.least || p.messages > c.most {
+				t.Errorf("the agents carried %d letters for %d fences; it should be %d to %d", p.messages, fences, c.least, c.most)
 			}
 			for i, a := range p.agents {
 				if has(a, (*stewardpb.FromSteward).GetCollective) {
@@ -88,7 +88,7 @@ func TestLargeFencesAreTheAgents(t *testing.T) {
 }
 
 // A fence goes on under another agent, who is given what the former one may have lost.
-func TestAnotherAgentCarriesLettersAgain(t *testing.T) {
+func TestAnotherAgentCarriesMessagesAgain(t *testing.T) {
 	needBash(t)
 	p := startMail(t, exchanging(5, ""))
 	p.holds = func(int, *stewardpb.Relay) bool { return true }
@@ -103,7 +103,7 @@ func TestAnotherAgentCarriesLettersAgain(t *testing.T) {
 
 // A node's part is not over before what it gave to fences has arrived: ranks elsewhere would wait
 // for it for ever.
-func TestTheEndWaitsForLetters(t *testing.T) {
+func TestTheEndWaitsForMessages(t *testing.T) {
 	needBash(t)
 	p := startMail(t, `say "cmd=barrier_in"; say "cmd=finalize"`)
 	fromFirst := func(from int, _ *stewardpb.Relay) bool { return from == 0 }
@@ -113,7 +113,7 @@ func TestTheEndWaitsForLetters(t *testing.T) {
 	a := p.agents[0]
 	a.do(a.conn.AskRankStates(1))
 	p.until("an answer", func() bool { return has(a, (*stewardpb.FromSteward).GetRankStates) })
-	// What it does not say cannot be waited for; its letter is repeated meanwhile.
+	// What it does not say cannot be waited for; its message is repeated meanwhile.
 	p.until("a repetition", func() bool { return len(p.held) > 1 })
 	if has(a, (*stewardpb.FromSteward).GetNodeDone) {
 		t.Error("the part is over, and its letter has not arrived")
@@ -126,7 +126,7 @@ func TestTheEndWaitsForLetters(t *testing.T) {
 }
 
 // Where the job is gone, nobody will come to the fence.
-func TestLetterToNobody(t *testing.T) {
+func TestMessageToNobody(t *testing.T) {
 	needBash(t)
 	p := startMail(t, `say "cmd=barrier_in"; exit 1`)
 	p.holds = func(int, *stewardpb.Relay) bool { return true }
@@ -170,10 +170,10 @@ func TestNoFenceCanEnd(t *testing.T) {
 
 // Whatever comes to the port from elsewhere is dropped, and so is what is no step of a fence of
 // this job.
-func TestHostileLetters(t *testing.T) {
+func TestHostileMessages(t *testing.T) {
 	needBash(t)
 	p := startMail(t, exchanging(50, ""), withKey)
-	at, port := 0, uint32(0) // of the first that sends a letter; the other one may need no agent
+	at, port := 0, uint32(0) // of the first that sends a message; the other one may need no agent
 	p.until("a port", func() bool {
 		for i, a := range p.agents {
 			if n := last(a, (*stewardpb.FromSteward).GetRelay).GetEnvelope().GetPort(); n != 0 {
@@ -208,7 +208,7 @@ func TestHostileLetters(t *testing.T) {
 	p.end()
 }
 
-// A letter that says it is a step of a fence and is none ends the job with a sentence.
+// A message that says it is a step of a fence and is none ends the job with a sentence.
 func TestBrokenStep(t *testing.T) {
 	needBash(t)
 	lie, err := proto.Marshal(&scorev1.CollectRequest{Sequence: 1, Algorithm: 3, Step: 77})

@@ -16,39 +16,39 @@ import (
 // answer a repeated order as they answered the first.
 
 // start commits the places of a whole gang and orders their preparation.
-func (b *controller) start(j *job) {
-	allocation, ok := b.gang.Allocation(gang.JobID(j.id))
+func (c *controller) start(j *job) {
+	allocation, ok := c.gang.Allocation(gang.JobID(j.id))
 	if !ok {
 		return
 	}
-	b.gang.SetIdle(gang.JobID(j.id), true) // until it is prepared
+	c.gang.SetIdle(gang.JobID(j.id), true) // until it is prepared
 	places := placesOf(allocation)
 	j.state, j.row, j.founder = starting, allocation.Row, allocation.Gang
 	j.attempts++
-	j.allocated, j.ready = b.now, 0
+	j.allocated, j.ready = c.now, 0
 	j.parts, j.byNode = j.parts[:0:0], nil
 	for _, p := range places {
-		j.parts = append(j.parts, &part{Place: b.placeOn(p)})
+		j.parts = append(j.parts, &part{Place: c.placeOn(p)})
 	}
-	b.propose(&statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{
+	c.propose(&statepb.Command{Command: &statepb.Command_Allocate{Allocate: &statepb.Allocate{
 		JobId: j.id, Row: int32(j.row), Places: places, Gang: uint64(j.founder),
 	}}})
-	b.setDeadline(j, prepareTimeout+stageTime(j.spec))
-	order := b.prepareOrders(j)
+	c.setDeadline(j, prepareTimeout+stageTime(j.spec))
+	order := c.prepareOrders(j)
 	for i := range j.parts {
-		b.prepare(j, i, order)
+		c.prepare(j, i, order)
 	}
 	if len(j.staged) > 0 && j.part(j.staged[0]) == nil {
-		b.stageOn(j, 0) // it learns which nodes may fetch the files
+		c.stageOn(j, 0) // it learns which nodes may fetch the files
 	}
-	b.tellState(j, "")
-	b.tellPlaces(j)
+	c.tellState(j, "")
+	c.tellPlaces(j)
 }
 
 // placeOn remembers with a place which agent it was given to.
-func (b *controller) placeOn(p *statepb.Place) state.Place {
+func (c *controller) placeOn(p *statepb.Place) state.Place {
 	place := state.Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
-	if n := b.nodes[place.Node]; n != nil {
+	if n := c.nodes[place.Node]; n != nil {
 		place.BootID = n.bootID
 	}
 	return place
@@ -57,32 +57,32 @@ func (b *controller) placeOn(p *statepb.Place) state.Place {
 // run puts a job into the rotation plan. The plan need not wait for the log:
 // that the job has its places is committed, and whoever leads next asks the
 // nodes whether they have started it (DESIGN.md, "Never run twice").
-func (b *controller) run(j *job) {
-	j.state, j.deadline, j.ready = running, 0, b.now
-	b.gang.SetIdle(gang.JobID(j.id), false)
-	b.planDirty = true
-	b.stats.Launches++
-	b.tellState(j, "")
+func (c *controller) run(j *job) {
+	j.state, j.deadline, j.ready = running, 0, c.now
+	c.gang.SetIdle(gang.JobID(j.id), false)
+	c.planDirty = true
+	c.stats.Launches++
+	c.tellState(j, "")
 }
 
 // launched notes that a node has started its ranks.
-func (b *controller) launched(j *job, p *part, at int64) {
+func (c *controller) launched(j *job, p *part, at int64) {
 	p.launched = true
 	if j.started != 0 {
 		return
 	}
-	j.started = b.now
+	j.started = c.now
 	if at > 0 {
-		j.started = within(at, j.allocated, b.now)
+		j.started = within(at, j.allocated, c.now)
 	}
-	b.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
+	c.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
 		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started},
-	}}, b.now)
-	b.log("job started", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Strings("nodes", j.nodeNames()))
+	}}, c.now)
+	c.log("job started", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Strings("nodes", j.nodeNames()))
 }
 
 // countExit takes note of a rank's exit, once, and ends the gang if it must.
-func (b *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
+func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	if exit.GetRank() >= j.spec.GetTasks() || j.exits[exit.GetRank()] {
 		return
 	}
@@ -90,12 +90,12 @@ func (b *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 		j.exits = make(map[uint32]bool)
 	}
 	j.exits[exit.GetRank()] = true
-	v := failure(exit, p.Node, j.spec, b.memoryLimit(j))
+	v := failure(exit, p.Node, j.spec, c.memoryLimit(j))
 	if v == nil {
 		j.counts(p, int32(exit.GetRank()), exitCode(exit))
 		return
 	}
-	b.failed(j, v, exit.GetAtNanos())
+	c.failed(j, v, exit.GetAtNanos())
 }
 
 // counts has a rank's exit code be the job's if it is the highest.
@@ -119,21 +119,21 @@ func exitCode(exit *scorev1.RankExited) int32 {
 }
 
 // aborted notes that a rank ends the job, or its node on the job's behalf.
-func (b *controller) aborted(j *job, p *part, abort *scorev1.Abort) {
+func (c *controller) aborted(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
-		b.step(j, evStop{v})
+		c.step(j, evStop{v})
 		return
 	}
-	b.failed(j, v, abort.GetAtNanos())
+	c.failed(j, v, abort.GetAtNanos())
 }
 
 // failed ends a job for what a rank did. Ranks die of each other's deaths, and abort
 // when they hear of one; the first is the reason, whichever node's report came first.
-func (b *controller) failed(j *job, v *scorev1.Verdict, at int64) {
+func (c *controller) failed(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
 		j.decidedAt = at
-		b.step(j, evStop{v})
+		c.step(j, evStop{v})
 		return
 	}
 	// The exit of who aborted is no other reason.
@@ -144,13 +144,13 @@ func (b *controller) failed(j *job, v *scorev1.Verdict, at int64) {
 
 // nodeDone notes that a node has no process of the job left; after the last
 // the job is done.
-func (b *controller) nodeDone(j *job, p *part, usage *scorev1.Usage) {
+func (c *controller) nodeDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
-		p.use(usage, b.now)
+		p.use(usage, c.now)
 	}
-	b.cutEnded(j, p)
-	b.settleParts(j)
+	c.cutEnded(j, p)
+	c.settleParts(j)
 }
 
 // exitVerdict is that of a job whose ranks all ended by themselves.
@@ -166,23 +166,23 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 }
 
 // end takes the gang out of the plan and orders its nodes to kill what is left.
-func (b *controller) end(j *job, v *scorev1.Verdict) {
+func (c *controller) end(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
-	b.forgetIdle(j)
-	b.gang.SetIdle(gang.JobID(j.id), true)
-	b.planDirty = true
-	b.kill(j, v.GetMessage())
-	j.killDeadline = b.now + endTimeout.Nanoseconds()
-	b.setDeadline(j, killAgain)
-	b.tellState(j, v.GetMessage())
-	b.endChildren(j)
+	c.forgetIdle(j)
+	c.gang.SetIdle(gang.JobID(j.id), true)
+	c.planDirty = true
+	c.kill(j, v.GetMessage())
+	j.killDeadline = c.now + endTimeout.Nanoseconds()
+	c.setDeadline(j, killAgain)
+	c.tellState(j, v.GetMessage())
+	c.endChildren(j)
 }
 
 // kill orders every node that still has a part of the job to end it.
-func (b *controller) kill(j *job, reason string) {
+func (c *controller) kill(j *job, reason string) {
 	for _, p := range j.parts {
-		if n := b.nodes[p.Node]; n != nil && !p.done {
-			b.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers, too
+		if n := c.nodes[p.Node]; n != nil && !p.done {
+			c.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers, too
 		}
 	}
 }
@@ -192,47 +192,47 @@ func killMessage(id uint64, reason string) *scorev1.ServerMessage {
 }
 
 // conclude commits the verdict and lets everything go.
-func (b *controller) conclude(j *job, v *scorev1.Verdict) {
+func (c *controller) conclude(j *job, v *scorev1.Verdict) {
 	if j.again != "" {
 		v.Message += "; submit it again"
 	}
-	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, b.now, 0, ""
-	b.forgetIdle(j)
-	b.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
+	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, c.now, 0, ""
+	c.forgetIdle(j)
+	c.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
 		JobId: j.id, Verdict: v, Usage: j.usage(), Start: j.startTrace(),
 	}}})
-	b.gang.Remove(gang.JobID(j.id))
-	b.placeDirty, b.planDirty = true, true
-	b.dropNames(j.id)
-	b.tellPlaces(j)
-	b.owns(j, -1)
-	b.stats.Ended[v.GetReason()]++
-	b.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
+	c.gang.Remove(gang.JobID(j.id))
+	c.placeDirty, c.planDirty = true, true
+	c.dropNames(j.id)
+	c.tellPlaces(j)
+	c.owns(j, -1)
+	c.stats.Ended[v.GetReason()]++
+	c.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
 		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))
-	b.endChildren(j)
-	b.endParent(j)
-	b.settleEnd(j)
+	c.endChildren(j)
+	c.endParent(j)
+	c.settleEnd(j)
 }
 
 // endChildren ends the jobs that a job spawned when it did not end well: they
 // are one program.
-func (b *controller) endChildren(j *job) {
+func (c *controller) endChildren(j *job) {
 	if j.verdict.GetReason() == exited {
 		return
 	}
 	for _, child := range slices.Clone(j.children) {
-		b.stop(child, verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id))
+		c.stop(child, verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id))
 	}
 }
 
 // stop ends a job; of one that has ended already, what it spawned.
-func (b *controller) stop(j *job, v *scorev1.Verdict) {
+func (c *controller) stop(j *job, v *scorev1.Verdict) {
 	if j.state != done {
-		b.step(j, evStop{v})
+		c.step(j, evStop{v})
 		return
 	}
 	for _, child := range slices.Clone(j.children) {
-		b.stop(child, v)
+		c.stop(child, v)
 	}
 }
 
@@ -265,9 +265,9 @@ func (b *controller) endParent(j *job) {
 }
 
 // setDeadline bounds the job's present state.
-func (b *controller) setDeadline(j *job, d time.Duration) {
-	j.deadline = b.now + d.Nanoseconds()
-	b.timers.add(timer{at: j.deadline, kind: timerJob, id: j.id})
+func (c *controller) setDeadline(j *job, d time.Duration) {
+	j.deadline = c.now + d.Nanoseconds()
+	c.timers.add(timer{at: j.deadline, kind: timerJob, id: j.id})
 }
 
 func (j *job) nodeNames() []string { return j.namesOf(func(*part) bool { return true }) }

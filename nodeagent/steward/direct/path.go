@@ -43,7 +43,7 @@ func (r *Path) peer(node uint32) *peer {
 	return p
 }
 
-// Found notes what a letter says that an agent has brought: the sender's port, 0 if it has none,
+// Found notes what a message says that an agent has brought: the sender's port, 0 if it has none,
 // and how many datagrams it has heard. It tells whether a probe is to be sent.
 func (r *Path) Found(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
@@ -69,18 +69,18 @@ func (r *Path) Missed(node uint32) {
 }
 
 // Reaches tells whether datagrams arrive at a node.
-func (r *Path) Reaches(node uint32) bool { return r.peer(node).reached() }
+func (p *Path) Reaches(node uint32) bool { return p.peer(node).reached() }
 
 func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
 
 // Hears is how many of a node's datagrams have arrived here.
-func (r *Path) Hears(node uint32) uint64 { return r.peer(node).heard }
+func (p *Path) Hears(node uint32) uint64 { return p.peer(node).heard }
 
 // Own is the port at which the others look for this steward.
-func (r *Path) Own() uint16 { return r.portOf(r.self) }
+func (p *Path) Own() uint16 { return p.portOf(p.self) }
 
 // Port is that of a node, 0 if it has none.
-func (r *Path) Port(node uint32) uint16 { return r.peer(node).port }
+func (p *Path) Port(node uint32) uint16 { return p.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
 func (r *Path) Seal(dst []byte, to uint32, p Packet) []byte {

@@ -67,8 +67,8 @@ func New(options Options) *Registrar {
 }
 
 // CreateToken makes a token and gives its text, which is nowhere else. A life of 0 is the default.
-func (o *Registrar) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
-	if o == nil {
+func (r *Registrar) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
+	if r == nil {
 		return "", nil, ErrNoAuthority
 	}
 	parsed, err := pki.ParseRole(role)
@@ -78,7 +78,7 @@ func (o *Registrar) CreateToken(ctx context.Context, role string, life time.Dura
 	if life == 0 {
 		life = pki.DefaultTokenLife
 	}
-	token, err := pki.NewToken(o.Credentials.Name().Cluster, parsed, pki.DigestOf(o.Authority.Certificate()), o.Addresses(), o.Now(), life)
+	token, err := pki.NewToken(r.Credentials.Name().Cluster, parsed, pki.DigestOf(r.Authority.Certificate()), r.Addresses(), r.Now(), life)
 	if err != nil {
 		return "", nil, err
 	}
@@ -87,31 +87,31 @@ func (o *Registrar) CreateToken(ctx context.Context, role string, life time.Dura
 	}
 	// The cluster's clock need not be this host's: it does not jump with it.
 	kept := *token
-	kept.Expires = o.Leader.ClusterTime().Add(life)
-	if err := o.Leader.AddToken(ctx, &kept, by); err != nil {
+	kept.Expires = r.Leader.ClusterTime().Add(life)
+	if err := r.Leader.AddToken(ctx, &kept, by); err != nil {
 		return "", nil, err
 	}
 	return text, &scorev1.JoinToken{Id: token.ID, Role: role, ExpiresNanos: token.Expires.UnixNano(), MadeBy: by}, nil
 }
 
 // Renew signs the next certificate of a daemon, who has proved who he is.
-func (o *Registrar) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
-	if o == nil {
+func (r *Registrar) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
+	if r == nil {
 		return nil, ErrNoAuthority
 	}
-	signed, record, err := o.sign(name, request)
+	signed, record, err := r.sign(name, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Leader.Renewed(ctx, record); err != nil {
+	if err := r.Leader.Renewed(ctx, record); err != nil {
 		return nil, err
 	}
-	o.Logger.Info("certificate renewed", zap.Stringer("of", name), zap.Time("expires", signed.NotAfter))
+	r.Logger.Info("certificate renewed", zap.Stringer("of", name), zap.Time("expires", signed.NotAfter))
 	return signed.Raw, nil
 }
 
-func (o *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
-	signed, err := o.Authority.Sign(request, name, o.Now(), pki.DefaultLife)
+func (r *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *state.Certificate, error) {
+	signed, err := r.Authority.Sign(request, name, r.Now(), pki.DefaultLife)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,18 +137,18 @@ const maxSerial = 20
 // standing tells whether a certificate was revoked: its owner is refused in the handshake, where no
 // reason can be told. What any server knows of it holds, since nothing makes it good again; and
 // nobody else knows its number.
-func (o *Registrar) standing(serial []byte) (*scorev1.JoinResponse, error) {
+func (r *Registrar) standing(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
 	}
-	return &scorev1.JoinResponse{Revoked: o.Credentials.IsRevoked(serial)}, nil
+	return &scorev1.JoinResponse{Revoked: r.Credentials.IsRevoked(serial)}, nil
 }
 
-func (o *Registrar) elsewhere() PeerRegistrar {
-	if o.Elsewhere == nil {
+func (r *Registrar) elsewhere() PeerRegistrar {
+	if r.Elsewhere == nil {
 		return nil
 	}
-	return o.Elsewhere()
+	return r.Elsewhere()
 }
 
 // Admit answers a newcomer.
@@ -185,20 +185,20 @@ func (o *Registrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1
 }
 
 // KeepOwn renews this server's own certificate, which is in dir, until ctx ends.
-func (o *Registrar) KeepOwn(ctx context.Context, dir string) {
-	o.Credentials.Keep(ctx, pki.Keeper{
-		Dir: dir, Ask: o.renewOwn,
-		Unusable: func(err error) { o.Logger.Warn("the certificate on disk cannot be used", zap.Error(err)) },
+func (r *Registrar) KeepOwn(ctx context.Context, dir string) {
+	r.Credentials.Keep(ctx, pki.Keeper{
+		Dir: dir, Ask: r.renewOwn,
+		Unusable: func(err error) { r.Logger.Warn("the certificate on disk cannot be used", zap.Error(err)) },
 		Failed: func(err error) {
-			o.Logger.Error("this server's certificate could not be renewed", zap.Time("expires", o.Credentials.Expires()), zap.Error(err))
+			r.Logger.Error("this server's certificate could not be renewed", zap.Time("expires", r.Credentials.Expires()), zap.Error(err))
 		},
 		Renewed: func() {}, // Renew has logged it
 	})
 }
 
-func (o *Registrar) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
-	if other := o.elsewhere(); other != nil {
+func (r *Registrar) renewOwn(ctx context.Context, request []byte) ([]byte, error) {
+	if other := r.elsewhere(); other != nil {
 		return other.Renew(ctx, request)
 	}
-	return o.Renew(ctx, o.Credentials.Name(), request)
+	return r.Renew(ctx, r.Credentials.Name(), request)
 }

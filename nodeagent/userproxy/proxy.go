@@ -62,14 +62,14 @@ func New(options Options) *Proxy {
 
 // Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is
 // of use without.
-func (d *Proxy) Run(ctx context.Context) {
-	defer d.calls.CloseIdleConnections()
+func (p *Proxy) Run(ctx context.Context) {
+	defer p.calls.CloseIdleConnections()
 	for ctx.Err() == nil {
-		held, err := take(d.options.Socket)
+		held, err := take(p.options.Socket)
 		if err == nil {
-			err = d.serve(ctx, held)
+			err = p.serve(ctx, held)
 		}
-		d.tell(err)
+		p.tell(err)
 		select {
 		case <-time.After(takeAgain):
 		case <-ctx.Done():
@@ -77,23 +77,23 @@ func (d *Proxy) Run(ctx context.Context) {
 	}
 }
 
-func (d *Proxy) tell(err error) {
-	if err == nil || err.Error() == d.told {
+func (p *Proxy) tell(err error) {
+	if err == nil || err.Error() == p.told {
 		return
 	}
-	d.told = err.Error()
+	p.told = err.Error()
 	if errors.Is(err, errOtherAgent) {
-		d.options.Logger.Info("another agent of this host serves its users", zap.String("socket", d.options.Socket))
+		p.options.Logger.Info("another agent of this host serves its users", zap.String("socket", p.options.Socket))
 		return
 	}
-	d.options.Logger.Warn("the users of this host are not served by its agent", zap.Error(err))
+	p.options.Logger.Warn("the users of this host are not served by its agent", zap.Error(err))
 }
 
 // serve serves at a socket until ctx ends, and gives it back.
-func (d *Proxy) serve(ctx context.Context, held *holding) error {
+func (p *Proxy) serve(ctx context.Context, held *holding) error {
 	defer held.release()
-	server := h2.NewServer(d.handler())
-	server.ErrorLog, _ = zap.NewStdLogAt(d.options.Logger, zap.DebugLevel) // the level exists
+	server := h2.NewServer(p.handler())
+	server.ErrorLog, _ = zap.NewStdLogAt(p.options.Logger, zap.DebugLevel) // the level exists
 	server.ConnContext = withUser
 	var ending sync.WaitGroup
 	served := make(chan struct{})
@@ -104,7 +104,7 @@ func (d *Proxy) serve(ctx context.Context, held *holding) error {
 		}
 		_ = server.Close() // whose listener may be closed already
 	})
-	err := server.Serve(socket.NewConnLimiter(held.listener, socket.MaxConnections, d.options.Logger))
+	err := server.Serve(socket.NewConnLimiter(held.listener, socket.MaxConnections, p.options.Logger))
 	close(served)
 	ending.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -115,9 +115,9 @@ func (d *Proxy) serve(ctx context.Context, held *holding) error {
 
 // handler has calls of whom the kernel knows passed on, within what one user may keep the agent
 // busy with.
-func (d *Proxy) handler() http.Handler {
+func (p *Proxy) handler() http.Handler {
 	whose := func(r *http.Request) (any, error) { return userOf(r.Context()) }
-	return socket.NewLimits(d.forwarder, socket.OfUser(whose))
+	return socket.NewLimits(p.forwarder, socket.OfUser(whose))
 }
 
 type userKey struct{}

@@ -26,10 +26,10 @@ type SmallExchange struct {
 // tree has two hops, up and down, which Bruck's algorithm does not exceed up to here.
 const FewNodes = 4
 
-// NewFront returns the front of a job of so many nodes as node self sees it. What the user wants to
+// NewSmallExchange returns the smallExchange of a job of so many nodes as node self sees it. What the user wants to
 // go by a certain algorithm is left to who has all of them. The error wraps ErrShape or
 // ErrAlgorithm.
-func NewFront(nodes, self int, by Algorithm) (*SmallExchange, error) {
+func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
 	}
@@ -51,87 +51,87 @@ func NewFront(nodes, self int, by Algorithm) (*SmallExchange, error) {
 }
 
 // Add gives this node's piece to an exchange.
-func (f *SmallExchange) Add(op Op, data []byte) []Effect {
-	f.effects = f.effects[:0]
+func (s *SmallExchange) Add(op Op, data []byte) []Effect {
+	s.effects = s.effects[:0]
 	switch {
-	case f.failed != nil:
-		f.emit(Effect{Kind: Failed, Err: f.failed})
+	case s.failed != nil:
+		s.emit(Effect{Kind: Failed, Err: s.failed})
 	case op.Kind >= kinds:
-		f.fail(fmt.Errorf("%w: this node adds to kind %d", ErrProtocol, op.Kind))
+		s.fail(fmt.Errorf("%w: this node adds to kind %d", ErrProtocol, op.Kind))
 	case len(data) > MaxBytes:
-		f.fail(tooLargeError(len(data)))
+		s.fail(tooLargeError(len(data)))
 	default:
-		f.own[op.Kind] = data
-		f.carryOut(f.way.Add(op, f.announce(data)))
+		s.own[op.Kind] = data
+		s.carryOut(s.way.Add(op, s.announce(data)))
 	}
-	return f.effects
+	return s.effects
 }
 
 // Receive takes a message of another node.
-func (f *SmallExchange) Receive(from int, message Message) []Effect {
-	f.effects = f.effects[:0]
-	if f.failed == nil {
-		f.carryOut(f.way.Receive(from, message))
+func (s *SmallExchange) Receive(from int, message Message) []Effect {
+	s.effects = s.effects[:0]
+	if s.failed == nil {
+		s.carryOut(s.way.Receive(from, message))
 	}
-	return f.effects
+	return s.effects
 }
 
 // Lost ends all exchanges: node will not answer any more.
-func (f *SmallExchange) Lost(node int, reason string) []Effect {
-	f.effects = f.effects[:0]
-	if f.failed == nil {
-		f.carryOut(f.way.Lost(node, reason))
+func (s *SmallExchange) Lost(node int, reason string) []Effect {
+	s.effects = s.effects[:0]
+	if s.failed == nil {
+		s.carryOut(s.way.Lost(node, reason))
 	}
-	return f.effects
+	return s.effects
 }
 
 // Neighbours are the nodes that messages come from.
-func (f *SmallExchange) Neighbours() []int {
-	if f.failed != nil {
+func (s *SmallExchange) Neighbours() []int {
+	if s.failed != nil {
 		return nil
 	}
-	return f.way.Neighbours()
+	return s.way.Neighbours()
 }
 
 // carryOut passes on what the algorithm wants, and takes its results.
-func (f *SmallExchange) carryOut(effects []Effect) {
+func (s *SmallExchange) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
-		case f.failed != nil:
+		case s.failed != nil:
 			return
 		case e.Kind == Failed:
-			f.fail(e.Err)
+			s.fail(e.Err)
 		case e.Kind == Done:
-			f.told(e.Message)
+			s.told(e.Message)
 		default:
-			f.emit(e)
+			s.emit(e)
 		}
 	}
 }
 
 // told takes the sizes of all pieces, or all pieces.
-func (f *SmallExchange) told(m Message) {
-	pieces, whole, err := f.announcer.told(m.Data)
+func (s *SmallExchange) told(m Message) {
+	pieces, whole, err := s.announcer.told(m.Data)
 	if err != nil {
-		f.fail(err)
+		s.fail(err)
 		return
 	}
-	own := f.own[m.Op.Kind]
-	f.own[m.Op.Kind] = nil
+	own := s.own[m.Op.Kind]
+	s.own[m.Op.Kind] = nil
 	if whole {
 		m.Data = pieces
-		f.emit(Effect{Kind: Done, Message: m})
+		s.emit(Effect{Kind: Done, Message: m})
 		return
 	}
-	f.large[m.Op.Kind]++
-	f.emit(Effect{Kind: Large, Message: Message{Op: Op{Kind: m.Op.Kind, Seq: f.large[m.Op.Kind]}, Data: [][]byte{own}}})
+	s.large[m.Op.Kind]++
+	s.emit(Effect{Kind: Large, Message: Message{Op: Op{Kind: m.Op.Kind, Seq: s.large[m.Op.Kind]}, Data: [][]byte{own}}})
 }
 
 // fail ends everything and lets go of the data.
-func (f *SmallExchange) fail(err error) {
-	f.failed = err
-	f.way, f.own = nil, [kinds][]byte{}
-	f.emit(Effect{Kind: Failed, Err: err})
+func (s *SmallExchange) fail(err error) {
+	s.failed = err
+	s.way, s.own = nil, [kinds][]byte{}
+	s.emit(Effect{Kind: Failed, Err: err})
 }
 
-func (f *SmallExchange) emit(effect Effect) { f.effects = append(f.effects, effect) }
+func (s *SmallExchange) emit(effect Effect) { s.effects = append(s.effects, effect) }
