@@ -3,6 +3,7 @@
 package streams
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -22,7 +23,7 @@ const large = 1 << 30
 // A gigabyte comes back byte by byte from programs that read and write at their own pace, at a
 // server, at an agent, and in a cluster of scrun's own.
 func TestGigabyte(t *testing.T) {
-	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1})
+	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 3, Nodes: 1})
 	for place, options := range map[string][]string{
 		"server": nil, "agent": nil, "embedded": {"--cluster", "embedded"},
 	} {
@@ -51,9 +52,10 @@ func returns(t *testing.T, command *exec.Cmd) {
 	sent, got := sha256.New(), sha256.New()
 	command.Stdin = io.TeeReader(io.LimitReader(rand.NewChaCha8([32]byte{1}), large), sent)
 	count := &counted{Hash: got}
-	command.Stdout = count
+	said := new(bytes.Buffer)
+	command.Stdout, command.Stderr = count, said
 	if err := command.Run(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %.300q", err, said)
 	}
 	if count.bytes != large || fmt.Sprintf("%x", sent.Sum(nil)) != fmt.Sprintf("%x", got.Sum(nil)) {
 		t.Errorf("%d bytes came back of %d, or others", count.bytes, large)
