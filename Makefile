@@ -8,6 +8,8 @@ GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION
 FUZZTIME ?= 3s
 ONLY ?=
 RECORD ?=
+# The packages whose tests take longest: they begin first, so that none of them runs alone at the end.
+LONGEST := ./tests/system ./tests/chaos ./nodeagent ./tests/streams ./tests/failures
 
 .PHONY: help
 help: ## list the targets
@@ -39,7 +41,7 @@ demo-ha: ## three servers and three nodes on loopback; the server that leads is 
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test
 	@$(MAKE) --no-print-directory build tools-test
-	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m ./...
+	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m $(LONGEST) ./...
 
 .PHONY: test-short
 test-short: ## unit tests alone, without real clusters, in a minute

@@ -49,6 +49,7 @@ cmp /etc/score/score.toml /usr/share/score/score.toml
 for name in scored scrun; do
 	bash -c ". /usr/share/bash-completion/completions/$name; complete -p $name" >/tmp/out || fail "completion of $name"
 	zcat "/usr/share/man/man1/$name.1.gz" | grep -q "^.TH" || fail "man page of $name"
+	zcat "/usr/share/score/$name.cdx.json.gz" | grep -q '"pkg:golang/golang.org/x/sys@' || fail "list of what is in $name"
 done
 if command -v systemd-analyze >/dev/null; then
 	systemd-analyze verify /lib/systemd/system/score-server.service /lib/systemd/system/score-agent.service >/tmp/out 2>&1 || true
