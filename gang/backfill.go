@@ -7,44 +7,44 @@ import (
 	"slices"
 )
 
-// headState is what is kept from pass to pass about the job that waits first.
+// headState is the state of the first waiting job that later passes need.
 type headState struct {
 	job *job
-	// promise is the cluster time by which the job starts if all keep their time
-	// limits; 0 is none. Overtakers may use up the slack that early ends give, not more.
+	// promise is the cluster time by which the job starts if all jobs keep their time
+	// limits; 0: none. Overtakers may use the slack of jobs that end early, and no more.
 	promise int64
-	// kept is the fit held free for a head without a promise.
+	// kept is the fit reserved for a head without a promise.
 	kept   *gang
 	layout uint64 // of kept
 }
 
-// view is the head's prospect in one pass.
-type view struct {
-	// horizon is how far off the head's start is, as a demand (see demandOf);
-	// unknown if a gang in its way has no limit.
+// prospect says when the head can start, as seen in one pass.
+type prospect struct {
+	// horizon is the weighted run time (see remainingOf) after which the head can start;
+	// noLimit if a gang in its way has no time limit.
 	horizon int64
 	length  int // of the rotation, in weights
 	longest int // the length that the promise allows
 }
 
-// look works out when and where the head will start, and fills the grids shadow (the
+// prospectOf computes when and where the head will start. It fills the grids shadow (the
 // cluster at that time, with the head) and common (what is taken now or then).
-func (m *Machine) look(head *job, now int64) *view {
+func (m *Machine) prospectOf(head *job, now int64) *prospect {
 	if m.head.job != head {
 		m.head = headState{job: head}
 	}
-	v := &view{horizon: unknown, length: m.grid.length(), longest: math.MaxInt}
+	v := &prospect{horizon: noLimit, length: m.grid.length(), longest: math.MaxInt}
 	ends, limited := m.endings()
 	var at *gang
 	if n := m.fewestEnds(head, ends, 0, limited); n <= limited {
 		s, _ := m.fitAfter(head, ends[:n])
-		at = m.found(head, s)
-		v.horizon = ends[n-1].demand
+		at = m.formGang(head, s)
+		v.horizon = ends[n-1].remaining
 		m.head.kept = nil
 		m.promise(v, now)
 		m.shadow.copyFrom(&m.probe)
 	} else {
-		at = m.keep(head, ends, limited)
+		at = m.holdFit(head, ends, limited)
 		m.head.promise = 0
 		m.shadow.copyFrom(m.grid)
 	}
@@ -61,22 +61,22 @@ func (m *Machine) look(head *job, now int64) *view {
 	return v
 }
 
-// endings lists the gangs in the order in which their limits end them, those
-// without a limit last, and how many have one.
+// endings returns the gangs in the order in which their limits end them, those without a
+// limit last, and the number of those that have one.
 func (m *Machine) endings() (ends []*gang, limited int) {
 	for _, ga := range m.gangs {
-		ga.demand = demandOf(ga)
-		if ga.demand != unknown {
+		ga.remaining = remainingOf(ga)
+		if ga.remaining != noLimit {
 			limited++
 		}
 	}
 	ends = slices.Clone(m.gangs)
-	slices.SortStableFunc(ends, func(a, b *gang) int { return cmp.Compare(a.demand, b.demand) })
+	slices.SortStableFunc(ends, func(a, b *gang) int { return cmp.Compare(a.remaining, b.remaining) })
 	return ends, limited
 }
 
-// fewestEnds is how many of the gangs, in order, must end for the head to fit: above
-// low, which are too few, up to high, or high+1 if these are too few.
+// fewestEnds returns how many of the gangs, in order, must end before the head fits: more
+// than low, at most high, or high+1 if high are too few.
 func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	for high++; high-low > 1; {
 		mid := low + (high-low)/2
@@ -89,8 +89,8 @@ func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	return high
 }
 
-// fitAfter looks where the head fits once the given gangs have ended, and leaves the
-// cluster as it is then in probe.
+// fitAfter finds a fit for the head after the given gangs have ended. It leaves the cluster
+// as it is then in probe.
 func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	m.probe.copyFrom(m.grid)
 	for _, ga := range ended {
@@ -99,10 +99,10 @@ func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	return m.fitFor(&m.probe, head, anyGrowth)
 }
 
-// promise makes the head's promise, or makes it anew if it cannot be kept, and sets how long
-// the rotation may get under it. All demands stretch alike when the rotation gets longer, so the
-// order of the ends, and with it the shadow, stays the same.
-func (m *Machine) promise(v *view, now int64) {
+// promise makes the head's promise, replaces one that cannot be kept, and sets how long the
+// rotation may get under it. A longer rotation delays all ends by the same factor, so their
+// order, and with it the shadow, stays the same.
+func (m *Machine) promise(v *prospect, now int64) {
 	by := satAdd(now, satMul(v.horizon, v.length))
 	if m.head.promise == 0 || by > m.head.promise {
 		m.head.promise = by
@@ -112,25 +112,24 @@ func (m *Machine) promise(v *view, now int64) {
 	}
 }
 
-// keep chooses the fit to hold free for a head whose start nobody can foresee, and
-// sticks to it, so that it empties and the head is not starved.
-func (m *Machine) keep(head *job, ends []*gang, limited int) *gang {
+// holdFit reserves a fit for a head whose start time is unknown. It stays the same from pass
+// to pass, so that it empties and the head does not starve.
+func (m *Machine) holdFit(head *job, ends []*gang, limited int) *gang {
 	if m.head.kept == nil || m.head.layout != m.layout {
 		n := m.fewestEnds(head, ends, limited, len(ends)-1) // all of them are enough
 		s, _ := m.fitAfter(head, ends[:n])
-		m.head.kept, m.head.layout = m.found(head, s), m.layout
+		m.head.kept, m.head.layout = m.formGang(head, s), m.layout
 	}
 	return m.head.kept
 }
 
-// overtake starts a job before the head if that does not delay the head: because it ends
-// in time, or because head and job fit together. It must not lengthen the rotation beyond what the
-// head was promised.
-func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
+// overtake starts a job before the head if it ends in time or fits beside the head, and does
+// not lengthen the rotation beyond what the head was promised.
+func (m *Machine) overtake(j *job, v *prospect) (*gang, bool) {
 	q := m.prepare(j)
 	limit := j.req.TimeLimit
 	growth := v.longest - v.length
-	inTime := limit > 0 && v.horizon != unknown && demandFor(limit, q.weight) <= v.horizon
+	inTime := limit > 0 && v.horizon != noLimit && remainingFor(limit, q.weight) <= v.horizon
 	failed, g := m.memo.common, &m.common
 	if inTime {
 		failed, g = m.memo.now, m.grid
@@ -139,7 +138,7 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 	if !ok || !m.grid.allows(s.row) {
 		return nil, false
 	}
-	ga := m.found(j, s)
+	ga := m.formGang(j, s)
 	m.grid.add(ga)
 	m.common.addCPUs(ga)
 	if !inTime {
@@ -154,12 +153,12 @@ func (m *Machine) overtake(j *job, v *view) (*gang, bool) {
 	return ga, true
 }
 
-// limitMemory: what is taken for good must be free both now and at the shadow time.
+// limitMemory limits a node's common memory to what is free both now and at the shadow time.
 func (m *Machine) limitMemory(pos int32) {
 	m.common.mem[pos] = min(m.grid.mem[pos], m.shadow.mem[pos])
 }
 
-// limitChannels is the same for the channels of a row.
+// limitChannels does the same for the channels of a row.
 func (m *Machine) limitChannels(r int, pos int32) {
 	m.common.rows[r].channels[pos] = min(m.grid.rows[r].channels[pos], m.shadow.rows[r].channels[pos])
 }

@@ -254,10 +254,10 @@ func TestNobodyStarves(t *testing.T) {
 }
 
 func TestSaturation(t *testing.T) {
-	if got := satMul(1<<62, 4); got != unknown {
+	if got := satMul(1<<62, 4); got != noLimit {
 		t.Errorf("satMul: %d", got)
 	}
-	if got := satAdd(unknown, 5); got != unknown {
+	if got := satAdd(noLimit, 5); got != noLimit {
 		t.Errorf("satAdd: %d", got)
 	}
 	if got := satAdd(satMul(3, 4), 5); got != 17 {

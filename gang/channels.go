@@ -2,7 +2,7 @@ package gang
 
 import "fmt"
 
-// checkChannels refuses a request for which, of all it asks for, channels are too few.
+// checkChannels refuses a request that fits but for its channels.
 func (m *Machine) checkChannels(r *Request) error {
 	if r.Channels == 0 {
 		return nil
@@ -63,12 +63,12 @@ func (m *Machine) UsedChannels() map[NodeID]int {
 		count(m.grid.rows[r].channels)
 	}
 	m.Rows()
-	t := m.newTurn()
+	t := m.newOccupancy()
 	for _, residents := range m.residents {
 		t.clear(m.grid)
 		m.reserve(t)
 		for _, ga := range residents {
-			m.claim(t, ga)
+			m.take(t, ga)
 		}
 		count(t.channels)
 	}

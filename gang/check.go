@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// check refuses what is malformed and what the cluster could never hold.
+// check refuses malformed requests and those that the cluster can never hold.
 func (m *Machine) check(r *Request) error {
 	if err := checkForm(r); err != nil {
 		return err
@@ -76,10 +76,10 @@ func checkForm(r *Request) error {
 	return nil
 }
 
-// checkSize asks the finder whether r fits into the empty cluster, drained nodes
-// included since they come back, and says why not.
+// checkSize checks that r fits into the empty cluster; drained nodes count, since they come
+// back. The error names what is short.
 func (m *Machine) checkSize(r *Request) error {
-	q := m.questOf(r, false)
+	q := m.demandOf(r, false)
 	if _, ok := m.finder.find(m.whole, &q, anyGrowth); ok {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (m *Machine) checkMemory(r *Request) error {
 	return nil
 }
 
-// checkTasks is left when nodes, CPUs and memory are fine each by itself: the tasks are
-// too many for the nodes that come into question.
+// checkTasks refuses a request with more tasks than the eligible nodes take. Nodes, CPUs and
+// memory have been checked one by one before.
 func (m *Machine) checkTasks(r *Request) error {
 	room, where := m.roomFor(r)
 	sentinel, each := ErrTooFewCPUs, "a CPU each"
@@ -160,7 +160,7 @@ func (m *Machine) checkTasks(r *Request) error {
 	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
 }
 
-// roomFor is how many tasks of a request the nodes with memory for it take, and which these are.
+// roomFor returns how many tasks the nodes with enough memory take, and words for those nodes.
 func (m *Machine) roomFor(r *Request) (room int, where string) {
 	caps := make([]int, 0, len(m.nodes))
 	for _, n := range m.nodes {
@@ -197,7 +197,7 @@ func (m *Machine) withLess(memory int64) int {
 	return less
 }
 
-// sharingHint says how a job gets by with fewer CPUs than it has asked for.
+// sharingHint names the option with which a job needs fewer CPUs.
 func sharingHint(r *Request) string {
 	switch {
 	case r.Oversubscribe:
@@ -208,8 +208,7 @@ func sharingHint(r *Request) string {
 	return "; -s (--oversubscribe) lets its ranks share CPUs"
 }
 
-// checkJoin refuses a joiner that does not fit now: the gang it would wait for may in turn wait
-// for it.
+// checkJoin refuses a joiner that does not fit now. It must not wait: its gang may wait for it.
 func (m *Machine) checkJoin(j *job) error {
 	with := m.jobs[j.req.With]
 	if with == nil || with.gang == nil || with.lost {
@@ -218,7 +217,7 @@ func (m *Machine) checkJoin(j *job) error {
 	if j.req.Exclusive && !with.gang.exclusive {
 		return fmt.Errorf("%w: an exclusive job cannot join one that is not", ErrBadRequest)
 	}
-	if _, ok := m.nodeShareJoin(j, with.gang); ok {
+	if _, ok := m.joinFit(j, with.gang); ok {
 		return nil
 	}
 	for _, id := range j.req.NodeList {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// choose works on elig and caps. It finds a choice whenever there is one.
+// choose picks nodes from elig by caps. It succeeds whenever a choice exists.
 func (f *finder) choose(q *demand) bool {
 	sum, nodes := 0, 0
 	for i, c := range f.caps {
@@ -31,7 +31,7 @@ func (f *finder) choose(q *demand) bool {
 	return f.even(q)
 }
 
-// sortBy fills sorted by counting, since there are few different caps; nodes without are left out.
+// sortBy fills sorted by counting sort, since few caps differ. It omits nodes with cap 0.
 func (f *finder) sortBy(caps []int32, from int) {
 	f.bucket = f.bucket[:0]
 	for _, c := range caps[from:] {

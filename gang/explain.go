@@ -31,7 +31,7 @@ type Explanation struct {
 	Lost  bool // a node of it has gone
 }
 
-// Explain tells about a job; ok is false if it is not known.
+// Explain explains a job; ok is false if it is not known.
 func (m *Machine) Explain(id JobID, now int64) (e Explanation, ok bool) {
 	j := m.jobs[id]
 	if j == nil {

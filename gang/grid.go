@@ -10,9 +10,9 @@ type grid struct {
 	drained  []bool   // per node: takes no new gang
 	channels []int32  // per node: channels it has in a row
 
-	mem   []int64 // per node: bytes not reserved
-	gangs []int32 // per node: gangs on it, in any row
-	lone  []int32 // per node: exclusive gangs on it (1, or more only in what-ifs)
+	mem        []int64 // per node: bytes not reserved
+	gangs      []int32 // per node: gangs on it, in any row
+	exclusives []int32 // per node: exclusive gangs on it (1, or more only in what-ifs)
 
 	maxRows int
 	rows    []gridRow
@@ -58,7 +58,7 @@ func newGrid(nodes []*node, maxRows, rows int) *grid {
 	g.channels = make([]int32, count)
 	g.mem = make([]int64, count)
 	g.gangs = make([]int32, count)
-	g.lone = make([]int32, count)
+	g.exclusives = make([]int32, count)
 	for pos, n := range nodes {
 		g.cpus[pos] = int32(n.CPUs)
 		g.drained[pos] = n.drained
@@ -87,7 +87,7 @@ func (g *grid) copyFrom(src *grid) {
 	g.cpus, g.full, g.drained, g.channels = src.cpus, src.full, src.drained, src.channels // never written after newGrid
 	g.mem = append(g.mem[:0], src.mem...)
 	g.gangs = append(g.gangs[:0], src.gangs...)
-	g.lone = append(g.lone[:0], src.lone...)
+	g.exclusives = append(g.exclusives[:0], src.exclusives...)
 	for len(g.rows) < len(src.rows) {
 		g.rows = append(g.rows, gridRow{})
 	}
@@ -176,7 +176,7 @@ func (g *grid) addCPUs(ga *gang) {
 		union(g.bits(row.busy, pos), ga.nodeShares[i].cpus)
 		g.gangs[pos]++
 		if ga.exclusive {
-			g.lone[pos]++
+			g.exclusives[pos]++
 		}
 		g.recount(row, pos)
 	}
@@ -191,7 +191,7 @@ func (g *grid) removeCPUs(ga *gang) {
 		subtract(g.bits(row.busy, pos), ga.nodeShares[i].cpus)
 		g.gangs[pos]--
 		if ga.exclusive {
-			g.lone[pos]--
+			g.exclusives[pos]--
 		}
 		g.recount(row, pos)
 	}
@@ -212,7 +212,7 @@ func (g *grid) recount(row *gridRow, pos int32) {
 }
 
 // within is how many of n ranks the node's channels in this row are enough for.
-func (r *gridRow) within(n int32, q *demand, pos int32) int32 {
+func (r *gridRow) channelsFor(n int32, q *demand, pos int32) int32 {
 	if q.channels == 0 {
 		return n
 	}

@@ -139,7 +139,7 @@ func checkTaken(t tb, m *Machine) {
 	}
 }
 
-// checkGrid compares the grid with one made anew.
+// checkGrid compares the grid with one made from scratch.
 func checkGrid(t tb, m *Machine) {
 	t.Helper()
 	want := newGrid(m.nodes, m.cfg.MaxRows, len(m.grid.rows))
@@ -147,7 +147,7 @@ func checkGrid(t tb, m *Machine) {
 		want.add(ga)
 	}
 	got := m.grid
-	if !slices.Equal(got.mem, want.mem) || !slices.Equal(got.gangs, want.gangs) || !slices.Equal(got.lone, want.lone) {
+	if !slices.Equal(got.mem, want.mem) || !slices.Equal(got.gangs, want.gangs) || !slices.Equal(got.exclusives, want.exclusives) {
 		t.Fatalf("the grid's nodes are off")
 	}
 	for r := range want.rows {
@@ -168,12 +168,12 @@ func checkRows(t tb, m *Machine) {
 		if row.Slice < MinSlice || row.Slice > MaxWeight*max(m.cfg.Slice/UsualWeight, MinSlice) || !slices.IsSorted(row.Jobs) {
 			t.Fatalf("bad row %+v", row)
 		}
-		taken := m.newTurn()
+		taken := m.newOccupancy()
 		taken.clear(m.grid)
 		m.reserve(taken)
 		checkConnected(t, m, i)
 		for _, ga := range m.residents[i] {
-			if !m.claim(taken, ga) {
+			if !m.take(taken, ga) {
 				t.Fatalf("gang %d collides in row %d", ga.id, row.Index)
 			}
 		}
@@ -181,7 +181,7 @@ func checkRows(t tb, m *Machine) {
 			if ga.row == row.Index && ga.hasTurn() && !slices.Contains(m.residents[i], ga) {
 				t.Fatalf("gang %d does not run at home", ga.id)
 			}
-			if ga.hasTurn() && !slices.Contains(m.residents[i], ga) && m.claim(taken, ga) {
+			if ga.hasTurn() && !slices.Contains(m.residents[i], ga) && m.take(taken, ga) {
 				t.Fatalf("gang %d could run in row %d", ga.id, row.Index)
 			}
 		}

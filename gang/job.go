@@ -39,10 +39,10 @@ type job struct {
 
 	// What follows is derived from req and holds while layout is the Machine's.
 	layout uint64
-	quest  demand
+	demand demand
 	named  bool // all nodes of its NodeList are there
-	tried  bool // able has been found out
-	able   bool // fits on the nodes there are, if all else were gone
+	tried  bool // able is known
+	able   bool // fits on the nodes there are if nothing else runs
 }
 
 // compareJobs orders the queue: by key, then first come first served.
@@ -66,9 +66,9 @@ type gang struct {
 	weight     int         // the highest of the members'
 	exclusive  bool
 
-	rests  bool          // it sleeps and has no turn, as of the last Rows
-	runs   time.Duration // slices it gets per rotation, as of the last settle
-	demand int64         // scratch of the backfill; see demandOf
+	rests     bool          // it sleeps and has no turn, as of the last Rows
+	runs      time.Duration // slices it gets per rotation, as of the last settle
+	remaining int64         // scratch of the backfill; see remainingOf
 }
 
 // refresh derives nodeShares, weight and exclusive from the members.
@@ -95,40 +95,40 @@ func (ga *gang) include(s *nodeShare, channels int32) {
 	ga.nodeShares[at].channels += channels
 }
 
-// first is the member that comes first in queue order: it decides among
-// gangs that could use the same CPUs of another row.
+// first returns the member that comes first in queue order. It decides among gangs that could
+// use the same CPUs of another row.
 func (ga *gang) first() *job { return slices.MinFunc(ga.members, compareJobs) }
 
 func (ga *gang) runnable() bool {
 	return slices.ContainsFunc(ga.members, (*job).runnable)
 }
 
-// awake says that the gang has something to run for: a member that may run does not sleep.
+// awake reports whether a member may run and does not sleep.
 func (ga *gang) awake() bool {
 	return slices.ContainsFunc(ga.members, func(j *job) bool { return j.runnable() && !j.asleep })
 }
 
-// asleep says that the gang may run and has nothing to do.
+// asleep reports whether the gang may run and has nothing to do.
 func (ga *gang) asleep() bool { return ga.runnable() && !ga.awake() }
 
-// unknown is the demand of a gang without a time limit.
-const unknown = math.MaxInt64
+// noLimit is what remains for a gang without a time limit.
+const noLimit = math.MaxInt64
 
-// demandOf is the run time a gang has left by its limits, divided by its
-// weight, in ns: its latest end is demand times the length of the rotation
-// in weights from now, whatever the slice. Rounded up.
-func demandOf(ga *gang) int64 {
+// remainingOf returns the run time that a gang's limits leave it, divided by its weight, in
+// ns, rounded up. Its latest end is this times the rotation's length in weights from now,
+// whatever the slice.
+func remainingOf(ga *gang) int64 {
 	most := int64(0)
 	for _, j := range ga.members {
 		if j.req.TimeLimit == 0 {
-			return unknown
+			return noLimit
 		}
-		most = max(most, demandFor(j.req.TimeLimit-j.ran, ga.weight))
+		most = max(most, remainingFor(j.req.TimeLimit-j.ran, ga.weight))
 	}
 	return most
 }
 
-func demandFor(left time.Duration, weight int) int64 {
+func remainingFor(left time.Duration, weight int) int64 {
 	w := int64(weight)
 	return (max(int64(left), 0) + w - 1) / w
 }

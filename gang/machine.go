@@ -24,8 +24,8 @@ type Machine struct {
 	empty *grid // the same nodes with nothing on them
 	whole *grid // the same with nothing drained
 
-	full  bool // something was freed or changed: every waiting job may fit now
-	freed bool // a gang or part of one has gone: rows may have become superfluous
+	full  bool // something was freed or changed: any waiting job may fit now
+	freed bool // a gang or part of one has gone: fewer rows may do
 
 	owners  map[OwnerID]Owner
 	limited bool                 // some owner has limits
@@ -87,8 +87,8 @@ func (m *Machine) orderQueue() {
 // Config returns the settings in force, defaults filled in.
 func (m *Machine) Config() Config { return m.cfg }
 
-// Submit queues a request, or refuses it with a sentence for the user when the
-// cluster as a whole, drained nodes included, could never hold it. Schedule places it.
+// Submit queues a request; Schedule places it. It refuses one that the whole cluster, drained
+// nodes included, can never hold, with a sentence for the user.
 func (m *Machine) Submit(req Request) error {
 	req = normal(req)
 	if err := m.check(&req); err != nil {
@@ -147,8 +147,7 @@ func (m *Machine) Remove(id JobID) bool {
 	return true
 }
 
-// vacate takes a job out of its gang. CPUs it shared with other members stay
-// theirs.
+// vacate removes a job from its gang. CPUs that it shared with other members stay theirs.
 func (m *Machine) vacate(j *job) {
 	ga := j.gang
 	m.grid.remove(ga)
@@ -168,10 +167,9 @@ func (m *Machine) findGang(id JobID) (int, bool) {
 	return slices.BinarySearchFunc(m.gangs, id, func(ga *gang, id JobID) int { return cmp.Compare(ga.id, id) })
 }
 
-// SetIdle says that a placed job shall not be run for now (it is being prepared, or
-// stopped by its user), or that it shall. It keeps its place; its row leaves the
-// plan when nothing else is at home there. Jobs start out not idle. It reports whether the
-// job is placed.
+// SetIdle sets whether a placed job is kept from running, because it is being prepared or its
+// user has stopped it. An idle job keeps its place; its row leaves the plan when nothing else is
+// at home there. Jobs start out not idle. SetIdle reports whether the job is placed.
 func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {
@@ -184,11 +182,10 @@ func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	return true
 }
 
-// SetAsleep says that all processes of a placed job sleep until something comes, or that they do
-// not. A gang whose members all sleep rests: it gives its turn away, and with it the CPUs to
-// guests; but it is not stopped: it is let run in every row, so that it wakes by itself. Where the
-// gangs of some row leave it no channels it keeps its turn. Jobs start out awake. It reports
-// whether the job is placed.
+// SetAsleep sets whether all processes of a placed job sleep until something wakes them. A gang
+// whose members all sleep rests: it has no turn, and guests get its CPUs. It is not stopped: it
+// may run in every row, so that it wakes by itself. If the gangs of some row leave it no channels,
+// it keeps its turn. Jobs start out awake. SetAsleep reports whether the job is placed.
 func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {
@@ -201,14 +198,14 @@ func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	return true
 }
 
-// SetRan corrects the estimate of a job's run time by a measured one. The estimate matters
-// for backfill only, and is good enough unless jobs were restored.
+// SetRan replaces the estimate of a job's run time by a measured one. Only backfill uses it; the
+// estimate is good enough unless jobs were restored. SetRan reports whether the job is placed.
 func (m *Machine) SetRan(id JobID, ran time.Duration, now int64) bool {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {
 		return false
 	}
-	m.account(now)
+	m.accountRuns(now)
 	j.ran = ran
 	return true
 }
@@ -226,10 +223,10 @@ func (j *job) allocation() Allocation {
 	return Allocation{Job: j.req.ID, Gang: j.gang.id, Row: j.gang.row, Places: j.places}
 }
 
-// Waiting is the number of jobs not placed.
+// Waiting returns the number of jobs not placed.
 func (m *Machine) Waiting() int { return len(m.queue) + len(m.joins) }
 
-// Running is the number of jobs placed, lost ones included.
+// Running returns the number of placed jobs, lost ones included.
 func (m *Machine) Running() int { return len(m.jobs) - m.Waiting() }
 
 func insertJob(list *[]*job, j *job) {

@@ -31,9 +31,8 @@ func (m *Machine) AddNode(n Node) error {
 	return nil
 }
 
-// RemoveNode takes a node away and returns the jobs that were on it, ascending. They are
-// lost: they run no more, but keep what they have on other nodes until Remove
-// says that their processes there are gone.
+// RemoveNode removes a node and returns the jobs that were on it, ascending. They are lost: they
+// run no more, but keep what they have on other nodes until Remove.
 func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 	n := m.byNode[id]
 	if n == nil {
@@ -69,7 +68,7 @@ func (j *job) leave(n *node) bool {
 	return true
 }
 
-// SetDrain says whether a node takes new gangs. What runs there goes on.
+// SetDrain sets whether a node takes no new gangs. What runs there goes on.
 func (m *Machine) SetDrain(id NodeID, drained bool) error {
 	n := m.byNode[id]
 	if n == nil {
@@ -82,8 +81,8 @@ func (m *Machine) SetDrain(id NodeID, drained bool) error {
 	return nil
 }
 
-// rebuild makes the grids anew after a change of nodes or settings, which is
-// rare and too varied to be worth doing in place.
+// rebuild makes the grids again after a change of nodes or settings: changes are rare, and too
+// varied to apply in place.
 func (m *Machine) rebuild() {
 	rows := 0
 	for _, ga := range m.gangs {

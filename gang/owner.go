@@ -38,9 +38,8 @@ type Owner struct {
 // OwnerUse is what an owner's gangs have.
 type OwnerUse struct{ Jobs, CPUs int }
 
-// SetOwners replaces what is known of all owners, and tells whether anything
-// waiting may start that could not before, or in another order. Points are cut
-// to MaxOwnerPoints. What runs stays.
+// SetOwners replaces all owners. It reports whether waiting jobs may now start that could not
+// before, or in another order. Points are cut to MaxOwnerPoints. What runs stays.
 func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
 	if maps.Equal(m.owners, owners) {
 		return false
@@ -60,7 +59,7 @@ func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
 	return true
 }
 
-// sharesChange reports whether an owner's share will be another.
+// sharesChange reports whether any owner's share changes.
 func (m *Machine) sharesChange(next map[OwnerID]Owner) bool {
 	for id, o := range next {
 		if m.owners[id].share() != o.share() {
@@ -88,8 +87,8 @@ func (m *Machine) weightOf(r *Request) int {
 	return m.cfg.weight(r.Priority, m.owners[r.Owner].share())
 }
 
-// weighGangs gives all gangs their weights anew, and the head of the queue a new
-// promise if it needs one.
+// weighGangs computes all gangs' weights again, and a new promise for the head of the queue if
+// it needs one.
 func (m *Machine) weighGangs() {
 	for _, ga := range m.gangs {
 		ga.refresh(m)
@@ -102,7 +101,7 @@ func (m *Machine) pointsOf(id OwnerID) int {
 	return min(max(m.owners[id].Points, -MaxOwnerPoints), MaxOwnerPoints)
 }
 
-// OwnerUse tells what an owner's gangs have.
+// OwnerUse returns what an owner's gangs have.
 func (m *Machine) OwnerUse(id OwnerID) OwnerUse {
 	var use OwnerUse
 	for _, ga := range m.gangs {
@@ -143,8 +142,7 @@ func (m *Machine) countOwner(ga *gang) {
 	m.uses[ga.owner()] = use
 }
 
-// withheld tells whether its owner's limits keep a job from starting, whatever
-// is free.
+// withheld reports whether its owner's limits keep a job from starting, whatever is free.
 func (m *Machine) withheld(j *job) bool {
 	if !m.limited {
 		return false
@@ -156,7 +154,7 @@ func (m *Machine) withheld(j *job) bool {
 	return o.MaxCPUs > 0 && use.CPUs+m.wanted(&j.req) > o.MaxCPUs
 }
 
-// checkOwner refuses what its owner's limits would withhold for ever.
+// checkOwner refuses a request that its owner's limits would hold back for ever.
 func (m *Machine) checkOwner(r *Request) error {
 	most := m.owners[r.Owner].MaxCPUs
 	wanted := m.wanted(r)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// shape is what decides whether and where a request fits: requests of equal shape
-// have equal answers, which lets a pass ask once for thousands of jobs.
+// shape is the part of a request that decides where it fits. Requests of equal shape have equal
+// answers, so a pass asks once for thousands of jobs.
 type shape struct {
 	tasks, nodes, cpus int
 	mem                int64
@@ -38,8 +38,7 @@ type pick struct {
 	ranks int32
 }
 
-// finder looks for fits. It holds only scratch space: searching for what
-// does not fit allocates nothing.
+// finder finds fits. It holds only scratch space: a search that fails allocates nothing.
 type finder struct {
 	nodes  []*node // by position
 	rows   []int
@@ -51,10 +50,9 @@ type finder struct {
 	picks  []pick
 }
 
-// find returns the fit for q in the fullest row where it fits, so that rows
-// stay few, or else in a new row. growth bounds by how much the rotation may get
-// longer. Whatever else is in the grid: taking things out of it never makes a demand
-// fit less.
+// find returns the fit for q in the fullest row that holds it, so that rows stay few, or else in
+// a new row. The rotation may get longer by growth at most. Removing gangs from the grid never
+// makes a demand that fits stop fitting.
 func (f *finder) find(g *grid, q *demand, growth int) (fit, bool) {
 	if q.shared {
 		return f.findShared(g, q, growth)
@@ -64,13 +62,13 @@ func (f *finder) find(g *grid, q *demand, growth int) (fit, bool) {
 	}
 	for _, r := range f.rows {
 		if f.chooseIn(g, q, r) {
-			return f.nodeShareIn(g, q, r), true
+			return f.fitIn(g, q, r), true
 		}
 	}
 	return fit{}, false
 }
 
-// listRows collects the rows worth a look: fullest first, then a new one.
+// listRows collects the rows to try: fullest first, then a new one.
 func (f *finder) listRows(g *grid, q *demand, growth int) bool {
 	f.rows = f.rows[:0]
 	for r := range g.rows {
@@ -91,8 +89,8 @@ func (f *finder) listRows(g *grid, q *demand, growth int) bool {
 	return len(f.rows) > 0
 }
 
-// mayHold tells from the histogram of free CPUs whether the row could hold q if all nodes had
-// memory and channels: 64 steps instead of 1,000 nodes for most of a long queue.
+// mayHold reports whether the row could hold q if all nodes had memory and channels. It reads the
+// histogram of free CPUs: 64 steps instead of 1,000 nodes for most of a long queue.
 func (r *gridRow) mayHold(q *demand) bool {
 	if r.total < q.tasks*q.cpus {
 		return false
@@ -141,7 +139,7 @@ func (g *grid) open(q *demand, pos int32) bool {
 	if q.exclusive {
 		return g.gangs[pos] == 0
 	}
-	return g.lone[pos] == 0
+	return g.exclusives[pos] == 0
 }
 
 // chooseIn sets picks to the nodes and ranks for q in row r, or returns false.
@@ -149,13 +147,13 @@ func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	row := &g.rows[r]
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
-		f.caps = append(f.caps, row.within(row.free[pos]/int32(q.cpus), q, pos))
+		f.caps = append(f.caps, row.channelsFor(row.free[pos]/int32(q.cpus), q, pos))
 	}
 	return f.choose(q)
 }
 
 // nodeShareIn gives each pick its CPUs in row r.
-func (f *finder) nodeShareIn(g *grid, q *demand, r int) fit {
+func (f *finder) fitIn(g *grid, q *demand, r int) fit {
 	s := fit{row: r, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {
 		s.nodeShares[i] = nodeShare{node: f.nodes[p.pos], cpus: g.freeCPUs(r, p.pos, int(p.ranks)*q.cpus), ranks: int(p.ranks)}
@@ -163,9 +161,8 @@ func (f *finder) nodeShareIn(g *grid, q *demand, r int) fit {
 	return s
 }
 
-// freeCPUs takes n free CPUs of a node in row r: from those free in all rows if there
-// are enough, since there the gang runs all the time; the lowest numbers first,
-// since neighbours share caches.
+// freeCPUs returns n free CPUs of a node in row r. It prefers CPUs that are free in all rows, where
+// the gang runs all the time, and low numbers, since neighbours share caches.
 func (g *grid) freeCPUs(r int, pos int32, n int) []uint64 {
 	words := wordsFor(int(g.cpus[pos]))
 	always := slices.Clone(g.bits(g.full, pos)[:words])

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Rows returns the rows that take part in the rotation, by index: those with at least one gang at
-// home that may run and does not rest. Jobs lists who runs in each: the gangs at home, and others
-// whose CPUs and channels are all free there, in queue order as long as they do not collide. Asleep
-// lists the same in each: those that rest, see SetAsleep. If all do, one row is left, in which
-// nobody has a turn. The result must not be changed.
+// Rows returns the rows of the rotation, by index: each has a gang at home that may run and does
+// not rest. Jobs lists who runs there: the gangs at home, then guests, which are gangs of other
+// rows whose CPUs and channels are all free, in queue order. Asleep lists the gangs that rest, see
+// SetAsleep, and is the same in each row. If all gangs rest, one row is left, in which nobody has
+// a turn. The result must not be changed.
 func (m *Machine) Rows() []RotationRow {
 	if m.rowsOK {
 		return m.rows
@@ -19,7 +19,7 @@ func (m *Machine) Rows() []RotationRow {
 	m.rest()
 	asleep := jobsOf(m.sleepers)
 	guests := m.guests()
-	t := m.newTurn()
+	t := m.newOccupancy()
 	var weights []int
 	for r := range m.grid.rows {
 		t.clear(m.grid)
@@ -29,7 +29,7 @@ func (m *Machine) Rows() []RotationRow {
 			continue
 		}
 		for _, ga := range guests {
-			if ga.row != r && m.claim(t, ga) {
+			if ga.row != r && m.take(t, ga) {
 				residents = append(residents, ga)
 			}
 		}
@@ -48,7 +48,7 @@ func (m *Machine) Rows() []RotationRow {
 	return m.rows
 }
 
-// guests are the gangs that may run and do not rest, in queue order.
+// guests returns the gangs that may run and do not rest, in queue order.
 func (m *Machine) guests() []*gang {
 	list := make([]*gang, 0, len(m.gangs))
 	for _, ga := range m.gangs {
@@ -60,8 +60,8 @@ func (m *Machine) guests() []*gang {
 	return list
 }
 
-// atHome lists the gangs at home in row r that have their turn there, marks what is theirs, and
-// tells the highest weight.
+// atHome returns the gangs at home in row r that have their turn there, and the highest of their
+// weights. It marks what they use in t.
 func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	if m.grid.rows[r].gangs == 0 {
 		return nil, 0
@@ -70,7 +70,7 @@ func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 		if ga.row == r && ga.hasTurn() {
 			residents = append(residents, ga)
 			weight = max(weight, ga.weight)
-			m.claim(t, ga)
+			m.take(t, ga)
 		}
 	}
 	return residents, weight
@@ -82,7 +82,7 @@ type occupancy struct {
 	channels []int32  // per node: not taken
 }
 
-func (m *Machine) newTurn() *occupancy {
+func (m *Machine) newOccupancy() *occupancy {
 	return &occupancy{busy: make([]uint64, len(m.grid.full)), channels: make([]int32, len(m.grid.channels))}
 }
 
@@ -91,8 +91,8 @@ func (t *occupancy) clear(g *grid) {
 	copy(t.channels, g.channels)
 }
 
-// claim marks a gang's CPUs and channels if all are free.
-func (m *Machine) claim(t *occupancy, ga *gang) bool {
+// take marks a gang's CPUs and channels as used if all are free.
+func (m *Machine) take(t *occupancy, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]
 		if s.channels > t.channels[s.node.pos] || intersects(m.grid.bits(t.busy, s.node.pos), s.cpus) {

@@ -54,9 +54,9 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", int(r))
 }
 
-// detail compares what the job wants with what there is, for the first of the reasons.
+// detail compares what the job wants with what there is, for the first reason.
 func (m *Machine) detail(j *job, reasons []Reason) string {
-	usable, roomy, alone := m.survey(j)
+	usable, roomy, alone := m.countNodes(j)
 	wants := plural(j.req.Tasks, "task")
 	switch {
 	case len(j.req.NodeList) > 0:
@@ -91,9 +91,9 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	}
 }
 
-// survey counts the nodes in question for a job: those it names, or all that are not drained; of
-// these, those with memory for it, and those that exclusivity does not close to it.
-func (m *Machine) survey(j *job) (usable, roomy, alone int) {
+// countNodes counts the nodes that a job can use: those it names, or all that are not drained. Of
+// these, roomy have memory for it, and alone are not closed to it by exclusivity.
+func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
 	for pos, n := range m.nodes {
 		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {
 			continue
@@ -102,14 +102,14 @@ func (m *Machine) survey(j *job) (usable, roomy, alone int) {
 		if m.grid.mem[pos] >= j.req.MemPerNode {
 			roomy++
 		}
-		if m.grid.gangs[pos] == 0 || (!j.req.Exclusive && m.grid.lone[pos] == 0) {
+		if m.grid.gangs[pos] == 0 || (!j.req.Exclusive && m.grid.exclusives[pos] == 0) {
 			alone++
 		}
 	}
 	return usable, roomy, alone
 }
 
-// reasons finds the fewest obstacles that would have to go for the job to fit.
+// reasons returns the fewest obstacles without which the job would fit.
 func (m *Machine) reasons(j *job) []Reason {
 	if !m.possible(j) {
 		return []Reason{ForNodes}
@@ -130,7 +130,7 @@ func (m *Machine) reasons(j *job) []Reason {
 		{ForExclusive, ForChannels}, {ForExclusive, ForRows}, {ForMemory, ForExclusive, ForChannels},
 	}
 	for _, without := range tries {
-		m.lift(without)
+		m.probeWithout(without)
 		if _, ok := m.fitFor(&m.probe, j, anyGrowth); ok {
 			return without
 		}
@@ -138,8 +138,8 @@ func (m *Machine) reasons(j *job) []Reason {
 	return []Reason{ForMemory, ForExclusive, ForRows}
 }
 
-// lift makes probe the cluster as it is but for some kinds of obstacles.
-func (m *Machine) lift(obstacles []Reason) {
+// probeWithout makes probe the present cluster without some kinds of obstacles.
+func (m *Machine) probeWithout(obstacles []Reason) {
 	from := m.grid
 	if slices.Contains(obstacles, ForRows) {
 		from = m.empty
@@ -147,7 +147,7 @@ func (m *Machine) lift(obstacles []Reason) {
 	m.probe.copyFrom(from)
 	copy(m.probe.mem, m.grid.mem)
 	copy(m.probe.gangs, m.grid.gangs)
-	copy(m.probe.lone, m.grid.lone)
+	copy(m.probe.exclusives, m.grid.exclusives)
 	if slices.Contains(obstacles, ForMemory) {
 		copy(m.probe.mem, m.empty.mem)
 	}
@@ -158,6 +158,6 @@ func (m *Machine) lift(obstacles []Reason) {
 	}
 	if slices.Contains(obstacles, ForExclusive) {
 		clear(m.probe.gangs)
-		clear(m.probe.lone)
+		clear(m.probe.exclusives)
 	}
 }

@@ -1,9 +1,9 @@
 package gang
 
-// A gang that sleeps is let run in every row, so its channels are taken in every row. Where the
-// others need them, it keeps its turn.
+// A gang that sleeps may run in every row, so it holds its channels in every row. Where other gangs
+// need them, it keeps its turn.
 
-// rest finds out which of the gangs that sleep can do without a turn, and marks them.
+// rest marks the sleeping gangs that need no turn.
 func (m *Machine) rest() {
 	m.sleepers = nil
 	var taken []int32 // per node: channels of those found so far
@@ -26,8 +26,8 @@ func (m *Machine) rest() {
 	}
 }
 
-// mayRest says that in each row in which somebody has a turn there are channels for the gang,
-// beside those that rest already.
+// mayRest reports whether each row in which somebody has a turn has channels for the gang beside
+// those that rest already.
 func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]
@@ -46,8 +46,8 @@ func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	return true
 }
 
-// left is how many channels of a node are left in a row by the gangs that have their turn there,
-// without the one; on is false if there are none.
+// left returns how many channels of a node the gangs with a turn in a row leave over, without one
+// gang; on is false if no gang has a turn there.
 func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
 	left = m.grid.rows[r].channels[pos]
 	for _, ga := range m.gangs {
@@ -71,10 +71,10 @@ func (ga *gang) channelsOn(pos int32) int32 {
 	return 0
 }
 
-// hasTurn says that the gang may run and does not rest.
+// hasTurn reports whether the gang may run and does not rest.
 func (ga *gang) hasTurn() bool { return ga.runnable() && !ga.rests }
 
-// reserve takes the channels of those that rest, in any row.
+// reserve takes the channels of the gangs that rest, in any row.
 func (m *Machine) reserve(t *occupancy) {
 	for _, ga := range m.sleepers {
 		for i := range ga.nodeShares {

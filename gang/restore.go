@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Restore puts a job where a former machine had placed it: a new leader rebuilds its machine from
-// the replicated state so. Jobs are restored in ascending order, nodes before them, and waiting
-// jobs are submitted afterwards. An allocation that does not fit changes nothing.
+// Restore puts a job where another machine had placed it. A new leader rebuilds its machine so
+// from the replicated state: first nodes, then placed jobs in ascending order, then waiting jobs
+// by Submit. An allocation that does not fit changes nothing.
 func (m *Machine) Restore(req Request, a Allocation) error {
 	req = normal(req)
 	if err := checkForm(&req); err != nil {
@@ -17,7 +17,7 @@ func (m *Machine) Restore(req Request, a Allocation) error {
 		return fmt.Errorf("%w: %d", ErrDuplicateJob, req.ID)
 	}
 	j := &job{req: req, key: m.keyOf(&req), places: a.Places}
-	if err := m.reseat(j, &a); err != nil {
+	if err := m.placesToShares(j, &a); err != nil {
 		return err
 	}
 	ga, err := m.gangOf(j, &a)
@@ -28,7 +28,7 @@ func (m *Machine) Restore(req Request, a Allocation) error {
 	if ga != nil {
 		m.admit(j, ga)
 	} else {
-		ga = m.refound(j, &a)
+		ga = m.restoreGang(j, &a)
 	}
 	j.gang = ga
 	m.jobs[req.ID] = j
@@ -36,8 +36,8 @@ func (m *Machine) Restore(req Request, a Allocation) error {
 	return nil
 }
 
-// reseat translates an allocation's places, which may come from a file, into nodeShares.
-func (m *Machine) reseat(j *job, a *Allocation) error {
+// placesToShares translates an allocation's places, which may come from a file, into nodeShares.
+func (m *Machine) placesToShares(j *job, a *Allocation) error {
 	conflict := func(format string, args ...any) error {
 		return fmt.Errorf("%w: job %d: %s", ErrConflict, j.req.ID, fmt.Sprintf(format, args...))
 	}
@@ -79,11 +79,11 @@ func (m *Machine) reseat(j *job, a *Allocation) error {
 	return nil
 }
 
-// gangOf finds the gang the job belongs to, nil if it is the first of it, and checks that the CPUs
-// are free or that gang's.
+// gangOf returns the gang to which the job belongs, nil if the job is its first. It checks that the
+// job's CPUs are free or that gang's.
 func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 	var own *gang
-	if at, found := m.findGang(founder(a)); found {
+	if at, found := m.findGang(gangOfAllocation(a)); found {
 		own = m.gangs[at]
 		if own.row != a.Row {
 			return nil, fmt.Errorf("%w: job %d is in row %d, its gang in row %d", ErrConflict, a.Job, a.Row, own.row)
@@ -108,7 +108,7 @@ func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 // checkNodeShare checks that what a nodeShare takes is free or the job's own gang's.
 func (m *Machine) checkNodeShare(j *job, r int, own *gang, s *nodeShare) error {
 	pos := s.node.pos
-	gangs, lone := m.grid.gangs[pos], m.grid.lone[pos]
+	gangs, lone := m.grid.gangs[pos], m.grid.exclusives[pos]
 	taken := make([]uint64, len(s.cpus))
 	if r < len(m.grid.rows) {
 		copy(taken, m.grid.bits(m.grid.rows[r].busy, pos))
@@ -137,7 +137,7 @@ func (m *Machine) checkNodeShare(j *job, r int, own *gang, s *nodeShare) error {
 	return nil
 }
 
-func founder(a *Allocation) JobID {
+func gangOfAllocation(a *Allocation) JobID {
 	if a.Gang != 0 {
 		return a.Gang
 	}
@@ -156,8 +156,8 @@ func (m *Machine) growRows(row int) {
 	m.grid = grown
 }
 
-func (m *Machine) refound(j *job, a *Allocation) *gang {
-	ga := &gang{id: founder(a), row: a.Row, members: []*job{j}}
+func (m *Machine) restoreGang(j *job, a *Allocation) *gang {
+	ga := &gang{id: gangOfAllocation(a), row: a.Row, members: []*job{j}}
 	ga.refresh(m)
 	at, _ := m.findGang(ga.id)
 	m.gangs = slices.Insert(m.gangs, at, ga)

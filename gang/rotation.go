@@ -11,12 +11,12 @@ type RotationRow struct {
 	Index int // of the row in the matrix
 	Slice time.Duration
 	Jobs  []JobID // who runs, ascending
-	// Asleep are those that sleep, ascending: they have no turn, and are let run in every row. One
+	// Asleep are the jobs that sleep, ascending. They have no turn and may run in every row. One
 	// that wakes is let in like a gang that never ran.
 	Asleep []JobID
 }
 
-// Present are all that may run in the row, those that sleep included, ascending.
+// Present returns all jobs that may run in the row, those that sleep included, ascending.
 func (r *RotationRow) Present() []JobID {
 	if len(r.Asleep) == 0 {
 		return r.Jobs
@@ -26,10 +26,9 @@ func (r *RotationRow) Present() []JobID {
 	return all
 }
 
-// Rotation tells for every instant from Origin on which row runs. The leader makes it by
-// Next; agents follow the clock with At. Of several rotations, the one with the highest
-// (Term, Version) among those whose Origin has come is the one to obey: a later version
-// that begins earlier takes the place of one not yet begun.
+// Rotation says for every instant from Origin on which row runs. The leader makes it with Next;
+// agents follow the clock with At. Of several rotations whose Origin has come, agents obey the one
+// with the highest (Term, Version): a later version that begins earlier replaces one not yet begun.
 type Rotation struct {
 	Term, Version uint64
 	Origin        int64         // cluster time, ns: the first slice of Rows[0] begins
@@ -46,9 +45,9 @@ type Rotation struct {
 // Never is the end of a slice that only a new rotation ends.
 const Never = math.MaxInt64
 
-// At tells whose turn it is at cluster time t: the position in Rows, when the
-// slice began and ends, and how many rounds were completed. A row alone runs
-// for ever, in round 0. The position is -1 before Origin and when there are no rows.
+// At returns whose turn it is at cluster time t: the position in Rows, the start and end of the
+// slice, and the number of completed rounds. A single row runs for ever, in round 0. The position
+// is -1 before Origin and if there are no rows.
 func (r *Rotation) At(t int64) (pos int, start, end, round int64) {
 	switch {
 	case t < r.Origin:
@@ -80,8 +79,8 @@ func (r *Rotation) Period() int64 {
 	return sum
 }
 
-// Has reports whether the rotation already consists of these rows, in whatever order:
-// then no new one is needed.
+// Has reports whether the rotation already consists of these rows, in any order. Then no new one
+// is needed.
 func (r *Rotation) Has(rows []RotationRow) bool {
 	if len(rows) != len(r.Rows) {
 		return false
@@ -128,7 +127,7 @@ func Next(old Rotation, rows []RotationRow, now int64, lead time.Duration) Rotat
 	return next
 }
 
-// inForce is the rotation obeyed at t.
+// inForce returns the rotation that agents obey at t.
 func (r *Rotation) inForce(t int64) Rotation {
 	for r.Origin > t && r.before != nil {
 		r = r.before
@@ -136,8 +135,8 @@ func (r *Rotation) inForce(t int64) Rotation {
 	return *r
 }
 
-// turns puts rows in the order in which r gives them their turns from position pos on,
-// new ones last, and tells whether to change now would cut a slice.
+// turns returns rows in the order of their turns in r from position pos on, new ones last, and
+// whether a change now would cut a slice.
 func (r *Rotation) turns(rows []RotationRow, pos int) (turns []RotationRow, cutting bool) {
 	left := slices.Clone(rows)
 	for i := range r.Rows {
@@ -153,7 +152,7 @@ func (r *Rotation) turns(rows []RotationRow, pos int) (turns []RotationRow, cutt
 	return append(turns, left...), cutting
 }
 
-// continues reports whether row is what became of was: the same slot with a job in common.
+// continues reports whether row is the successor of was: the same slot with a job in common.
 func continues(row, was *RotationRow) bool {
 	return row.Index == was.Index && slices.ContainsFunc(row.Jobs, was.runs)
 }
@@ -163,8 +162,8 @@ func (r *RotationRow) runs(id JobID) bool {
 	return found
 }
 
-// splitFresh separates the rows that must come first so that every job that has not run by t
-// runs in one of them.
+// splitFresh separates the rows that must come first, so that each job that has not run by t runs
+// in one of them.
 func (r *Rotation) splitFresh(turns []RotationRow, t int64) (fresh, rest []RotationRow) {
 	begun := make(map[JobID]bool)
 	pending := r.fresh > 0 && t <= r.endOf(r.after)
@@ -192,7 +191,7 @@ func (r *Rotation) splitFresh(turns []RotationRow, t int64) (fresh, rest []Rotat
 	return fresh, rest
 }
 
-// endOf is when the first n slices are over.
+// endOf returns the end of the first n slices.
 func (r *Rotation) endOf(n int) int64 {
 	end := r.Origin
 	for i := range n {
@@ -219,7 +218,7 @@ func (r *Rotation) guarding(t int64) []RotationRow {
 	return nil
 }
 
-// waiting are the rows from one turn to another, exclusive, whose slices are not over at t.
+// waiting returns the rows from one turn to another, exclusive, whose slices are not over at t.
 func (r *Rotation) waiting(from, to int, t int64) (rows []RotationRow) {
 	for i := from; i < to; i++ {
 		if t < r.endOf(i+1) {

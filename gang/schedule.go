@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Schedule places what can be placed at cluster time now, and tidies the rows. Call it after
-// every event or batch of events; without one it returns at once, since time alone
-// makes nothing fit. now must not go back.
+// Schedule places the jobs that can be placed at cluster time now, and removes rows that are not
+// needed. Call it after every event or batch of events; without one it returns at once, since time
+// alone makes nothing fit. now must not go back.
 func (m *Machine) Schedule(now int64) Decision {
 	var d Decision
 	due := m.full || len(m.fresh) > 0 || len(m.joins) > 0
 	if !due && m.shared {
 		return d
 	}
-	m.account(now)
+	m.accountRuns(now)
 	if due {
 		m.place(now, &d)
 	}
-	m.settle()
+	m.noteShares()
 	return d
 }
 
@@ -38,10 +38,10 @@ func (m *Machine) place(now int64, d *Decision) {
 	}
 }
 
-// pass goes through the queue in order. Jobs start until one does not fit: that is the head. Those
-// behind it may overtake it under the rules of backfill.go. Jobs that wait for nodes to come back,
-// or for their owners' other jobs, hold up nobody; so a pass tells whether there must be another
-// one, because an overtaker has made the head such a job.
+// pass goes through the queue in order. Jobs start until one does not fit: the head. Later jobs may
+// overtake it under the rules of backfill.go. Jobs that wait for nodes to come back, or for their
+// owners' other jobs, hold up nobody. pass reports whether another pass is needed, because an
+// overtaker has made the head such a job.
 func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	m.countOwners()
 	list, head := m.queue, (*job)(nil)
@@ -49,14 +49,14 @@ func (m *Machine) pass(now int64, d *Decision) (again bool) {
 		list, head = m.fresh, m.head.job // nothing was freed: the others still wait for the same
 	}
 	m.memo.clear()
-	var view *view
+	var view *prospect
 	started := false
 	for _, j := range list {
 		if m.withheld(j) {
 			continue // its owner's own jobs are in its way: it holds up nobody
 		}
 		if head != nil && view == nil {
-			view = m.look(head, now)
+			view = m.prospectOf(head, now)
 		}
 		ga, ok := m.tryStart(j, head, view)
 		switch {
@@ -71,7 +71,7 @@ func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	if head == nil {
 		m.head = headState{}
 	} else if view == nil {
-		m.look(head, now) // last in the queue: make its promise all the same
+		m.prospectOf(head, now) // last in the queue: make its promise all the same
 	}
 	if started {
 		m.queue = slices.DeleteFunc(m.queue, func(j *job) bool { return j.gang != nil })
@@ -84,7 +84,7 @@ func (m *Machine) freshBehindHead() bool {
 }
 
 // tryStart finds a place for a job, behind a waiting head or not.
-func (m *Machine) tryStart(j, head *job, v *view) (*gang, bool) {
+func (m *Machine) tryStart(j, head *job, v *prospect) (*gang, bool) {
 	if head != nil {
 		return m.overtake(j, v)
 	}
@@ -92,33 +92,33 @@ func (m *Machine) tryStart(j, head *job, v *view) (*gang, bool) {
 	if !ok {
 		return nil, false
 	}
-	ga := m.found(j, s)
+	ga := m.formGang(j, s)
 	m.grid.add(ga)
 	return ga, true
 }
 
-// found makes the gang of a job for a fit, without putting it anywhere.
-func (m *Machine) found(j *job, s fit) *gang {
+// formGang makes the gang of a job for a fit, without adding it to a grid.
+func (m *Machine) formGang(j *job, s fit) *gang {
 	j.nodeShares = s.nodeShares
 	ga := &gang{id: j.req.ID, row: s.row, members: []*job{j}}
 	ga.refresh(m)
 	return ga
 }
 
-// start records that a job's gang, already in the grid, has its place.
+// start adds a job's gang, already in the grid, to the gangs.
 func (m *Machine) start(j *job, ga *gang, d *Decision) {
 	at, _ := m.findGang(ga.id)
 	m.gangs = slices.Insert(m.gangs, at, ga)
-	m.enter(j, ga, d)
+	m.record(j, ga, d)
 }
 
-func (m *Machine) enter(j *job, ga *gang, d *Decision) {
+func (m *Machine) record(j *job, ga *gang, d *Decision) {
 	j.gang = ga
 	j.places = placesOf(j)
 	d.Start = append(d.Start, j.allocation())
 }
 
-// startJoins places joiners first: a gang that spawned them stands still without.
+// startJoins places joiners before all others: the gang that spawned them waits for them.
 func (m *Machine) startJoins(d *Decision) {
 	waiting := m.joins[:0]
 	for _, j := range m.joins {
@@ -141,8 +141,8 @@ func (m *Machine) gangToJoin(j *job) *gang {
 	return nil
 }
 
-// queueAlone makes an orphaned joiner a job like any other. As it might have shared
-// CPUs with its gang, it may share them now.
+// queueAlone makes a joiner without a gang a job like any other. As it might have shared CPUs with
+// its gang, it may share them now.
 func (m *Machine) queueAlone(j *job) {
 	j.req.Oversubscribe = true
 	j.layout = 0
@@ -151,13 +151,13 @@ func (m *Machine) queueAlone(j *job) {
 }
 
 func (m *Machine) join(j *job, ga *gang, d *Decision) bool {
-	s, ok := m.nodeShareJoin(j, ga)
+	s, ok := m.joinFit(j, ga)
 	if !ok {
 		return false
 	}
 	j.nodeShares = s.nodeShares
 	m.admit(j, ga)
-	m.enter(j, ga, d)
+	m.record(j, ga, d)
 	return true
 }
 
@@ -203,9 +203,9 @@ func placesOf(j *job) []Place {
 	return places
 }
 
-// account adds to every limited job the run time it got since the last call, from
-// its share of the rotation.
-func (m *Machine) account(now int64) {
+// accountRuns adds to each limited job the run time it got since the last call, by its share of the
+// rotation.
+func (m *Machine) accountRuns(now int64) {
 	elapsed := now - m.settled
 	m.settled = max(now, m.settled)
 	if elapsed <= 0 || m.period == 0 {
@@ -224,8 +224,8 @@ func (m *Machine) account(now int64) {
 	}
 }
 
-// settle notes every gang's share of the rotation, for account.
-func (m *Machine) settle() {
+// noteShares records every gang's share of the rotation, for accountRuns.
+func (m *Machine) noteShares() {
 	m.shared = true
 	m.period = 0
 	for _, ga := range m.gangs {

@@ -70,7 +70,7 @@ func (f *finder) spread(g *grid, q *demand, r int) bool {
 func (f *finder) bound(g *grid, q *demand, r int) {
 	f.most = f.most[:0]
 	for i, pos := range f.elig {
-		most := g.rows[r].within(MaxRanksPerNode, q, pos)
+		most := g.rows[r].channelsFor(MaxRanksPerNode, q, pos)
 		if most == 0 {
 			f.caps[i] = 0
 		}
@@ -159,7 +159,7 @@ func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
 	}
 	f.elig = kept
 	if !own && f.chooseIn(g, q, ga.row) {
-		return f.nodeShareIn(g, q, ga.row), true
+		return f.fitIn(g, q, ga.row), true
 	}
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {

@@ -20,7 +20,7 @@ type NodeState struct {
 	Drained    bool
 	FreeMemory int64 // bytes not reserved
 	Gangs      int   // in all rows
-	// UsedChannels is as Machine.UsedChannels tells.
+	// UsedChannels is as in Machine.UsedChannels.
 	UsedChannels int
 }
 
@@ -76,7 +76,7 @@ func (m *Machine) Matrix() Snapshot {
 	return s
 }
 
-// paint enters a gang's jobs where no other has been entered.
+// paint enters a gang's jobs at CPUs where no other is entered yet.
 func (r *RowState) paint(ga *gang, guest bool) {
 	for _, j := range ga.members {
 		for i := range j.nodeShares {

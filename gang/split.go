@@ -1,8 +1,8 @@
 package gang
 
-// Split tells what each node needs to know of the rotation: by node, the jobs that run there in
-// each of Rows, ascending. A node with none is not in it. nodesOf lists a job's nodes, each once;
-// it may differ from where the matrix has the job while the two are being brought together.
+// Split returns each node's part of the rotation: the jobs that run there in each of Rows,
+// ascending. A node without jobs is not in it. nodesOf returns a job's nodes, each once; it may
+// differ from the matrix while the two are being brought together.
 func (r *Rotation) Split(nodesOf func(JobID) []NodeID) map[NodeID][][]JobID {
 	split := make(map[NodeID][][]JobID)
 	for pos := range r.Rows {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// unify empties rows whose gangs all find their CPUs free in other rows, from
-// the highest down. Single gangs are not moved: they run in such rows anyway, and only a row less
-// makes the others' turns come sooner. A row is left when its end would make the rotation
-// longer, since promises count on its length.
+// unify empties rows whose gangs all find their CPUs free in other rows, from the highest down.
+// It moves no single gangs: they run in such rows anyway as guests, and only a row less makes
+// turns come sooner. It keeps a row if the rotation would get longer without it, since promises
+// count on its length.
 func (m *Machine) unify(d *Decision) {
 	for r := len(m.grid.rows) - 1; r >= 0; r-- {
 		if m.grid.rows[r].gangs == 0 || m.grid.present() == 1 {
@@ -16,16 +16,16 @@ func (m *Machine) unify(d *Decision) {
 		}
 		if movers, to, ok := m.emptying(r); ok {
 			for i, ga := range movers {
-				m.shift(ga, to[i], d)
+				m.moveGang(ga, to[i], d)
 			}
 		}
 	}
 	slices.SortFunc(d.Move, func(a, b Move) int { return cmp.Compare(a.Job, b.Job) })
 }
 
-// emptying finds for each gang of row r the row that grows least by it, the lowest of equals.
-// As gangs of one row have no CPU in common, each can be looked at for itself but for its
-// channels: what those before it take is counted.
+// emptying returns for each gang of row r the row that grows least by it, the lowest of equals.
+// Gangs of one row have no CPU in common, so each is placed by itself; only channels are counted
+// together.
 func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	var weight [MaxRowsLimit]int
 	rows := m.grid.rows
@@ -40,7 +40,7 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		}
 		best := -1
 		for t := range rows {
-			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) || !m.moved.leaves(m.grid, t, ga) || m.keptFrom(ga, t) {
+			if t == r || rows[t].gangs == 0 || !m.grid.holds(t, ga) || !m.moved.hasRoomFor(m.grid, t, ga) || m.keptFrom(ga, t) {
 				continue
 			}
 			if best < 0 || max(ga.weight, weight[t])-weight[t] < max(ga.weight, weight[best])-weight[best] {
@@ -52,13 +52,13 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 		}
 		growth += max(ga.weight-weight[best], 0)
 		weight[best] = max(ga.weight, weight[best])
-		m.moved.note(best, ga)
+		m.moved.add(best, ga)
 		movers, to = append(movers, ga), append(to, best)
 	}
 	return movers, to, growth <= 0
 }
 
-// keptFrom reports whether row t holds a fit for the head that the gang would take from it.
+// keptFrom reports whether the gang would take from row t what is reserved there for the head.
 func (m *Machine) keptFrom(ga *gang, t int) bool {
 	kept := m.head.kept
 	if kept == nil || m.head.layout != m.layout || kept.row != t {
@@ -78,7 +78,7 @@ func (m *Machine) keptFrom(ga *gang, t int) bool {
 	return false
 }
 
-func (m *Machine) shift(ga *gang, to int, d *Decision) {
+func (m *Machine) moveGang(ga *gang, to int, d *Decision) {
 	for _, j := range ga.members {
 		at := slices.IndexFunc(d.Move, func(mv Move) bool { return mv.Job == j.req.ID })
 		if at >= 0 {
@@ -92,7 +92,7 @@ func (m *Machine) shift(ga *gang, to int, d *Decision) {
 	m.grid.add(ga)
 }
 
-// moved counts the channels that gangs on their way take in other rows.
+// moved counts the channels that moving gangs take in their new rows.
 type moved struct {
 	nodes int
 	taken []int32 // per row and node
@@ -104,14 +104,14 @@ func (o *moved) clear(rows, nodes int) {
 	clear(o.taken)
 }
 
-func (o *moved) note(r int, ga *gang) {
+func (o *moved) add(r int, ga *gang) {
 	for i := range ga.nodeShares {
 		o.taken[r*o.nodes+int(ga.nodeShares[i].node.pos)] += ga.nodeShares[i].channels
 	}
 }
 
 // leaves reports whether a row has channels left for one more.
-func (o *moved) leaves(g *grid, r int, ga *gang) bool {
+func (o *moved) hasRoomFor(g *grid, r int, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]
 		if s.channels > 0 && o.taken[r*o.nodes+int(s.node.pos)]+s.channels > g.rows[r].channels[s.node.pos] {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// questOf translates a request. shared says that its ranks share CPUs.
-func (m *Machine) questOf(r *Request, shared bool) demand {
+// demandOf translates a request. shared: its ranks share CPUs.
+func (m *Machine) demandOf(r *Request, shared bool) demand {
 	q := demand{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
 		mem: r.MemPerNode, channels: r.Channels, weight: m.weightOf(r),
@@ -21,24 +21,24 @@ func (m *Machine) questOf(r *Request, shared bool) demand {
 	return q
 }
 
-// prepare derives the job's demand anew after a change of nodes or settings. A job may
-// share CPUs only where it could not get its own on the nodes there are: it then waits for
-// its turn like others rather than running at half speed beside an idle node.
+// prepare returns the job's demand, derived again after a change of nodes or settings. A job
+// shares CPUs only if the empty cluster has too few for it: otherwise it would run at half
+// speed beside an idle node.
 func (m *Machine) prepare(j *job) *demand {
 	if j.layout == m.layout {
-		return &j.quest
+		return &j.demand
 	}
 	j.layout = m.layout
 	j.tried = false
-	j.quest = m.questOf(&j.req, false)
-	j.named = len(j.quest.must) == len(j.req.NodeList)
+	j.demand = m.demandOf(&j.req, false)
+	j.named = len(j.demand.must) == len(j.req.NodeList)
 	if !j.req.Oversubscribe || !j.named {
-		return &j.quest
+		return &j.demand
 	}
-	if _, ok := m.finder.find(m.empty, &j.quest, anyGrowth); !ok {
-		j.quest.shared = true
+	if _, ok := m.finder.find(m.empty, &j.demand, anyGrowth); !ok {
+		j.demand.shared = true
 	}
-	return &j.quest
+	return &j.demand
 }
 
 // possible reports whether the job fits on the nodes as they are, drained ones aside,
@@ -62,7 +62,7 @@ func (m *Machine) fitFor(g *grid, j *job, growth int) (fit, bool) {
 	return m.finder.find(g, q, growth)
 }
 
-func (m *Machine) nodeShareJoin(j *job, ga *gang) (fit, bool) {
+func (m *Machine) joinFit(j *job, ga *gang) (fit, bool) {
 	q := m.prepare(j)
 	if !j.named {
 		return fit{}, false
@@ -91,8 +91,8 @@ func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > most
 }
 
-// memo remembers, within one pass, shapes that did not fit. In a pass things are only
-// taken, so what did not fit once will not fit later in it.
+// memo remembers the shapes that did not fit in this pass. A pass only takes resources, so
+// they do not fit later in it either.
 type memo struct {
 	now, common map[shape]struct{} // by grid asked
 }
@@ -106,7 +106,7 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered wraps fitFor with one of the memo's maps.
+// remembered is fitFor with one of the memo's maps before it.
 func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if len(q.must) > 0 {
