@@ -8,7 +8,8 @@ GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION
 FUZZTIME ?= 3s
 ONLY ?=
 RECORD ?=
-# The packages whose tests take longest: they begin first, so that none of them runs alone at the end.
+# The packages whose tests take longest begin first, so that none of them runs alone at the end.
+# More packages than CPUs run at once: most of their time is waiting.
 LONGEST := ./tests/system ./tests/chaos ./nodeagent ./tests/streams ./tests/failures
 
 .PHONY: help
@@ -41,7 +42,7 @@ demo-ha: ## three servers and three nodes on loopback; the server that leads is 
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test
 	@$(MAKE) --no-print-directory build tools-test
-	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m $(LONGEST) ./...
+	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m -p $$(($$(nproc) * 3 / 2)) $(LONGEST) ./...
 
 .PHONY: test-short
 test-short: ## unit tests alone, without real clusters, in a minute

@@ -82,7 +82,7 @@ func (img *Image) writer(rank uint32) Process {
 	}
 }
 
-// writerDead says that whoever writes as the rank surely died.
+// writerDead reports whether whoever writes as the rank surely died.
 func (img *Image) writerDead(rank uint32) bool {
 	if _, ok := img.index(rank); !ok {
 		return false

@@ -48,7 +48,7 @@ func linesOf(r ring, pos, word uint64) uint64 {
 func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) {
 	d.lane.commitRecord(abi.Commit(length, kind, rank), abi.Lines(length), progress)
 	atomic.StoreUint64(d.tail, d.lane.tail)
-	d.img.Rouse()
+	d.img.Wake()
 }
 
 // fits looks for space for a message of the length.
@@ -67,7 +67,7 @@ func (d *Delivery) fits(rank uint32, length int) error {
 	return nil
 }
 
-// Fits says whether a message of the length, or the first frame of it, would be taken now.
+// Fits reports whether a message of the length, or the first frame of it, would be taken now.
 func (d *Delivery) Fits(length int) bool { return d.fits(0, length) == nil }
 
 // Lines is the size of the lane in lines.
@@ -75,7 +75,7 @@ func (d *Delivery) Lines() uint64 { return d.lane.lines() }
 
 // Free is how many lines are free.
 func (d *Delivery) Free() uint64 {
-	d.lane.look()
+	d.lane.updateRead()
 	return d.lane.lines() - min(d.lane.used(), d.lane.lines())
 }
 
@@ -189,7 +189,7 @@ func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 	// In this order: a driver that dies in between has the same bytes delivered again.
 	d.lane.setProgress(a.pos, uint32(a.got))
 	atomic.StoreUint32(d.img.mem.u32(a.entry+4), left)
-	d.img.Rouse()
+	d.img.Wake()
 	return complete, nil
 }
 
@@ -202,7 +202,7 @@ func (d *Delivery) Lose(rank uint32) error {
 	}
 	if err == nil {
 		d.lane.setProgress(a.pos, abi.ProgressLost)
-		d.img.Rouse()
+		d.img.Wake()
 	}
 	if err == ErrNotReserved { //nolint:errorlint // find returns this very value
 		return nil

@@ -38,7 +38,7 @@ func (img *Image) SetDue(at int64) { release64(img.due(), uint64(at)) }
 
 func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
 
-// Away says that the context is not resident on its channel.
+// Away reports whether the context is not resident on its channel.
 func (img *Image) Away() bool { return atomic.LoadUint32(img.away()) != 0 }
 
 // SetAway notes whether the context is resident.

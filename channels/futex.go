@@ -19,8 +19,8 @@ func futexSleep(word *uint32, value uint32, most time.Duration) {
 	futex(word, futexWait, value, most)
 }
 
-// futexRouse wakes one sleeper.
-func futexRouse(word *uint32) { futex(word, futexWake, 1, 0) }
+// futexWakeOne wakes one sleeper.
+func futexWakeOne(word *uint32) { futex(word, futexWake, 1, 0) }
 
 // Nap lets other threads have the processor for some tens of microseconds, which is what the kernel
 // makes of the shortest sleep (timer slack). sched_yield(2) would be shorter, but Linux loses count

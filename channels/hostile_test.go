@@ -128,7 +128,7 @@ func TestHostileImage(t *testing.T) {
 			if err != nil && !errors.Is(err, ErrHolder) {
 				t.Error(err)
 			}
-			img.Give()
+			img.AllowDriving()
 		}
 		stop.Store(true)
 		hostile.Wait()

@@ -68,10 +68,10 @@ func (in *Inbox) SetOverlap(on bool) { in.overlap = on }
 func (in *Inbox) Poll() (Message, bool) {
 	r := in.hot
 	word := atomic.LoadUint64(r.next)
-	if word == 0 || uint8(word>>24) != abi.KindData || in.burst == burst || !in.sound(r, word) {
+	if word == 0 || uint8(word>>24) != abi.KindData || in.burst == burst || !in.plausible(r, word) {
 		return in.search()
 	}
-	return in.hand(r, word), true
+	return in.deliver(r, word), true
 }
 
 // search looks into all rings, the one after the last first.
@@ -95,32 +95,32 @@ func (in *Inbox) search() (Message, bool) {
 	return Message{}, false
 }
 
-// Due says that this empty Poll was one of those after which the owner should look for
+// Due reports whether this empty Poll was one of those after which the owner should look for
 // other things than messages, too: the first after a message and then every idleEvery.
 func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
 
-// Heed makes the next empty Poll a due one.
-func (in *Inbox) Heed() { in.looks = 0 }
+// ResetIdle makes the next empty Poll a due one.
+func (in *Inbox) ResetIdle() { in.looks = 0 }
 
 // take takes the record at the reader's cursor, whose commit word is word.
 func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
 	if uint8(word>>24) != abi.KindData {
 		return in.takeOther(r, word)
 	}
-	if !in.sound(r, word) {
-		return in.giveUp(r, word)
+	if !in.plausible(r, word) {
+		return in.stopReading(r, word)
 	}
-	return in.hand(r, word), true
+	return in.deliver(r, word), true
 }
 
 // sound says whether the word of a message makes sense at the cursor.
-func (in *Inbox) sound(r *reader, word uint64) bool {
+func (in *Inbox) plausible(r *reader, word uint64) bool {
 	length := word & abi.MaxLength
 	return length <= in.most && abi.Lines(int(length)) <= r.left(r.cursor) && uint32(word>>32)-r.writer < r.writers
 }
 
 // hand makes the message at the cursor the caller's.
-func (in *Inbox) hand(r *reader, word uint64) Message {
+func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
 	in.looks = 0
@@ -141,8 +141,8 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	}
 	switch kind {
 	case abi.KindGrowing:
-		if !in.sound(r, word) {
-			return in.giveUp(r, word)
+		if !in.plausible(r, word) {
+			return in.stopReading(r, word)
 		}
 		return in.takeGrowing(r, word)
 	case abi.KindPad:
@@ -154,15 +154,15 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	case abi.KindLane:
 		return in.openLane(r, rank, word)
 	case abi.KindReserved:
-		if !r.shared || !in.sound(r, word) {
-			return in.giveUp(r, word)
+		if !r.shared || !in.plausible(r, word) {
+			return in.stopReading(r, word)
 		}
 		if in.writerLost(r, rank) {
-			in.void(r, length)
+			in.discard(r, length)
 		}
 		return Message{}, false
 	default:
-		return in.giveUp(r, word)
+		return in.stopReading(r, word)
 	}
 }
 
@@ -178,17 +178,17 @@ func (in *Inbox) takeGrowing(r *reader, word uint64) (Message, bool) {
 	length, _, rank := abi.Uncommit(word)
 	there := atomic.LoadUint32(r.progress(r.cursor))
 	if there == abi.ProgressLost || !in.overlap && int(there) < length && in.writerLost(r, rank) {
-		in.void(r, length)
+		in.discard(r, length)
 		return Message{}, false
 	}
 	if !in.overlap && int(there) < length {
 		return Message{}, false
 	}
-	return in.hand(r, word), true
+	return in.deliver(r, word), true
 }
 
 // void drops a message that nobody will finish.
-func (in *Inbox) void(r *reader, length int) {
+func (in *Inbox) discard(r *reader, length int) {
 	in.img.count(abi.Voided, 1)
 	r.drop(abi.Lines(length))
 }
@@ -213,7 +213,7 @@ func (in *Inbox) writerLost(r *reader, rank uint32) bool {
 }
 
 // giveUp stops reading a ring that says impossible things.
-func (in *Inbox) giveUp(r *reader, word uint64) (Message, bool) {
+func (in *Inbox) stopReading(r *reader, word uint64) (Message, bool) {
 	in.img.count(abi.Damaged, 1)
 	in.damage = fmt.Errorf("%w: record %#x in a ring that rank %d writes", ErrDamaged, word, r.writer)
 	r.next = new(uint64)
@@ -226,7 +226,7 @@ func (in *Inbox) openLane(r *reader, rank uint32, word uint64) (Message, bool) {
 	l := &in.img.layout
 	if !r.shared || lane == 0 || lane >= l.Lanes || len(in.rings) == cap(in.rings) ||
 		atomic.LoadUint64(in.img.mem.u64(l.Lane(lane)+64)) != uint64(rank)+1 {
-		return in.giveUp(r, word)
+		return in.stopReading(r, word)
 	}
 	if err := in.img.ensure(l.LaneRing(lane), uint64(l.LaneBytes)); err != nil {
 		in.damage = err
@@ -288,8 +288,8 @@ func (in *Inbox) publish() {
 	release64(in.img.counter(abi.ReceivedBytes), in.bytes)
 }
 
-// Stuck says that a record was met whose writer has not finished it, so that a
-// sleep should be short. It asks anew with every call.
+// Stuck reports whether a record was met whose writer has not finished it, so that a
+// sleep should be short. It asks again with every call.
 func (in *Inbox) Stuck() bool {
 	was := in.stuck
 	in.stuck = false

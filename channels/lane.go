@@ -23,11 +23,11 @@ type laneWriter struct {
 
 func newLaneWriter(r ring, head *uint64, tail uint64, rank uint32) laneWriter {
 	w := laneWriter{ring: r, head: head, tail: tail, freed: tail - r.lines(), clean: tail + 1, rank: rank}
-	w.look()
+	w.updateRead()
 	return w
 }
 
-// fits says whether a message of n lines can be written at the tail, and pads to the
+// fits reports whether a message of n lines can be written at the tail, and pads to the
 // end of the memory if that is what it takes.
 func (w *laneWriter) fits(n uint64) bool {
 	if left := w.left(w.tail); n > left {
@@ -39,17 +39,17 @@ func (w *laneWriter) fits(n uint64) bool {
 	return w.room(n)
 }
 
-// room says whether n lines are free, and one that stays empty behind them.
+// room reports whether n lines are free, and one that stays empty behind them.
 func (w *laneWriter) room(n uint64) bool {
 	if w.used()+n < w.lines() {
 		return true
 	}
-	w.look()
+	w.updateRead()
 	return w.used()+n < w.lines()
 }
 
 // look takes over how far the reader has come, unless that is impossible.
-func (w *laneWriter) look() {
+func (w *laneWriter) updateRead() {
 	if head := atomic.LoadUint64(w.head); w.tail-head <= w.lines() {
 		w.freed = head
 	}
@@ -59,7 +59,7 @@ func (w *laneWriter) used() uint64 { return w.tail - w.freed }
 
 // largest is the length of the longest message that fits now, or -1.
 func (w *laneWriter) largest() int {
-	w.look()
+	w.updateRead()
 	used := w.used()
 	if used+1 >= w.lines() {
 		return -1

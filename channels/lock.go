@@ -68,7 +68,7 @@ func (img *Image) Leave() { img.unlock() }
 func (img *Image) unlock() {
 	atomic.StoreUint64(img.holder(), 0)
 	if atomic.LoadUint32(img.wanted()) == 1 && atomic.CompareAndSwapUint32(img.wanted(), 1, 0) {
-		futexRouse(img.wanted())
+		futexWakeOne(img.wanted())
 	}
 }
 
@@ -121,7 +121,7 @@ func (img *Image) sleepForLock(most time.Duration) {
 	atomic.StoreUint32(img.wanted(), 0)
 }
 
-// holderDead says that the holder surely died. A former agent's word is that of a
+// holderDead reports whether the holder surely died. A former agent's word is that of a
 // dead one, since a node has one agent.
 func (img *Image) holderDead(holder uint64) bool {
 	pid := uint32(holder)
@@ -137,7 +137,7 @@ func (img *Image) holderDead(holder uint64) bool {
 }
 
 // Give lets the process drive again.
-func (img *Image) Give() {
+func (img *Image) AllowDriving() {
 	atomic.StoreUint32(img.revoked(), 0)
 	img.unlock()
 }

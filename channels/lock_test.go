@@ -40,7 +40,7 @@ func TestLockFree(t *testing.T) {
 	if err := img.Enter(); !errors.Is(err, ErrRevoked) {
 		t.Fatalf("entered while the agent drives: %v", err)
 	}
-	img.Give()
+	img.AllowDriving()
 	if err := img.Enter(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestLockHolderStopped(t *testing.T) {
 	if img.Counter(abi.LockTimeouts) != 1 {
 		t.Errorf("%d timeouts counted", img.Counter(abi.LockTimeouts))
 	}
-	img.Give()
+	img.AllowDriving()
 	img.Revoke()
 	img.Restore()
 	if err := img.Enter(); err != nil {
@@ -171,7 +171,7 @@ func TestLockExcludes(t *testing.T) {
 				t.Error("both inside")
 			}
 			inside--
-			img.Give()
+			img.AllowDriving()
 		}
 	})
 	both.Wait()

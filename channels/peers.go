@@ -81,7 +81,7 @@ func (img *Image) AddCounter(c abi.Counter, n uint64) { img.count(c, n) }
 // gone, and wakes it.
 func (img *Image) NoteGone() {
 	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
-	img.Rouse()
+	img.Wake()
 }
 
 // GoneCount moves when a rank of the job is told to be gone.

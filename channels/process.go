@@ -33,7 +33,7 @@ var self = sync.OnceValues(func() (Process, error) {
 	return Process{Pid: uint32(os.Getpid()), Start: stat.Start, Space: st.Ino}, nil
 })
 
-// Dead says that the process surely ended. It is false if the process lives, and
+// Dead reports whether the process surely ended. It is false if the process lives, and
 // also if this one cannot know: in another pid namespace, or without /proc.
 func (p Process) Dead() bool {
 	me, err := self()

@@ -82,7 +82,7 @@ func (s *Sender) Send(data []byte) error {
 	}
 	w.commitRecord(abi.Commit(len(data), abi.KindData, w.rank), n, 0)
 	if atomic.LoadUint32(s.sleeping) != 0 {
-		s.img.Rouse()
+		s.img.Wake()
 	}
 	return nil
 }
@@ -233,6 +233,6 @@ func (s *Sender) ready(length int) error {
 
 func (s *Sender) wakeSleeper() {
 	if atomic.LoadUint32(s.sleeping) != 0 {
-		s.img.Rouse()
+		s.img.Wake()
 	}
 }

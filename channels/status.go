@@ -15,18 +15,18 @@ func (img *Image) SetState(state uint32) {
 	atomic.StoreUint32(img.mem.u32(img.layout.Status), state)
 }
 
-// Sleeping says whether the owner waits for a message in its sleep; it drives itself when
+// Sleeping reports whether the owner waits for a message in its sleep; it drives itself when
 // something comes.
 func (img *Image) Sleeping() bool { return atomic.LoadUint32(img.sleepWord()) != 0 }
 
 func (img *Image) sleepWord() *uint32 { return img.mem.u32(img.layout.Status + 4) }
 
-// Rouse wakes the owner if it sleeps, and says whether it did.
-func (img *Image) Rouse() bool {
+// Wake wakes the owner if it sleeps, and says whether it did.
+func (img *Image) Wake() bool {
 	if !atomic.CompareAndSwapUint32(img.sleepWord(), 1, 0) {
 		return false
 	}
-	futexRouse(img.sleepWord())
+	futexWakeOne(img.sleepWord())
 	return true
 }
 
@@ -71,7 +71,7 @@ func (img *Image) Waits() (how uint32, since int64) {
 	return atomic.LoadUint32(img.mem.u32(img.layout.Status + 12)), int64(atomic.LoadUint64(img.mem.u64(img.layout.Status + 16)))
 }
 
-// PeerGone says whether a rank of this node was marked as dead.
+// PeerGone reports whether a rank of this node was marked as dead.
 func (img *Image) PeerGone(rank uint32) bool {
 	if _, ok := img.index(rank); !ok {
 		return false
@@ -92,7 +92,7 @@ func (img *Image) MarkPeerGone(rank uint32) error {
 	}
 	atomic.StoreUint32(img.mem.u32(at+4), 1)
 	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
-	img.Rouse()
+	img.Wake()
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (s *Sender) AwaitSpace() {
 	atomic.StoreUint64(s.img.waiterAny(), 1)
 }
 
-// ReceiverDead says that the receiver's process surely died though nobody marked it.
+// ReceiverDead reports whether the receiver's process surely died though nobody marked it.
 func (s *Sender) ReceiverDead() bool { return s.img.Owner(abi.RoleProcess).Dead() }
 
 func (in *Inbox) wakeSome() {

@@ -15,7 +15,7 @@
 // One use, with the caller's loop in outline:
 //
 //	m := ctxswitch.New()
-//	m.Handle(now(), ctxswitch.OffsetLearnt(term, offset))
+//	m.Handle(now(), ctxswitch.OffsetChanged(term, offset))
 //	m.Handle(now(), ctxswitch.PlanArrived(&plan))
 //	for {
 //		event := waitUntil(m.Deadline()) // JobAdded, a frozen cgroup, ..., or Tick

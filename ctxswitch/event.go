@@ -40,10 +40,10 @@ func Tick() Event { return Event{Kind: EventTick} }
 // newer than the newest seen, or not valid, is counted and otherwise ignored.
 func PlanArrived(p *Plan) Event { return Event{Kind: EventPlan, Plan: p} }
 
-// OffsetLearnt tells by how many nanoseconds the clock of that term's leader
+// OffsetChanged tells by how many nanoseconds the clock of that term's leader
 // is ahead of the local one. A plan is followed by the clock of its own term,
 // and not before that is known.
-func OffsetLearnt(term uint64, offset int64) Event {
+func OffsetChanged(term uint64, offset int64) Event {
 	return Event{Kind: EventOffset, Term: term, Offset: offset}
 }
 

@@ -85,7 +85,7 @@ type job struct {
 	slices uint64
 }
 
-// due says whether the job has part in step s as things stand.
+// due reports whether the job has part in step s as things stand.
 func (j *job) due(s Step) bool {
 	switch s {
 	case Revoke:
@@ -103,11 +103,11 @@ func (j *job) due(s Step) bool {
 	return false
 }
 
-// connected says that the job finds its contexts on their channels, if it has
+// connected reports whether the job finds its contexts on their channels, if it has
 // any. One that came after the load step does not, and waits for the next.
 func (j *job) connected() bool { return j.contexts == 0 || j.bound == live }
 
-// settled says that the job is as the row wants it: no step has work with it.
+// settled reports whether the job is as the row wants it: no step has work with it.
 func (j *job) settled() bool {
 	if j.want {
 		return j.phase == PhaseRunning && !j.mixed && j.connected()

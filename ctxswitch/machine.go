@@ -23,7 +23,7 @@ const (
 	maxComing = 8
 
 	// keptRecords is how many switches begin before a record's memory is used
-	// anew. One Handle can close two and begin a third; the rest is for callers
+	// again. One Handle can close two and begin a third; the rest is for callers
 	// who queue effects.
 	keptRecords = 8
 )
@@ -53,7 +53,7 @@ type Machine struct {
 	planned int64
 
 	// disturbed says that a job which the row does not want was found running or
-	// on the network, so that a switch in progress has to begin anew.
+	// on the network, so that a switch in progress has to begin again.
 	disturbed bool
 
 	seq      uint64
@@ -87,7 +87,7 @@ func New() *Machine {
 // result is valid until the next Handle. now must not go backwards.
 func (m *Machine) Handle(now int64, ev Event) []Effect {
 	m.effects = m.effects[:0]
-	m.learn(now, &ev)
+	m.apply(now, &ev)
 	m.decide(now)
 	return m.effects
 }

@@ -10,7 +10,7 @@ import (
 // now on, with job 1 running.
 func twoJobs(now int64) *Machine {
 	m := New()
-	m.Handle(now, OffsetLearnt(1, 0))
+	m.Handle(now, OffsetChanged(1, 0))
 	m.Handle(now, JobAdopted(1, 0, false))
 	m.Handle(now, JobAdopted(2, 0, true))
 	m.Handle(now, PlanArrived(&Plan{Term: 1, Version: 1, Origin: now, Rows: []Row{
@@ -103,7 +103,7 @@ func TestUserIsWarnedOnce(t *testing.T) {
 func TestStopBySignalsIsAwaited(t *testing.T) {
 	now := int64(time.Second)
 	m := New()
-	m.Handle(now, OffsetLearnt(1, 0))
+	m.Handle(now, OffsetChanged(1, 0))
 	m.Handle(now, JobAdopted(1, 0, false).StopAwaited())
 	m.Handle(now, JobAdopted(2, 0, true).StopAwaited())
 	m.Handle(now, PlanArrived(&Plan{Term: 1, Origin: now, Rows: []Row{
@@ -136,8 +136,8 @@ func TestUnknownJobsAreNoMatter(t *testing.T) {
 func TestOffsetsOutOfRange(t *testing.T) {
 	m := twoJobs(ms)
 	before := m.Deadline()
-	m.Handle(2*ms, OffsetLearnt(1, maxInstant))
-	m.Handle(2*ms, OffsetLearnt(1, -maxInstant))
+	m.Handle(2*ms, OffsetChanged(1, maxInstant))
+	m.Handle(2*ms, OffsetChanged(1, -maxInstant))
 	if m.Deadline() != before || m.Count(CountRefusedEvents) != 2 {
 		t.Errorf("deadline %d, before %d; %d refused", m.Deadline(), before, m.Count(CountRefusedEvents))
 	}
@@ -154,7 +154,7 @@ func TestManyJobs(t *testing.T) {
 		p.Rows[id%2].Jobs = append(p.Rows[id%2].Jobs, id)
 	}
 	p.Rows[0].Slice, p.Rows[1].Slice = time.Second, time.Second
-	m.Handle(now, OffsetLearnt(1, 0))
+	m.Handle(now, OffsetChanged(1, 0))
 	records, now := carryOut(m, now, 10, m.Handle(now, PlanArrived(p)))
 	checkInvariants(t, m, now)
 	if len(records) != 1 || len(records[0].In) != jobs/2 {
@@ -282,7 +282,7 @@ func gangs(jobs int) (m *Machine, now int64) {
 			m.Handle(now, JobAdopted(id, 0, i > 0))
 		}
 	}
-	m.Handle(now, OffsetLearnt(1, 0))
+	m.Handle(now, OffsetChanged(1, 0))
 	m.Handle(now, PlanArrived(p))
 	return m, now
 }
@@ -340,7 +340,7 @@ func BenchmarkTick(b *testing.B) {
 func TestLooseStopIsTightened(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	m := New()
-	m.Handle(0, OffsetLearnt(1, 0))
+	m.Handle(0, OffsetChanged(1, 0))
 	m.Handle(0, JobAdopted(1, 0, false))
 	m.Handle(0, JobAdopted(2, 0, true).StopAwaited())
 	m.Handle(0, PlanArrived(&Plan{Term: 1, Version: 1, Rows: []Row{

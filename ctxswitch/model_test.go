@@ -44,7 +44,7 @@ type proc struct {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, m: New(), now: int64(time.Second), jobs: map[JobID]*proc{}}
-		w.tell(OffsetLearnt(1, 0))
+		w.tell(OffsetChanged(1, 0))
 		t.Repeat(map[string]func(*rapid.T){
 			"":         func(t *rapid.T) { w.t = t },
 			"wait":     w.wait,
@@ -300,7 +300,7 @@ func (w *world) mayRun(e Effect, on bool) {
 	}
 }
 
-// revoked says whether the last order to the job's contexts took them away.
+// revoked reports whether the last order to the job's contexts took them away.
 func (w *world) revoked(id JobID) bool {
 	j := w.m.lookup(id)
 	return j != nil && j.bound != live

@@ -85,7 +85,7 @@ func (m *Machine) timeout(s Step) time.Duration {
 	return steps[s].timeout
 }
 
-// together says that the steps after the stop need not wait for it: no job that
+// together reports whether the steps after the stop need not wait for it: no job that
 // has part in the switch may run on for long. Contexts are out of the hands of
 // their processes since the revoke.
 func (m *Machine) together() bool {

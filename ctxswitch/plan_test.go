@@ -120,7 +120,7 @@ func TestNewerThan(t *testing.T) {
 func TestPlanIsCopied(t *testing.T) {
 	m := New()
 	p := &Plan{Term: 1, Origin: ms, Rows: []Row{{Slice: time.Second, Jobs: []JobID{2, 1, 2}}}}
-	m.Handle(ms, OffsetLearnt(1, 0))
+	m.Handle(ms, OffsetChanged(1, 0))
 	m.Handle(ms, PlanArrived(p))
 	p.Rows[0].Jobs[0], p.Rows[0].Slice = 7, 0
 	m.Handle(2*ms, JobAdded(1, 0))
@@ -177,7 +177,7 @@ func TestPassed(t *testing.T) {
 	})
 }
 
-// sameJobs says whether two rows have the same set of jobs.
+// sameJobs reports whether two rows have the same set of jobs.
 func sameJobs(p *Plan, a, b int) bool {
 	set := map[JobID]int{}
 	for _, id := range p.Rows[a].Jobs {
@@ -207,14 +207,14 @@ func TestOffsetNeitherRepeatsNorSkips(t *testing.T) {
 			m.Handle(now, JobAdopted(id, 0, true))
 			p.Rows = append(p.Rows, Row{Index: i, Slice: time.Duration(s), Jobs: []JobID{id}})
 		}
-		m.Handle(now, OffsetLearnt(1, 0))
+		m.Handle(now, OffsetChanged(1, 0))
 		m.Handle(now, PlanArrived(p))
 		_, _, on, _ := m.InForce()
 		for range rapid.IntRange(1, 60).Draw(t, "moves") {
 			if rapid.Bool().Draw(t, "boundary") {
 				now = m.cur.nextChange(m.slot)
 			} else {
-				m.Handle(now, OffsetLearnt(1, rapid.Int64Range(-ms, ms).Draw(t, "offset")))
+				m.Handle(now, OffsetChanged(1, rapid.Int64Range(-ms, ms).Draw(t, "offset")))
 			}
 			m.Handle(now, Tick())
 			_, _, next, _ := m.InForce()

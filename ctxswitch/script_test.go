@@ -76,7 +76,7 @@ func (s *script) events(verb string, args []string) (evs []Event) {
 		return []Event{Tick()}
 	case "offset":
 		term, offset, _ := strings.Cut(args[0], "=")
-		return []Event{OffsetLearnt(s.number(term), s.nanos(offset))}
+		return []Event{OffsetChanged(s.number(term), s.nanos(offset))}
 	case "plan":
 		return []Event{PlanArrived(s.plan(args))}
 	case "add":

@@ -146,7 +146,7 @@ func (n *simNode) local(true_ int64) int64 { return true_ - n.offset }
 // learn gives the node a new estimate of its offset.
 func (n *simNode) learn(now int64) {
 	wrong := n.rand.Int64N(int64(2*simClockError)) - int64(simClockError)
-	n.tell(now, OffsetLearnt(1, n.offset+wrong))
+	n.tell(now, OffsetChanged(1, n.offset+wrong))
 }
 
 // runTo lets the node act until a true instant.

@@ -36,7 +36,7 @@ const (
 	// incoming job computes: a few ticks of 4 ms, more on a busy machine.
 	LooseStopTimeout = 50 * time.Millisecond
 	// FlushTimeout is some ten round trips of a local network. What is still
-	// in flight is refused where it arrives, and sent anew.
+	// in flight is refused where it arrives, and sent again.
 	FlushTimeout = 2 * time.Millisecond
 	// SaveTimeout bounds what is a change of pointers.
 	SaveTimeout = time.Millisecond
@@ -75,7 +75,7 @@ func (s Step) String() string {
 // StepSet is a set of steps.
 type StepSet uint8
 
-// Has says whether s is in the set.
+// Has reports whether s is in the set.
 func (set StepSet) Has(s Step) bool { return set&(1<<s) != 0 }
 
 // add puts s into the set.

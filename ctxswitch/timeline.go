@@ -40,7 +40,7 @@ func (t *timeline) cluster(local int64) int64 { return local + t.offset }
 // local converts a cluster instant.
 func (t *timeline) local(cluster int64) int64 { return cluster - t.offset }
 
-// begun says whether the plan can be followed at the local instant now.
+// begun reports whether the plan can be followed at the local instant now.
 func (t *timeline) begun(now int64) bool {
 	return t.present && t.clocked && t.cluster(now) >= t.plan.Origin
 }

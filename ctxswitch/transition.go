@@ -8,7 +8,7 @@ import "slices"
 // answered or its time is up; the stop of jobs without contexts may last beyond
 // the steps after it. A step in which no job has part is passed in the same call.
 func (m *Machine) decide(now int64) {
-	if (m.aim(now) || m.disturbed) && m.state != Steady {
+	if (m.selectRow(now) || m.disturbed) && m.state != Steady {
 		// The row this switch was made for is no longer the one that is on, or
 		// an outgoing job runs after all: letting the incoming go now would run
 		// them against another gang. What has been done stays done, and the
@@ -94,7 +94,7 @@ func (m *Machine) decide(now int64) {
 
 // aim finds the row that is on, and marks the jobs it wants. It returns true
 // if it now wants another set of the jobs known than before.
-func (m *Machine) aim(now int64) (changed bool) {
+func (m *Machine) selectRow(now int64) (changed bool) {
 	waited := false // the plan was here before its origin
 	fresh := false
 	for len(m.coming) > 0 && m.coming[0].begun(now) {
@@ -155,7 +155,7 @@ func (m *Machine) mark() (changed bool) {
 	return changed
 }
 
-// settled says that every job is as the row wants it.
+// settled reports whether every job is as the row wants it.
 func (m *Machine) settled() bool {
 	for i := range m.jobs {
 		if !m.jobs[i].settled() {

@@ -10,7 +10,7 @@ func (m *Machine) await(j *job, s Step, by int64) {
 	m.pending[s]++
 }
 
-// waiting says that any job's answer is awaited.
+// waiting reports whether any job's answer is awaited.
 func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
 
 // patience is the first instant at which a job's answer is no longer awaited.
@@ -37,7 +37,7 @@ func (j *job) tightened(by int64, tight bool) int64 {
 	return by
 }
 
-// waits says whether step s is still to be waited for. A job whose time is up
+// waits reports whether step s is still to be waited for. A job whose time is up
 // no longer is, which is noted.
 func (m *Machine) waits(now int64, s Step) bool {
 	if m.pending[s] == 0 {

@@ -40,7 +40,7 @@ func (p Credits) MaySend(c *Config, s *Sender) uint32 {
 	return min(w-flight, p.left(s))
 }
 
-// Wants is true when half of the initial credits are spent and not returned.
+// Wants reports whether half of the initial credits are spent and not returned.
 func (p Credits) Wants(_ *Config, s *Sender) bool {
 	return p.left(s) <= uint32(p.Initial)/2
 }

@@ -61,7 +61,7 @@ type Burst struct {
 	Want         bool   // the last frame, or the ask, requests credits
 }
 
-// Empty says that there is nothing to transmit.
+// Empty reports whether there is nothing to transmit.
 func (b Burst) Empty() bool { return b.Count == 0 && !b.Ask }
 
 // Data returns the header of frame First+i, or with Count 0 and i 0 that of the

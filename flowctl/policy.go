@@ -7,17 +7,17 @@ package flowctl
 type Policy interface {
 	// MaySend returns how many more frames s may send now.
 	MaySend(c *Config, s *Sender) uint32
-	// Wants says that the newest transmission is to request credits.
+	// Wants reports whether the newest transmission is to request credits.
 	Wants(c *Config, s *Sender) bool
 	// Learn tells the sender that the receiver has room before frame limit.
 	Learn(c *Config, s *Sender, limit uint32)
 
-	// Accepts says whether the next frame in order is accepted when the inbox
+	// Accepts reports whether the next frame in order is accepted when the inbox
 	// has room for so many frames of this sender.
 	Accepts(c *Config, r *Receiver, room uint32) bool
 	// Room returns what an answer tells as room.
 	Room(c *Config, r *Receiver, room uint32) uint16
-	// Owes says that the sender waits to be told of room without having been
+	// Owes reports whether the sender waits to be told of room without having been
 	// refused.
 	Owes(c *Config, r *Receiver) bool
 	// Promised returns how many frames the sender has been told that it may send

@@ -53,7 +53,7 @@ func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 	// made gets none.
 	case ahead < 0:
 		if newer {
-			r.owe(c, now)
+			r.countOwed(c, now)
 		}
 		return Duplicate
 
@@ -63,7 +63,7 @@ func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 		if r.kind != Ack {
 			r.kind, r.deadline = Ack, 0
 		}
-		r.owe(c, now)
+		r.countOwed(c, now)
 		return Accept
 
 	// In order, but there is no room.
@@ -138,7 +138,7 @@ func (r *Receiver) Tick(c *Config, now int64) {
 	}
 }
 
-// Due says that an answer is to be sent now, in a frame of its own if no data
+// Due reports whether an answer is to be sent now, in a frame of its own if no data
 // frame to this peer leaves.
 func (r *Receiver) Due() bool { return r.flags&flagDue != 0 }
 
@@ -211,7 +211,7 @@ func (r *Receiver) mark(m Mark) {
 }
 
 // owe counts a frame that wants an answer, now or soon.
-func (r *Receiver) owe(c *Config, now int64) {
+func (r *Receiver) countOwed(c *Config, now int64) {
 	r.owed++
 	if r.owed >= c.AckEvery || r.owed == 0 {
 		r.flags |= flagDue
@@ -221,7 +221,7 @@ func (r *Receiver) owe(c *Config, now int64) {
 	}
 }
 
-// again says that a refused frame opens a new round: it is a later transmission
+// again reports whether a refused frame opens a new round: it is a later transmission
 // than all before, and yet not a later frame, so that its sender went back.
 func (r *Receiver) again(seq uint32, newer bool) bool { return newer && after(r.high, seq) }
 

@@ -134,7 +134,7 @@ func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
 	// Whether it tells of frames sent since the sender last went back. If not,
 	// what it calls refused or missing has been sent again meanwhile.
 	current := after(a.Echo, s.back)
-	s.hear(now, a.Echo, fresh)
+	s.onPeer(now, a.Echo, fresh)
 	if released != 0 {
 		s.release(c, a.Next, released)
 	}
@@ -289,7 +289,7 @@ func (s *Sender) Finish() {
 }
 
 // hear notes that the peer is alive and which transmissions it has seen.
-func (s *Sender) hear(now int64, echo uint32, fresh bool) {
+func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
 	s.silent = 0
 	if !fresh {
 		return

@@ -5,7 +5,7 @@ package flowctl
 // would have to lie in the network while 2^31 others pass, minutes at the highest
 // rates, where milliseconds are what networks hold a frame.
 
-// after says that a comes later than b.
+// after reports whether a comes later than b.
 func after(a, b uint32) bool { return int32(a-b) > 0 }
 
 // maxLag bounds how far a remembered transmission number may fall behind the

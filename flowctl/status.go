@@ -16,19 +16,19 @@ func (s *Sender) Unsent() uint32 { return s.end - s.nxt }
 // be refused or lost.
 func (s *Sender) Unacked() uint32 { return s.nxt - s.una }
 
-// Flushed says that the newest transmission has been answered, and nothing of
+// Flushed reports whether the newest transmission has been answered, and nothing of
 // this sender is in flight: what was sent has arrived or is lost, on a network
 // that keeps order. One that does not may still hold frames that were overtaken;
 // they are recognised by their numbers whenever they come.
 func (s *Sender) Flushed() bool { return s.tx == s.echo }
 
-// Flushing says that Flush began and Resume has not ended it.
+// Flushing reports whether Flush began and Resume has not ended it.
 func (s *Sender) Flushing() bool { return s.flags&flagFlushing != 0 }
 
 // InFlight returns how many transmissions are newer than the last answered one.
 func (s *Sender) InFlight() uint32 { return s.tx - s.echo }
 
-// Failed says that the peer is gone.
+// Failed reports whether the peer is gone.
 func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
 
 // Closed says, of a failed sender, that the peer closed its end.
@@ -45,7 +45,7 @@ func (s *Sender) Deadline() int64 {
 	return s.deadline
 }
 
-// Sendable says that Send would return something.
+// Sendable reports whether Send would return something.
 func (s *Sender) Sendable(c *Config) bool {
 	if s.flags&(flagSuspended|flagFailed) != 0 {
 		return false
@@ -71,7 +71,7 @@ func (r *Receiver) Next() uint32 { return r.next }
 // Refusing says what the receiver's answers say: Ack if it refuses nothing.
 func (r *Receiver) Refusing() Kind { return r.kind }
 
-// Waits says that OnRoom should be called when there is room.
+// Waits reports whether OnRoom should be called when there is room.
 func (r *Receiver) Waits(c *Config) bool { return r.kind == Full || c.Policy.Owes(c, r) }
 
 // SenderStatus is what a person wants to know of a sender.

@@ -12,7 +12,7 @@ import (
 
 // TestScripts runs testdata/*.txt. A script consists of commands, one per line; each
 // paragraph of them is followed by a line of dashes and the pinned output. Lines
-// with # are remarks. Output follows every command at once; -update pins it anew.
+// with # are remarks. Output follows every command at once; -update pins it again.
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 const divider = "----"

@@ -83,7 +83,7 @@ func (c *Channel) Number() int { return int(c.img.Channel) }
 // MaxMessage is the length of the longest message in bytes.
 func (c *Channel) MaxMessage() int { return c.most }
 
-// SameNode says whether messages to the rank go through memory.
+// SameNode reports whether messages to the rank go through memory.
 func (c *Channel) SameNode(rank int) bool {
 	_, ok := c.place(rank)
 	return ok
@@ -161,7 +161,7 @@ func (c *Channel) wake(rank uint32) {
 	if !ok {
 		return
 	}
-	if img, err := c.image(place); err == nil && img.Rouse() {
+	if img, err := c.image(place); err == nil && img.Wake() {
 		c.tally.Wakes++
 	}
 }

@@ -272,7 +272,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 
 // doze sleeps until something comes, from this node or another, or until the protocol
 // wants to be driven.
-func (c *Channel) doze(most time.Duration, look func() bool) {
+func (c *Channel) sleep(most time.Duration, look func() bool) {
 	if c.net == nil {
 		c.img.Sleep(most, look)
 		return
@@ -292,7 +292,7 @@ func (c *Channel) doze(most time.Duration, look func() bool) {
 	c.net.watcher.disarm()
 }
 
-// dueBefore says that the look before the sleep has made an earlier instant due.
+// dueBefore reports whether the look before the sleep has made an earlier instant due.
 func (c *Channel) dueBefore(most time.Duration) bool {
 	due := c.net.driver.Due()
 	return due != flowctl.NoDeadline && due-channels.Nanos() < int64(most)-int64(time.Millisecond)

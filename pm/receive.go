@@ -76,7 +76,7 @@ func (m Message) CopyTo(dst []byte) (int, error) {
 	return len(dst), nil
 }
 
-// Poll says whether Receive has something to return.
+// Poll reports whether Receive has something to return.
 func (c *Channel) Poll() bool {
 	if c.hasAhead {
 		return true
@@ -88,7 +88,7 @@ func (c *Channel) Poll() bool {
 		c.ahead, c.hasAhead = m, true
 		return true
 	}
-	return c.news()
+	return c.pendingError()
 }
 
 // Receive returns the next message, or ErrEmpty. Messages of one sender come in
@@ -115,7 +115,7 @@ func (c *Channel) Receive() (Message, error) {
 }
 
 // news looks, when there is no message, for what else Receive has to say.
-func (c *Channel) news() bool {
+func (c *Channel) pendingError() bool {
 	if !c.in.Due() {
 		return len(c.gone) > 0
 	}
@@ -139,7 +139,7 @@ func (c *Channel) news() bool {
 }
 
 func (c *Channel) emptyError() error {
-	if !c.news() {
+	if !c.pendingError() {
 		return ErrEmpty
 	}
 	if len(c.gone) > 0 {

@@ -10,7 +10,7 @@ import "score/channels/abi"
 // The error is ErrFull, ErrTooLarge, ErrRank, ErrPeerGone, ErrPeerClosed
 // or ErrClosed.
 func (c *Channel) GetSendBuffer(rank, size int) ([]byte, error) {
-	c.giveUp()
+	c.releaseBuffer()
 	s, err := c.sender(rank)
 	if err == errRemote { //nolint:errorlint // connect returns this very value
 		return c.reserveRemote(rank, size)
@@ -75,7 +75,7 @@ func (c *Channel) Room(rank int) (int, error) {
 }
 
 // giveUp gives up the buffer that GetSendBuffer returned last.
-func (c *Channel) giveUp() {
+func (c *Channel) releaseBuffer() {
 	c.out = nil
 	if c.outKept != 0 {
 		c.abandonRemote()

@@ -89,7 +89,7 @@ func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool
 }
 
 func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, announce func()) error {
-	defer c.rouseAtEnd(ctx)()
+	defer c.wakeOnDone(ctx)()
 	c.img.BeginWait(sleepKind(ctx, how))
 	defer c.img.EndWait()
 	for {
@@ -103,8 +103,8 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, 
 		announce()
 		c.tally.Sleeps++
 		c.showTally()
-		c.doze(most, func() bool { c.in.Heed(); return look() || ctx.Err() != nil })
-		c.in.Heed()
+		c.sleep(most, func() bool { c.in.ResetIdle(); return look() || ctx.Err() != nil })
+		c.in.ResetIdle()
 		if look() {
 			return nil
 		}
@@ -113,11 +113,11 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, 
 
 // rouseAtEnd ends a sleep when the context ends. The function it returns undoes
 // that; the channel's memory is not touched after it.
-func (c *Channel) rouseAtEnd(ctx context.Context) (undo func()) {
+func (c *Channel) wakeOnDone(ctx context.Context) (undo func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		c.img.Rouse()
+		c.img.Wake()
 	})
 	return func() {
 		if !stop() {

@@ -53,7 +53,8 @@ func (w *watcher) arm() {
 	w.begin <- struct{}{}
 }
 
-// fired says that a datagram came, or was there, since the watcher was armed: it watches no more.
+// fired reports whether a datagram came, or was there, since the watcher was armed: it watches no
+// more.
 func (w *watcher) fired() bool { return w.spent.Load() }
 
 // disarm ends the wait.
@@ -81,7 +82,7 @@ func (w *watcher) watch() {
 		}
 		if fds[0].Revents != 0 {
 			w.spent.Store(true)
-			w.img.Rouse()
+			w.img.Wake()
 		}
 		w.ended <- struct{}{}
 	}

@@ -90,7 +90,7 @@ func (g Geometry) Check() error {
 	return nil
 }
 
-// ringFits says whether a message of the greatest length always gets through
+// ringFits reports whether a message of the greatest length always gets through
 // the ring: with a pad as long as itself before it, and the empty line after it.
 func ringFits(ring, message uint32) bool {
 	if bits.OnesCount32(ring) != 1 || ring < PageBytes || ring > MaxRing || message > MaxRing {

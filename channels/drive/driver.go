@@ -47,7 +47,7 @@ type Driver struct {
 	touched  []*peer // peers that may have something to send
 	refusing int     // peers that wait to be told of room
 	talking  int     // peers that sent frames lately; they share the room
-	counted  int64   // when talking was last counted anew
+	counted  int64   // when talking was last counted again
 	receive  func(link.Address, []byte)
 	writer   link.Writer
 	told     uint32 // Status.Gone as last looked at
@@ -94,7 +94,7 @@ func (d *Driver) Take(most time.Duration) error {
 	}
 	d.begin()
 	if taken == channels.TakenBroken {
-		d.mend()
+		d.repair()
 	}
 	return nil
 }
@@ -105,8 +105,8 @@ func (d *Driver) Leave() {
 		d.img.SetDue(due)
 	}
 	if d.role == abi.RoleAgent {
-		d.img.Give()
-		d.tellSpace()
+		d.img.AllowDriving()
+		d.notifySpace()
 		return
 	}
 	d.img.Leave()
@@ -114,10 +114,10 @@ func (d *Driver) Leave() {
 
 // tellSpace wakes a process that waits for space, which looks for it under the lock. The datagram
 // that brought the space woke it as well; but what it brought may be gone when the process looks.
-func (d *Driver) tellSpace() {
+func (d *Driver) notifySpace() {
 	if d.freed {
 		d.freed = false
-		d.img.Rouse()
+		d.img.Wake()
 	}
 }
 
@@ -238,7 +238,7 @@ func (d *Driver) sendTouched() {
 // tick does what is due, at all peers that have something pending.
 func (d *Driver) tick() {
 	d.due = flowctl.NoDeadline
-	d.followMended()
+	d.repairFollow()
 	for rank := range d.img.Active() {
 		p := d.peer(rank)
 		if p == nil {
@@ -250,12 +250,12 @@ func (d *Driver) tick() {
 		}
 		p.recv.Tick(&d.flow, d.now)
 		d.touch(p)
-		d.note(p)
+		d.schedule(p)
 	}
 }
 
 // note keeps, of a peer, when to look at it next, and whether it waits for room.
-func (d *Driver) note(p *peer) {
+func (d *Driver) schedule(p *peer) {
 	next := min(p.send.Deadline(), p.recv.Deadline(), p.lookup.at)
 	waits := p.recv.Waits(&d.flow)
 	if d.img.Away() {
@@ -271,10 +271,10 @@ func (d *Driver) note(p *peer) {
 		}
 	}
 	d.due = min(d.due, next)
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.unflushed() || p.recv.Due() || p.untold())
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported())
 }
 
-// Settled says that nothing is kept for other nodes, and no answer is due.
+// Settled reports whether nothing is kept for other nodes, and no answer is due.
 func (d *Driver) Settled() bool {
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && (p.unsettled() || p.recv.Due()) {

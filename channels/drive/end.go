@@ -25,7 +25,7 @@ func (d *Driver) end(p *peer, how uint8) {
 	d.lose(p)
 }
 
-// owesRest says that a peer that closed its end has not sent all of a message yet: its
+// owesRest reports whether a peer that closed its end has not sent all of a message yet: its
 // agent goes on with that, unless it dies.
 func (d *Driver) owesRest(p *peer) bool {
 	return p.send.Closed() && d.inbox() && d.in.Got(p.rank) != 0
@@ -43,7 +43,7 @@ func (d *Driver) lose(p *peer) {
 	p.cursor = cursor{}
 	p.lookup.at = flowctl.NoDeadline
 	_, _ = d.buf.Acknowledged(p.rank, p.send.End()) // as far as its list makes sense
-	if p.untold() {
+	if p.unreported() {
 		d.img.SetActive(p.rank, true)
 	}
 	d.img.NoteGone()
@@ -57,7 +57,7 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 		return 0, false
 	}
 	for rank := range d.img.Active() {
-		if p := d.peer(rank); p != nil && p.untold() {
+		if p := d.peer(rank); p != nil && p.unreported() {
 			p.told = true
 			return rank, true
 		}
@@ -67,7 +67,7 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 }
 
 // sayEnd answers a peer that sends to a context that has ended.
-func (d *Driver) sayEnd(p *peer, state uint32) {
+func (d *Driver) sendEnd(p *peer, state uint32) {
 	how := link.EndDied
 	if state == abi.StateClosed {
 		how = link.EndClosed

@@ -30,7 +30,7 @@ type lookup struct {
 }
 
 // look asks for the peer's address, if it is time to.
-func (d *Driver) look(p *peer) {
+func (d *Driver) requestAddress(p *peer) {
 	l := &p.lookup
 	if l.at != flowctl.NoDeadline && d.now < l.at {
 		return
@@ -53,7 +53,7 @@ func (d *Driver) look(p *peer) {
 }
 
 // found takes a directory's answer.
-func (d *Driver) found(p *peer, from link.Address, h *link.Head) {
+func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	if from != p.directory {
 		return
 	}
@@ -74,7 +74,7 @@ func (d *Driver) found(p *peer, from link.Address, h *link.Head) {
 
 // learn takes a peer's address from a datagram that carries the job's key, if it comes
 // from the peer's node. Only the job's own ranks and the daemons know the key.
-func (d *Driver) learn(p *peer, from link.Address) bool {
+func (d *Driver) updateAddress(p *peer, from link.Address) bool {
 	if from.Host() != p.directory.Host() {
 		return false
 	}

@@ -56,22 +56,22 @@ func (p *peer) forget() {
 	p.left = 0
 }
 
-// unsettled says that something sent to the peer is not acknowledged.
+// unsettled reports whether something sent to the peer is not acknowledged.
 func (p *peer) unsettled() bool { return !p.send.Failed() && p.send.End() != p.send.Acked() }
 
-// unflushed says that Flush, Flushed or Resume have something to do with the peer: a transmission
-// is not answered, though another copy of its frames may be, or its flush is not over.
+// unflushed reports whether Flush, Flushed or Resume have something to do with the peer: a
+// transmission is not answered, though another copy of its frames may be, or its flush is not over.
 func (p *peer) unflushed() bool {
 	return !p.send.Failed() && (!p.send.Flushed() || p.send.Flushing())
 }
 
-// lost says that the peer was given up for dead. What still comes from it is not taken: the rest of
-// a message of which the head was dropped would be no message.
+// lost reports whether the peer was given up for dead. What still comes from it is not taken: the
+// rest of a message of which the head was dropped would be no message.
 func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }
 
 // untold says that the peer died, and the process was not told by this driver. Such a peer stays
 // active: the driver that is asked for it may be another than the one that heard of it.
-func (p *peer) untold() bool { return p.lost() && !p.told }
+func (p *peer) unreported() bool { return p.lost() && !p.told }
 
 // cursor is where the frame lies that was last looked up in the send buffer.
 type cursor struct {

@@ -26,10 +26,10 @@ func (d *Driver) input(from link.Address, data []byte) {
 	}
 	d.clock()
 	if h.Kind == link.Here {
-		d.found(p, from, &h)
+		d.onAddress(p, from, &h)
 		return
 	}
-	if from != p.address && !d.learn(p, from) {
+	if from != p.address && !d.updateAddress(p, from) {
 		return
 	}
 	switch h.Kind {
@@ -50,7 +50,7 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		return
 	}
 	if state := d.img.State(); state != abi.StateOpen {
-		d.sayEnd(p, state)
+		d.sendEnd(p, state)
 		return
 	}
 	if p.lost() {
@@ -62,7 +62,7 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		d.img.SetActive(p.rank, true)
 		p.recv.Suspend(d.now)
 	}
-	d.spoke(p)
+	d.countActive(p)
 	if h.Kind == link.Ask {
 		p.recv.OnAsk(&d.flow, d.now, h.Data, d.hint(p))
 		return
@@ -167,7 +167,7 @@ func (d *Driver) hint(p *peer) uint32 {
 }
 
 // spoke counts the peer among those that share the room.
-func (d *Driver) spoke(p *peer) {
+func (d *Driver) countActive(p *peer) {
 	if d.now-p.heard > talkingFor {
 		d.talking++
 	}

@@ -9,7 +9,7 @@ import "score/flowctl"
 // Flush stops the sending of frames, and asks for what is unanswered.
 func (d *Driver) Flush(now int64) {
 	d.now = now
-	d.followMended()
+	d.repairFollow()
 	d.eachActive(func(p *peer) {
 		p.send.Flush(&d.flow, now)
 		p.recv.Flush()
@@ -17,7 +17,7 @@ func (d *Driver) Flush(now int64) {
 	d.sendTouched()
 }
 
-// Flushed says that nothing of this context is in flight.
+// Flushed reports whether nothing of this context is in flight.
 func (d *Driver) Flushed() bool {
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && !p.send.Failed() && !p.send.Flushed() {
@@ -62,7 +62,7 @@ func (d *Driver) Follow() {
 
 // followMended ends what an agent may have left half done that was killed before it got to Follow,
 // or after Flush.
-func (d *Driver) followMended() {
+func (d *Driver) repairFollow() {
 	if d.mended {
 		d.Follow()
 	}
@@ -79,7 +79,7 @@ func (d *Driver) suspendPeers() {
 	d.touched = d.touched[:0]
 }
 
-// HeldAway says that something waits for a peer that is not resident.
+// HeldAway reports whether something waits for a peer that is not resident.
 func (d *Driver) HeldAway() bool {
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && p.unsettled() && p.send.Held() == flowctl.HeldAway {

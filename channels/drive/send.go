@@ -113,11 +113,11 @@ func (d *Driver) send(p *peer) {
 	case !p.send.Sendable(&d.flow) && !p.recv.Due():
 		p.lookup.at = flowctl.NoDeadline // a flush has begun: nobody needs the address now
 	case p.address.None():
-		d.look(p)
+		d.requestAddress(p)
 	default:
 		d.transmitAll(p)
 	}
-	d.note(p)
+	d.schedule(p)
 }
 
 func (d *Driver) transmitAll(p *peer) {

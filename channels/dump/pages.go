@@ -46,8 +46,8 @@ func Collect(image *os.File, most int64) (*Pages, error) {
 	return p, err
 }
 
-// Still says that the image is as it was collected. Then nothing was changed between the end of
-// collecting and the beginning of this look, so that all pages are of one instant.
+// Still reports whether the image is as it was collected. Then nothing was changed between the end
+// of collecting and the beginning of this look, so that all pages are of one instant.
 func (p *Pages) Still(image *os.File) bool {
 	next, same := 0, true
 	err := eachPage(image, func(number uint32, data []byte) bool {

@@ -37,10 +37,10 @@ const patience = 10 * time.Second
 const (
 	// redialPause is the time between two tries to reach a daemon that was lost.
 	redialPause = 10 * time.Millisecond
-	// redialsMost bounds how often a question is asked anew: a daemon that hangs up on it each time
-	// does not want this rank.
+	// redialsMost bounds how often a question is asked again: a daemon that hangs up on it each
+	// time does not want this rank.
 	redialsMost = 3
-	// startPatience is how long a daemon may take to start anew: nobody listens in between.
+	// startPatience is how long a daemon may take to start again: nobody listens in between.
 	startPatience = 5 * time.Second
 )
 
@@ -55,7 +55,7 @@ type Client struct {
 // NewClient uses the connection, which becomes the client's.
 func NewClient(conn *net.UnixConn) *Client { return &Client{conn: conn} }
 
-// Connect makes a client of the daemon at a path (Dial). A daemon that was started anew is found
+// Connect makes a client of the daemon at a path (Dial). A daemon that was started again is found
 // there again: a question that the one before it did not answer is asked once more.
 func Connect(path string) (*Client, error) {
 	conn, err := Dial(path)
@@ -71,7 +71,8 @@ func Connect(path string) (*Client, error) {
 	return c, nil
 }
 
-// refused says that nobody listens yet, or who does has not taken up those who dialled before.
+// refused reports whether nobody listens yet, or who does has not taken up those who dialled
+// before.
 func refused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EAGAIN) }
 
 // Close hangs up.

@@ -15,7 +15,7 @@
 // where they are stopped. (The reader/writer locks that are in use for this, a pair of locks for
 // each reader, cost a reader two atomic writes and the writer a lock per reader.) The file has its
 // full size from the start, without pages behind it: it grows as it is written, and no reader maps
-// anew.
+// again.
 //
 // Who waits for a value sleeps in the kernel on a count in the memory (futex). The writer counts
 // and wakes once for all that it has put, without knowing whether anybody sleeps: a reader has no

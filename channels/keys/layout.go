@@ -34,7 +34,7 @@ const (
 	MaxKey   = 511
 	MaxValue = 16 << 20
 	// perRank is what the file has room for, for each rank, between the least and the most of all:
-	// cards of a few KB, some of them written anew. Room that is not used is no memory.
+	// cards of a few KB, some of them written again. Room that is not used is no memory.
 	perRank   = 64 << 10
 	leastData = 16 << 20
 	mostData  = 1 << 30

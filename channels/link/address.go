@@ -86,10 +86,10 @@ func FromRaw(raw []byte) (a Address) {
 // Raw is the sockaddr_in or sockaddr_in6, which must not be changed. It is empty if a is none.
 func (a *Address) Raw() []byte { return a.raw[:a.len] }
 
-// None says that this is the zero Address.
+// None reports whether this is the zero Address.
 func (a Address) None() bool { return a.len == 0 }
 
-// Is6 says that this is an IPv6 address.
+// Is6 reports whether this is an IPv6 address.
 func (a Address) Is6() bool { return a.len == unix.SizeofSockaddrInet6 }
 
 // Host is the address without its port.

@@ -29,7 +29,7 @@ type Faults struct {
 	Seed      uint64        // of the dice; 0: a new one each time
 }
 
-// None says that there are no faults.
+// None reports whether there are no faults.
 func (f Faults) None() bool {
 	f.Seed = 0
 	return f == Faults{}

@@ -66,7 +66,8 @@ func send(p Port, from, to int) {
 
 const many = 10000
 
-// about says that n is what is expected of many rolls of the dice, with the seeds of these tests.
+// about reports whether n is what is expected of many rolls of the dice, with the seeds of these
+// tests.
 func about(n int, probability float64) bool {
 	return n > int(many*probability*0.8) && n < int(many*probability*1.2)
 }

@@ -93,7 +93,7 @@ func (p *faulty) enter(to Address, data []byte) {
 		return
 	}
 	if len(p.held) == heldMost {
-		p.letGo(0)
+		p.sendHeld(0)
 	}
 	h := held{to: to, data: append(p.memory(), data...), due: p.now().Add(p.faults.Delay)}
 	if stray {
@@ -120,7 +120,7 @@ func (p *faulty) send(to Address, data []byte) {
 }
 
 // letGo sends the held datagram with the index.
-func (p *faulty) letGo(i int) {
+func (p *faulty) sendHeld(i int) {
 	h := p.held[i]
 	p.held = append(p.held[:i], p.held[i+1:]...)
 	p.send(h.to, h.data)
@@ -148,13 +148,13 @@ func (p *faulty) release() bool {
 			i++
 			continue
 		}
-		p.letGo(i)
+		p.sendHeld(i)
 		any = true
 	}
 	return any
 }
 
-// stays says that a held datagram waits for its time.
+// stays reports whether a held datagram waits for its time.
 func (p *faulty) stays(h *held) bool { return h.wait > 0 || p.faults.Delay > 0 }
 
 // Wait implements Holder.

@@ -126,7 +126,7 @@ func (h *Head) read(b *[HeadBytes]byte) {
 	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
 
-// sane says that the header has what its kind has, and nothing else.
+// sane reports whether the header has what its kind has, and nothing else.
 func (h *Head) sane() bool {
 	if h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer {
 		return false
@@ -148,12 +148,12 @@ func (h *Head) sane() bool {
 	return false
 }
 
-// bare says that nothing of flow control is there.
+// bare reports whether nothing of flow control is there.
 func (h *Head) bare() bool {
 	return h.Frames == 0 && h.Data == flowctl.Data{} && h.Answer == flowctl.Answer{}
 }
 
-// adds says that b is so many frames, no more and no less.
+// adds reports whether b is so many frames, no more and no less.
 func adds(b []byte, frames uint16) bool {
 	for ; frames > 0; frames-- {
 		size := frameSize(b)

@@ -33,7 +33,7 @@ func BenchmarkComputing(b *testing.B) {
 			runtime.Gosched()
 		}
 		times = append(times, time.Duration(channels.Nanos()-start))
-		one.in.Heed()
+		one.in.ResetIdle()
 		if m, ok := one.in.Poll(); ok {
 			_ = one.in.Release(m)
 		}

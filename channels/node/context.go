@@ -71,7 +71,7 @@ func (j *Job) context(of name) (*Context, error) {
 	return c, nil
 }
 
-// given says whether the rank may have one more channel; under the lock. It counts per rank, so
+// given reports whether the rank may have one more channel; under the lock. It counts per rank, so
 // that which one is refused does not depend on who comes first.
 func (j *Job) given(of name) bool {
 	if j.channels == 0 || of.channel == 0 {
@@ -149,12 +149,12 @@ func (c *Context) guard(f func()) {
 		return
 	}
 	if err := channels.Guard(f); err != nil {
-		c.giveUp(err)
+		c.abandon(err)
 	}
 }
 
 // giveUp leaves the image alone from now on.
-func (c *Context) giveUp(err error) {
+func (c *Context) abandon(err error) {
 	if !c.damaged.Swap(true) {
 		c.job.node.log("context given up", c.job.key, c.rank, err)
 	}

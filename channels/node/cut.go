@@ -28,7 +28,7 @@ type Wait struct {
 	Sent, Received uint64
 }
 
-// Sleeps says that the rank waits here, and for nothing that has come.
+// Sleeps reports whether the rank waits here, and for nothing that has come.
 func (w *Wait) Sleeps() bool { return w.How != abi.WaitNone && w.Asleep }
 
 // Cut fills c. It takes no driver lock and does not wait for the loop, so it costs a few loads for
@@ -78,9 +78,9 @@ func (c *Cut) add(of *Context) {
 	c.Waits = append(c.Waits, w)
 }
 
-// unanswered says that something of the context is on its way. An active peer is one that a driver
-// has something to do for; while the context is away all of them are, and what counts is how it
-// left.
+// unanswered reports whether something of the context is on its way. An active peer is one that a
+// driver has something to do for; while the context is away all of them are, and what counts is how
+// it left.
 func (c *Context) unanswered() bool {
 	if c.driver == nil {
 		return false

@@ -21,7 +21,7 @@ func (r *rank) slumber(how uint32) (wake func()) {
 	wake = func() {
 		if !isClosed(stop) {
 			close(stop)
-			eventually(r.t, "the rank wakes", func() bool { r.img.Rouse(); return isClosed(ended) })
+			eventually(r.t, "the rank wakes", func() bool { r.img.Wake(); return isClosed(ended) })
 			r.img.EndWait()
 		}
 	}

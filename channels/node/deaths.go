@@ -26,10 +26,10 @@ func (j *Job) Ended(rank uint32) {
 			}
 		})
 		if gone || c.damaged.Load() {
-			j.tell(of)
+			j.notifyDeath(of)
 		}
 		if c.driver != nil {
-			j.node.loop.post(func() { j.node.loop.hurry(c) })
+			j.node.loop.post(func() { j.node.loop.scheduleNow(c) })
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (j *Job) Respawned(rank uint32) {
 	}
 }
 
-// isDead says that the context is of a process that is no more, though its rank has another.
+// isDead reports whether the context is of a process that is no more, though its rank has another.
 func (j *Job) isDead(c *Context) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -68,7 +68,7 @@ func (j *Job) peerEnded(channel, rank uint32, how uint8) {
 	defer j.mu.Unlock()
 	for of, c := range j.contexts {
 		if of.channel == channel && c.driver != nil {
-			j.node.loop.post(func() { j.node.loop.bury(c, pendingDeath{rank, how}) })
+			j.node.loop.post(func() { j.node.loop.postDeath(c, pendingDeath{rank, how}) })
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (j *Job) introduce(c *Context) {
 }
 
 // tell tells the other ranks of the channel about a death.
-func (j *Job) tell(dead name) {
+func (j *Job) notifyDeath(dead name) {
 	for of, c := range j.contexts {
 		if of.channel == dead.channel && of.rank != dead.rank {
 			c.guard(func() { _ = c.img.MarkPeerGone(dead.rank) }) // a rank that cannot be told learns it from the state

@@ -117,7 +117,7 @@ func (d *directory) where(from link.Address, h *link.Head) {
 		if !j.mayAsk(from, h) {
 			return
 		}
-		answer.Status, answer.Port = j.whereIs(name{h.Channel, h.To})
+		answer.Status, answer.Port = j.portOf(name{h.Channel, h.To})
 	} else if !removed {
 		return
 	}
@@ -129,7 +129,7 @@ func (d *directory) send(to link.Address, h *link.Head) {
 	d.port.Queue(to, d.writer.Finish(0))
 }
 
-// mayAsk says whether the question is for a rank of this node, and comes from the
+// mayAsk reports whether the question is for a rank of this node, and comes from the
 // node of one that is elsewhere.
 func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 	return j.places != nil && j.has(h.To) && h.Channel < MaxChannels && !j.has(h.From) &&
@@ -138,7 +138,7 @@ func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 
 // whereIs finds the context's port. The context is made if its rank has not asked for it yet, so
 // that messages may come before their receiver looks.
-func (j *Job) whereIs(of name) (status uint8, port uint16) {
+func (j *Job) portOf(of name) (status uint8, port uint16) {
 	if j.isGone(of) {
 		return link.StatusEnded, 0
 	}
@@ -159,7 +159,7 @@ func (j *Job) whereIs(of name) (status uint8, port uint16) {
 	return link.StatusHere, c.at.Port()
 }
 
-// isGone says that the rank ended without ever having had the context.
+// isGone reports whether the rank ended without ever having had the context.
 func (j *Job) isGone(of name) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -238,7 +238,7 @@ func (l *loop) sendNotice(n *notice, now int64) {
 }
 
 // noticeDue is when sendNotices has something to do.
-func (l *loop) noticeDue() int64 {
+func (l *loop) nextNotice() int64 {
 	next := int64(flowctl.NoDeadline)
 	if l.directory.port != nil {
 		next = l.directory.again

@@ -55,7 +55,7 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 		node: n, connected: config.Connected, keep: config.Keep, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
 		contexts: map[name]*Context{}, ended: map[uint32]bool{}, reborn: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
 	}
-	err := j.settle()
+	err := j.countRanks()
 	if err == nil {
 		g := j.geometry.WithDefaults()
 		err = g.Check()
@@ -73,7 +73,7 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 }
 
 // settle finds out which ranks are here, and how many there are.
-func (j *Job) settle() error {
+func (j *Job) countRanks() error {
 	if j.key == 0 {
 		return fmt.Errorf("%w: no key", ErrJob)
 	}
@@ -106,7 +106,7 @@ func (j *Job) settle() error {
 // Key names the job in frames.
 func (j *Job) Key() uint64 { return j.key }
 
-// has says whether the rank is one of this node.
+// has reports whether the rank is one of this node.
 func (j *Job) has(rank uint32) bool {
 	_, ok := slices.BinarySearch(j.ranks, rank)
 	return ok

@@ -89,7 +89,7 @@ func (l *loop) open() (err error) {
 	if err := l.listen(); err != nil {
 		return err
 	}
-	// Edge-triggered: setting the timer anew takes the old expiry back without a read.
+	// Edge-triggered: setting the timer again takes the old expiry back without a read.
 	for number, fd := range map[int32]int{eventWake: l.wake, eventTimer: l.timer, eventDirectory: l.directory.fd} {
 		events := uint32(unix.EPOLLIN | unix.EPOLLET)
 		if number == eventDirectory {
@@ -136,7 +136,7 @@ func (l *loop) post(f func()) bool {
 	}
 	l.posted = append(l.posted, f)
 	if len(l.posted) == 1 {
-		l.rouse()
+		l.interrupt()
 	}
 	return true
 }
@@ -144,7 +144,7 @@ func (l *loop) post(f func()) bool {
 // wakeWord is what is written to wake the loop.
 var wakeWord = binary.NativeEndian.AppendUint64(nil, 1)
 
-func (l *loop) rouse() {
+func (l *loop) interrupt() {
 	_, _ = unix.Write(l.wake, wakeWord) // fails only if it is awake already
 }
 
@@ -206,7 +206,7 @@ func (l *loop) turn() {
 	}
 	l.callPosted()
 	l.takeOrders()
-	l.look(channels.Nanos())
+	l.scanDue(channels.Nanos())
 	l.lookAtSwitches()
 	l.sendNotices(channels.Nanos())
 }

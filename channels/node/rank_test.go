@@ -222,7 +222,7 @@ func (r *rank) receive(driving bool) string {
 		if driving {
 			r.poll()
 		}
-		r.in.Heed()
+		r.in.ResetIdle()
 		m, ok := r.in.Poll()
 		if !ok {
 			return false
@@ -239,7 +239,7 @@ func (r *rank) receive(driving bool) string {
 	return text
 }
 
-// settled says that all that the rank sent was acknowledged.
+// settled reports whether all that the rank sent was acknowledged.
 func (r *rank) settled() bool {
 	r.poll()
 	if !r.driver.Enter() {

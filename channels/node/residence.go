@@ -62,7 +62,7 @@ func (l *loop) request(j *Job) bool {
 		j.order.next = top
 		if l.ordered.CompareAndSwap(top, j) {
 			if top == nil {
-				l.rouse()
+				l.interrupt()
 			}
 			return true
 		}
@@ -80,7 +80,7 @@ func (l *loop) takeOrders() {
 		j.order.queued.Store(false) // a newer order from now on comes by itself
 		if word := j.order.word.Load(); word != j.order.taken {
 			j.order.taken = word
-			l.obey(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
+			l.startOrder(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
 		}
 		j = next
 	}

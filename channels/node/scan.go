@@ -15,7 +15,7 @@ type waiting struct {
 }
 
 // look looks at all contexts whose time has come.
-func (l *loop) look(now int64) {
+func (l *loop) scanDue(now int64) {
 	l.scanned, l.scanNow = 0, now
 	for l.scanned < len(l.waiting) {
 		// One Guard for the whole scan: a fault ends it at the context at fault.
@@ -30,7 +30,7 @@ func (l *loop) scanOn() {
 		w := l.waiting[l.scanned]
 		if w.at <= l.scanNow {
 			l.scanning = w.c
-			l.visit(w.c, channels.Nanos())
+			l.checkContext(w.c, channels.Nanos())
 		}
 		if l.scanned < len(l.waiting) && l.waiting[l.scanned].c == w.c {
 			l.scanned++ // else another one took its place
@@ -60,9 +60,9 @@ func (l *loop) at(c *Context, at int64) {
 // patience sets the timer to the next thing to do, and says how long epoll may wait: for
 // ever, or not at all.
 func (l *loop) patience() int {
-	next := l.noticeDue()
+	next := l.nextNotice()
 	for _, j := range l.switching {
-		next = min(next, j.residence.By())
+		next = min(next, j.residence.Deadline())
 	}
 	for i := range l.waiting {
 		next = min(next, l.waiting[i].at)

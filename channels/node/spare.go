@@ -39,7 +39,7 @@ func (c *Context) awaitSpared() error {
 	return c.spareErr
 }
 
-// isSpared says that the context may be given out.
+// isSpared reports whether the context may be given out.
 func (c *Context) isSpared() bool {
 	if c.spared == nil {
 		return true
@@ -105,7 +105,7 @@ func (j *Job) restoreOne(s *Spare) error {
 	return nil
 }
 
-// isMine says that an image is as this job's are made.
+// isMine reports whether an image is as this job's are made.
 func (j *Job) isMine(img *channels.Image, of name) bool {
 	return img.Identity == channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel} &&
 		img.Geometry() == j.geometry.WithDefaults() && slices.Equal(img.Local(), j.ranks)
@@ -134,7 +134,7 @@ func (j *Job) bringUp() {
 	me, err := channels.Self()
 	for _, c := range j.list() {
 		if err != nil {
-			c.giveUp(err)
+			c.abandon(err)
 			continue
 		}
 		c.guard(func() { c.img.SetOwner(abi.RoleAgent, me) })
@@ -149,11 +149,11 @@ func (j *Job) bringUp() {
 
 // readopt takes a context as a node left it that was killed in whatever it did. Wherever
 // that had come to, the context is brought back to its channel; what is to be switched is
-// ordered anew.
+// ordered again.
 func (l *loop) readopt(c *Context) {
 	if now, ok := l.list(c); ok {
-		c.job.residence.Found(now, &c.residing, false)
+		c.job.residence.Adopt(now, &c.residing, false)
 		l.makeRoom()
-		l.hurry(c)
+		l.scheduleNow(c)
 	}
 }

@@ -91,14 +91,14 @@ func (c *Context) status() ContextStatus {
 // errors are ErrContext, channels.ErrHolder and channels.ErrDamaged.
 func (j *Job) Peers(channel, rank uint32) (peers []PeerStatus, err error) {
 	for until := time.Now().Add(lookPatience); ; time.Sleep(lookPause) {
-		peers, err = j.look(channel, rank)
+		peers, err = j.peerStatuses(channel, rank)
 		if !errors.Is(err, channels.ErrHolder) || time.Now().After(until) {
 			return peers, err
 		}
 	}
 }
 
-func (j *Job) look(channel, rank uint32) (peers []PeerStatus, err error) {
+func (j *Job) peerStatuses(channel, rank uint32) (peers []PeerStatus, err error) {
 	j.mu.Lock()
 	c := j.contexts[name{channel, rank}]
 	j.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // What package residence decides about the contexts of a job, the loop does here.
 
 // obey begins with an order.
-func (l *loop) obey(j *Job, step Step, number uint64, by int64) {
+func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 	if !j.residence.Awaited() {
 		l.switching = append(l.switching, j)
 	}
@@ -23,8 +23,8 @@ func (l *loop) obey(j *Job, step Step, number uint64, by int64) {
 }
 
 // attend looks at a context of a job that is not on.
-func (l *loop) attend(c *Context, now int64, heard bool) {
-	if c.job.residence.Look(now, &c.residing) {
+func (l *loop) checkOff(c *Context, now int64, heard bool) {
+	if c.job.residence.Check(now, &c.residing) {
 		l.drive(c, now, heard, false)
 	}
 	l.progress(c.job)
@@ -42,7 +42,7 @@ func (l *loop) progress(j *Job) {
 	if !j.residence.Awaited() {
 		return
 	}
-	out, over := j.residence.Over(channels.Nanos())
+	out, over := j.residence.Outcome(channels.Nanos())
 	if !over {
 		return
 	}
@@ -130,6 +130,6 @@ func (r resident) Back(now int64) {
 	c.late, c.drives = false, c.img.Drives()
 	r.loop().watchAgain(c, now, tick)
 	if c.img.State() != abi.StateOpen {
-		r.loop().hurry(c)
+		r.loop().scheduleNow(c)
 	}
 }

@@ -138,7 +138,7 @@ func (g *gang) run(me int) {
 	}
 }
 
-// complete says that all was received that was sent to the rank.
+// complete reports whether all was received that was sent to the rank.
 func (g *gang) complete(me int) bool {
 	for from := range g.ranks {
 		if g.received[me][from] != g.sent[from][me].Load() {
@@ -150,7 +150,7 @@ func (g *gang) complete(me int) bool {
 
 func (g *gang) take(me int) {
 	in := g.ranks[me].in
-	in.Heed()
+	in.ResetIdle()
 	m, ok := in.Poll()
 	if !ok {
 		return

@@ -42,7 +42,7 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 	}
 	c.refused = 0
 	l.drives++
-	c.buryAll()
+	c.notifyDeaths()
 	progress := rounds(c, now)
 	if progress && asleep {
 		c.late = true
@@ -128,12 +128,12 @@ func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earlies
 	default:
 		c.mode.Store(modeArmed)
 		c.due = max(next, now+gapIdle, earliest)
-		l.at(c, min(c.due, c.glance(now, asleep)))
+		l.at(c, min(c.due, c.nextCheck(now, asleep)))
 	}
 }
 
 // glance is when to look whether an armed context's process drives again.
-func (c *Context) glance(now int64, asleep bool) int64 {
+func (c *Context) nextCheck(now int64, asleep bool) int64 {
 	switch {
 	case c.img.Away() || c.img.State() != abi.StateOpen:
 		return flowctl.NoDeadline // whoever brings it back says so; a dead one does not come back
@@ -176,7 +176,7 @@ type pendingDeath struct {
 }
 
 // bury tells a context that a rank on another node ended, as soon as the lock is to be had.
-func (l *loop) bury(c *Context, of pendingDeath) {
+func (l *loop) postDeath(c *Context, of pendingDeath) {
 	if c.number != 0 && !slices.Contains(c.pendingDeaths, of) {
 		c.pendingDeaths = append(c.pendingDeaths, of)
 		l.at(c, channels.Nanos())
@@ -184,7 +184,7 @@ func (l *loop) bury(c *Context, of pendingDeath) {
 }
 
 // buryAll tells the context; under the lock.
-func (c *Context) buryAll() {
+func (c *Context) notifyDeaths() {
 	for _, b := range c.pendingDeaths {
 		c.driver.PeerEnded(b.rank, b.how)
 	}

@@ -119,9 +119,9 @@ func (l *loop) detach(c *Context) {
 
 // abandon gives a context up that cannot be used.
 func (l *loop) abandon(c *Context, err error) {
-	c.giveUp(err)
+	c.abandon(err)
 	if c.holding {
-		_ = channels.Guard(c.img.Give) // the rank may have a use for the lock yet
+		_ = channels.Guard(c.img.AllowDriving) // the rank may have a use for the lock yet
 		c.holding = false
 	}
 	l.detach(c)
@@ -129,7 +129,7 @@ func (l *loop) abandon(c *Context, err error) {
 }
 
 // hurry has a context looked at now: its process ended.
-func (l *loop) hurry(c *Context) {
+func (l *loop) scheduleNow(c *Context) {
 	if c.number != 0 {
 		c.mode.Store(modeDriven)
 		l.at(c, channels.Nanos())
@@ -137,7 +137,7 @@ func (l *loop) hurry(c *Context) {
 }
 
 // visit looks at a context whose time has come, and drives it if its process does not.
-func (l *loop) visit(c *Context, now int64) {
+func (l *loop) checkContext(c *Context, now int64) {
 	if c.damaged.Load() {
 		l.abandon(c, nil)
 		return
@@ -145,7 +145,7 @@ func (l *loop) visit(c *Context, now int64) {
 	heard := c.heard
 	c.heard, c.armed = false, c.armed && !heard
 	if c.job.residence.Off() {
-		l.attend(c, now, heard)
+		l.checkOff(c, now, heard)
 		return
 	}
 	drives := c.img.Drives()
@@ -163,7 +163,7 @@ func (l *loop) visit(c *Context, now int64) {
 	case moved:
 		l.watchAgain(c, now, tick)
 	case c.mode.Load() == modeArmed && !heard && now < c.due:
-		l.at(c, min(c.due, c.glance(now, asleep)))
+		l.at(c, min(c.due, c.nextCheck(now, asleep)))
 	case c.mode.Load() == modeArmed && asleep && !c.late:
 		// What woke the loop wakes the process as well: it has the first turn.
 		l.watchAgain(c, now, tick)

@@ -31,13 +31,13 @@ type Stat struct {
 	CPU     time.Duration // of itself and of the children it has waited for
 }
 
-// Over is true when the process has ended, as far as its first thread goes: only its status is
+// Exited reports whether the process has ended, as far as its first thread goes: only its status is
 // left, or its other threads.
-func (s Stat) Over() bool { return s.State == 'Z' || s.State == 'X' }
+func (s Stat) Exited() bool { return s.State == 'Z' || s.State == 'X' }
 
-// Ended is true when all threads of the process have: a first thread that ended before the others
-// looks the same, and the process lives on.
-func (s Stat) Ended() bool { return s.Over() && s.Threads <= 1 }
+// Ended reports whether all threads of the process have: a first thread that ended before the
+// others looks the same, and the process lives on.
+func (s Stat) Ended() bool { return s.Exited() && s.Threads <= 1 }
 
 // Numbers of the fields, as in proc_pid_stat(5).
 const (
@@ -139,5 +139,5 @@ func ReadAt(fd int, buffer []byte) (Stat, error) {
 	return Parse(buffer[:n])
 }
 
-// Gone tells whether the error of reading means that the process is not there.
+// Gone reports whether the error of reading means that the process is not there.
 func Gone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) }

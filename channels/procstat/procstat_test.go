@@ -49,10 +49,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestOver(t *testing.T) {
+func TestExited(t *testing.T) {
 	for _, c := range []byte("RSDITtZX") {
 		over := c == 'Z' || c == 'X'
-		if got := (Stat{State: c}).Over(); got != over {
+		if got := (Stat{State: c}).Exited(); got != over {
 			t.Errorf("%c: over is %v", c, got)
 		}
 		if got := (Stat{State: c, Threads: 1}).Ended(); got != over {
@@ -66,7 +66,7 @@ func TestOver(t *testing.T) {
 
 func TestReadThisProcess(t *testing.T) {
 	s, err := Read(os.Getpid())
-	if err != nil || s.Parent != os.Getppid() || s.Start == 0 || s.Threads == 0 || s.Over() {
+	if err != nil || s.Parent != os.Getppid() || s.Start == 0 || s.Threads == 0 || s.Exited() {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if _, err := Read(1 << 30); !Gone(err) {

@@ -98,7 +98,7 @@ func (m *Map) Local() []uint32 {
 	return local
 }
 
-// Remote says whether a rank is on another node.
+// Remote reports whether a rank is on another node.
 func (m *Map) Remote() bool {
 	return slices.ContainsFunc(m.nodeOf, func(node uint32) bool { return node != m.own })
 }

@@ -25,7 +25,7 @@ type Context interface {
 	Resume(now int64)
 	// Follow ends Suspend and Resume, with the work that grows with the number of peers.
 	Follow()
-	// Away says that it is suspended.
+	// Away reports whether it is suspended.
 	Away() bool
 	// Drive takes and sends until nothing comes any more, and says when that was.
 	Drive(now int64) (after int64)

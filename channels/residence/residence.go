@@ -49,13 +49,13 @@ type Member struct {
 	settles bool // it left or came back, and Settle is to end that
 }
 
-// Kept says that the agent has the driver lock beyond a turn.
+// Kept reports whether the agent has the driver lock beyond a turn.
 func (c *Member) Kept() bool { return c.stage >= stageHeld }
 
-// Wanted says that the agent wants the lock, and its holder, who lives, does not let go.
+// Wanted reports whether the agent wants the lock, and its holder, who lives, does not let go.
 func (c *Member) Wanted() bool { return c.stage == stageWanted }
 
-// Away says that the context refuses what comes.
+// Away reports whether the context refuses what comes.
 func (c *Member) Away() bool { return c.stage == stageAway }
 
 // Machine is how far a job's contexts on one node are in leaving their channels. The zero value is
@@ -75,18 +75,18 @@ type Machine struct {
 	following bool // the order is just being carried out, and cannot be at its end yet
 }
 
-// Off says that the job's processes are not to drive.
+// Off reports whether the job's processes are not to drive.
 func (m *Machine) Off() bool { return m.off }
 
-// Awaited says that the end of an order is still to be reported, see Over.
+// Awaited reports whether the end of an order is still to be reported, see Outcome.
 func (m *Machine) Awaited() bool { return m.awaited }
 
 // By is the instant at which the order is over at the latest.
-func (m *Machine) By() int64 { return m.by }
+func (m *Machine) Deadline() int64 { return m.by }
 
 // Order begins with a step at the instant now; revoking and flushing are given up at the instant
 // by. It takes in what the steps before it would have done, and replaces the order before it.
-// Settle follows, once Over has been asked.
+// Settle follows, after Outcome.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	if step == Revoke && by > now {
 		by = now + (by-now)>>m.strikes // the next gang does not wait again and again for who never lets go
@@ -103,11 +103,11 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 // each peer.
 func (m *Machine) Settle(now int64) {
 	for _, c := range slices.Clone(m.members) {
-		c.guarded(func() { m.settle(c, now) })
+		c.guarded(func() { m.becomeResident(c, now) })
 	}
 }
 
-func (m *Machine) settle(c *Member, now int64) {
+func (m *Machine) becomeResident(c *Member, now int64) {
 	if !c.settles {
 		return
 	}
@@ -134,7 +134,7 @@ func (m *Machine) Add(now int64, c *Member) {
 	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
 	m.members = append(m.members, c)
 	if m.off {
-		c.Context.Guarded(func() { m.advance(c, now); m.settle(c, now) })
+		c.Context.Guarded(func() { m.advance(c, now); m.becomeResident(c, now) })
 	}
 }
 
@@ -142,7 +142,7 @@ func (m *Machine) Add(now int64, c *Member) {
 // is taken, by which what was left half done is mended. If the processes stand still (still) and
 // nothing was ordered yet, the agent keeps it, as near to its channel as it is; else it is resident
 // and its process's again.
-func (m *Machine) Found(now int64, c *Member, still bool) {
+func (m *Machine) Adopt(now int64, c *Member, still bool) {
 	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
 	m.members = append(m.members, c)
 	if still && m.step == 0 {
@@ -152,14 +152,14 @@ func (m *Machine) Found(now int64, c *Member, still bool) {
 		switch {
 		case m.off:
 			m.advance(c, now)
-			m.settle(c, now)
+			m.becomeResident(c, now)
 		case c.Context.Take(0, now) != nil: // its process is at work in it
 			c.Context.Restore()
 			c.Context.Back(now)
 		default:
 			c.stage = stageAway // or less: a flush that was begun is to end as well
 			m.bringBack(c, now)
-			m.settle(c, now)
+			m.becomeResident(c, now)
 		}
 	})
 }
@@ -287,10 +287,10 @@ func (m *Machine) bringBack(c *Member, now int64) {
 
 // Look looks at a context of a job that is off, which it asked for or to which something came. It
 // says whether the agent is to drive it as it does any whose process does not.
-func (m *Machine) Look(now int64, c *Member) (drive bool) {
+func (m *Machine) Check(now int64, c *Member) (drive bool) {
 	if !c.Kept() {
 		m.advance(c, now)
-		m.settle(c, now)
+		m.becomeResident(c, now)
 	}
 	switch {
 	case !c.Kept():
@@ -303,8 +303,8 @@ func (m *Machine) Look(now int64, c *Member) (drive bool) {
 	}
 }
 
-// Over says, once, that an order is at its end, and how it went.
-func (m *Machine) Over(now int64) (out Outcome, over bool) {
+// Outcome reports, once, that an order has ended and how.
+func (m *Machine) Outcome(now int64) (out Outcome, over bool) {
 	if !m.awaited || m.following || now < m.by && m.busy() {
 		return Outcome{}, false
 	}
@@ -327,7 +327,7 @@ func (m *Machine) Over(now int64) (out Outcome, over bool) {
 	return out, true
 }
 
-// busy says that the step waits for a context.
+// busy reports whether the step waits for a context.
 func (m *Machine) busy() bool {
 	return slices.ContainsFunc(m.members, func(c *Member) bool {
 		return m.step == Revoke && c.stage == stageWanted || m.step == Flush && c.stage == stageFlushing

@@ -78,14 +78,14 @@ func TestRound(t *testing.T) {
 	m, list := all(2)
 	for step := Revoke; step <= Load; step++ {
 		m.Order(ms, step, uint64(step), 2*ms)
-		out, over := m.Over(ms)
+		out, over := m.Outcome(ms)
 		if !over || out.Step != step || out.Number != uint64(step) || out.Contexts != 2 || out.Held != 0 {
 			t.Errorf("step %d: %+v, over %v", step, out, over)
 		}
 		if step == Save && out.Flushed != 2 {
 			t.Errorf("save: %+v", out)
 		}
-		if _, again := m.Over(ms); again {
+		if _, again := m.Outcome(ms); again {
 			t.Errorf("step %d is told twice", step)
 		}
 		m.Settle(ms)
@@ -110,15 +110,15 @@ func TestLateLock(t *testing.T) {
 		f := list[0]
 		f.held = true
 		m.Order(ms, step, 1, 2*ms)
-		if _, over := m.Over(ms); over != (step != Revoke) {
+		if _, over := m.Outcome(ms); over != (step != Revoke) {
 			t.Errorf("step %d is over: %v", step, over)
 		}
-		out, over := m.Over(2 * ms)
+		out, over := m.Outcome(2 * ms)
 		if step == Revoke && (!over || out.Held != 1) {
 			t.Errorf("%+v, over %v", out, over)
 		}
 		f.held = false
-		if m.Look(3*ms, &f.member); !slices.Equal(f.did, want) {
+		if m.Check(3*ms, &f.member); !slices.Equal(f.did, want) {
 			t.Errorf("step %d: was done %v, want %v", step, f.did, want)
 		}
 	}
@@ -131,12 +131,12 @@ func TestNeverGiven(t *testing.T) {
 	f := list[0]
 	f.held = true
 	m.Order(ms, Save, 1, 2*ms)
-	if out, _ := m.Over(ms); out.Held != 1 || out.Flushed+out.CutOff != 0 {
+	if out, _ := m.Outcome(ms); out.Held != 1 || out.Flushed+out.CutOff != 0 {
 		t.Errorf("%+v", out)
 	}
 	for i := range retryDoublings + 3 {
 		now := f.at
-		m.Look(now, &f.member)
+		m.Check(now, &f.member)
 		if want := now + retryFirst<<min(i, retryDoublings); f.at != want {
 			t.Errorf("try %d: again after %v", i, time.Duration(f.at-now))
 		}
@@ -153,12 +153,12 @@ func TestDropsOut(t *testing.T) {
 	m, list := all(3)
 	list[0].broken = true
 	over := false
-	m.members[0].Context = early{list[0], func() { _, over = m.Over(ms) }}
+	m.members[0].Context = early{list[0], func() { _, over = m.Outcome(ms) }}
 	m.Order(ms, Save, 1, 2*ms)
 	if over {
 		t.Error("over while two contexts were still to be saved")
 	}
-	if out, over := m.Over(ms); !over || out.Contexts != 2 || out.Flushed != 2 {
+	if out, over := m.Outcome(ms); !over || out.Contexts != 2 || out.Flushed != 2 {
 		t.Errorf("%+v, over %v", out, over)
 	}
 }
@@ -179,14 +179,14 @@ func TestFlushAwaits(t *testing.T) {
 	m, list := all(2)
 	list[0].flushed = false
 	m.Order(ms, Flush, 1, 5*ms)
-	if _, over := m.Over(5*ms - 1); over {
+	if _, over := m.Outcome(5*ms - 1); over {
 		t.Error("over though something is unanswered")
 	}
-	if _, over := m.Over(5 * ms); !over {
+	if _, over := m.Outcome(5 * ms); !over {
 		t.Error("not over at its instant")
 	}
 	m.Order(6*ms, Save, 2, 7*ms)
-	if out, _ := m.Over(6 * ms); out.Flushed != 1 || out.CutOff != 1 {
+	if out, _ := m.Outcome(6 * ms); out.Flushed != 1 || out.CutOff != 1 {
 		t.Errorf("%+v", out)
 	}
 }
@@ -195,7 +195,7 @@ func TestFlushAwaits(t *testing.T) {
 func TestRemovedWhileAway(t *testing.T) {
 	m, list := all(1)
 	m.Order(ms, Save, 1, 2*ms)
-	m.Over(ms)
+	m.Outcome(ms)
 	m.Settle(ms)
 	m.Release(ms)
 	m.Settle(ms)
@@ -203,7 +203,7 @@ func TestRemovedWhileAway(t *testing.T) {
 		t.Errorf("still kept, or not given back: %v", f.did)
 	}
 	m.Order(2*ms, Save, 2, 3*ms)
-	if out, over := m.Over(2 * ms); !over || out.Flushed != 0 || list[0].member.Kept() {
+	if out, over := m.Outcome(2 * ms); !over || out.Flushed != 0 || list[0].member.Kept() {
 		t.Errorf("a job that is removed was saved: %+v, over %v", out, over)
 	}
 }
@@ -212,7 +212,7 @@ func TestRemovedWhileAway(t *testing.T) {
 func TestMadeWhileAway(t *testing.T) {
 	m, _ := all(1)
 	m.Order(ms, Save, 1, 2*ms)
-	m.Over(ms)
+	m.Outcome(ms)
 	late := newFake(m)
 	m.Add(3*ms, &late.member)
 	if !late.member.Away() || late.did[len(late.did)-1] != "follow" {
@@ -241,7 +241,7 @@ func TestFound(t *testing.T) {
 			m := new(Machine)
 			f := newFake(m)
 			f.away, f.held = test.away, test.held
-			m.Found(ms, &f.member, test.still)
+			m.Adopt(ms, &f.member, test.still)
 			if !slices.Equal(f.did, test.want) {
 				t.Errorf("was done: %v, want %v", f.did, test.want)
 			}

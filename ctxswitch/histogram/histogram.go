@@ -62,7 +62,7 @@ func (h *Histogram) Reset() { *h = Histogram{} }
 func (h *Histogram) Count() uint64 { return h.count }
 
 // Sum gives the sum of the durations in nanoseconds. It stays at the largest
-// value there is instead of beginning anew.
+// value there is instead of beginning again.
 func (h *Histogram) Sum() uint64 { return h.sum }
 
 // Max gives the longest duration, exactly; 0 if there is none.

@@ -74,8 +74,8 @@ const (
 	Done
 	// Failed: no exchange of the job can complete any more, for the reason Err.
 	Failed
-	// Large: of a SmallExchange alone. There is a piece that is not small: an exchange Message.Op of all
-	// pieces has to be made otherwise, and this node's is Message.Data.
+	// Large: of a SmallExchange alone. There is a piece that is not small: an exchange Message.Op
+	// of all pieces has to be made otherwise, and this node's is Message.Data.
 	Large
 )
 

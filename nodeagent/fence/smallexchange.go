@@ -2,10 +2,10 @@ package fence
 
 import "fmt"
 
-// SmallExchange exchanges small pieces by itself, with few hops, and says of which exchanges a piece was
-// not small: those are for a carrier of much data, under numbers of their own. Its messages must
-// arrive once each, in any order, and who carries them must not forget a SmallExchange: it has nothing to
-// repeat.
+// SmallExchange exchanges small pieces by itself, with few hops, and says of which exchanges a
+// piece was not small: those are for a carrier of much data, under numbers of their own. Its
+// messages must arrive once each, in any order, and who carries them must not forget a
+// SmallExchange: it has nothing to repeat.
 //
 //	outside --own piece--> telling --all sizes: one is large--> Large, outside
 //	                          \--all pieces were small--> Done, outside
@@ -26,9 +26,9 @@ type SmallExchange struct {
 // tree has two hops, up and down, which Bruck's algorithm does not exceed up to here.
 const FewNodes = 4
 
-// NewSmallExchange returns the smallExchange of a job of so many nodes as node self sees it. What the user wants to
-// go by a certain algorithm is left to who has all of them. The error wraps ErrShape or
-// ErrAlgorithm.
+// NewSmallExchange returns the smallExchange of a job of so many nodes as node self sees it. What
+// the user wants to go by a certain algorithm is left to who has all of them. The error wraps
+// ErrShape or ErrAlgorithm.
 func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)

@@ -22,8 +22,8 @@ const (
 	// lost: its agent may be starting anew, and the leader gives it 10 s for that before it ends
 	// the job.
 	collectivePatience = 15 * time.Second
-	// directRepeat is when a message that went by a datagram is sent again, by the agents: more than
-	// post waits with an acknowledgement, and than a busy machine takes.
+	// directRepeat is when a message that went by a datagram is sent again, by the agents: more
+	// than post waits with an acknowledgement, and than a busy machine takes.
 	directRepeat = 250 * time.Millisecond
 )
 
@@ -33,9 +33,9 @@ var (
 	errSilent = fmt.Errorf("its steward has not answered for %v", collectivePatience)
 )
 
-// messages are what a job's steward says to others: of other nodes and, for jobs that are connected,
-// of other jobs. Those of the same job it sends itself where they arrive, the others go by the
-// agents.
+// messages are what a job's steward says to others: of other nodes and, for jobs that are
+// connected, of other jobs. Those of the same job it sends itself where they arrive, the others go
+// by the agents.
 type messages struct {
 	office *reliable.Endpoint
 	fences fences
@@ -78,9 +78,9 @@ func (s *steward) carry(l reliable.Message) {
 	}
 }
 
-// carryByAgents hands a message to the agent. Without one it is kept, and handed to the next. A copy
-// goes by a datagram all the same, where the port is known: it may arrive, by then, and shows the
-// way.
+// carryByAgents hands a message to the agent. Without one it is kept, and handed to the next. A
+// copy goes by a datagram all the same, where the port is known: it may arrive, by then, and shows
+// the way.
 func (s *steward) carryByAgents(l reliable.Message) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
@@ -155,8 +155,8 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	}
 }
 
-// lost tells who has sent a message that it will not arrive, once that is through with what it does:
-// it may have been sent right now.
+// lost tells who has sent a message that it will not arrive, once that is through with what it
+// does: it may have been sent right now.
 func (s *steward) lost(l reliable.Message, reason error) {
 	s.soon(func() {
 		switch {

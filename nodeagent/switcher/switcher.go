@@ -95,7 +95,7 @@ func (s *Switcher) Plan(p *ctxswitch.Plan) { s.post(&command{event: ctxswitch.Pl
 
 // Offset tells by how much the clock of that term's leader is ahead.
 func (s *Switcher) Offset(term uint64, offset int64) {
-	s.post(&command{event: ctxswitch.OffsetLearnt(term, offset)})
+	s.post(&command{event: ctxswitch.OffsetChanged(term, offset)})
 }
 
 // Add tells of a job that is prepared and has no process yet.

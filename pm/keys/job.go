@@ -30,7 +30,7 @@ const (
 // EnvSocket is the descriptor on which a rank speaks with its job's steward; the launcher sets it.
 const EnvSocket = "PMI_FD"
 
-// EnvIncarnation is how often this rank was begun anew; the launcher sets it.
+// EnvIncarnation is how often this rank was begun again; the launcher sets it.
 const EnvIncarnation = "SCORE_INCARNATION"
 
 // Errors of the package.
@@ -211,16 +211,16 @@ func (j *Job) Commit(ctx context.Context) error {
 
 // Fence commits, waits until all ranks have called it, and lets this one see what all have
 // committed. Of ranks for which the job did not end when they failed it waits only for those that
-// are begun anew. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up can
-// ask nothing any more, only read.
-func (j *Job) Fence(ctx context.Context) error { return j.meet(ctx, wire.Fence) }
+// are begun again. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up
+// can ask nothing any more, only read.
+func (j *Job) Fence(ctx context.Context) error { return j.synchronize(ctx, wire.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
-func (j *Job) Barrier(ctx context.Context) error { return j.meet(ctx, wire.Barrier) }
+func (j *Job) Barrier(ctx context.Context) error { return j.synchronize(ctx, wire.Barrier) }
 
-// Respawn asks that this rank be begun anew so often, at most 1000 times, when it fails: when it is
-// killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells its
-// next process. The error wraps ErrLost, ErrClosed or ctx's.
+// Respawn asks that this rank be begun again so often, at most 1000 times, when it fails: when it
+// is killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells
+// its next process. The error wraps ErrLost, ErrClosed or ctx's.
 func (j *Job) Respawn(ctx context.Context, times int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -230,13 +230,13 @@ func (j *Job) Respawn(ctx context.Context, times int) error {
 	return j.ask(ctx, wire.Respawn, wire.RespawnBody(times))
 }
 
-// Incarnation is how often this rank was begun anew.
+// Incarnation is how often this rank was begun again.
 func (j *Job) Incarnation() int {
 	n, _ := strconv.Atoi(os.Getenv(EnvIncarnation)) // without it the process is the first
 	return n
 }
 
-func (j *Job) meet(ctx context.Context, op wire.Op) error {
+func (j *Job) synchronize(ctx context.Context, op wire.Op) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.commit(ctx); err != nil {

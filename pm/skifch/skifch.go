@@ -54,11 +54,11 @@ func Open(number int) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Over(ch), nil
+	return New(ch), nil
 }
 
-// Over makes the interface over an open channel, which nobody else may use any more.
-func Over(ch *pm.Channel) *Channel { return &Channel{pm: ch} }
+// New makes a Channel of an open PM channel, which nobody else may use from then on.
+func New(ch *pm.Channel) *Channel { return &Channel{pm: ch} }
 
 // Address is this end's.
 func (c *Channel) Address() Address { return c.To(c.pm.Rank()) }

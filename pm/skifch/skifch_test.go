@@ -33,7 +33,7 @@ func open(t *testing.T, ranks, number int) []*skifch.Channel {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, skifch.Over(ch))
+		all = append(all, skifch.New(ch))
 	}
 	return all
 }

@@ -54,8 +54,8 @@ type PeerRegistrar interface {
 	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
 
-// Registrar makes daemons members. Its methods may be called at once. The nil Registrar is that of a
-// cluster without certificates.
+// Registrar makes daemons members. Its methods may be called at once. The nil Registrar is that of
+// a cluster without certificates.
 type Registrar struct{ Options }
 
 // New makes an Registrar.

@@ -52,9 +52,9 @@ func (l *Leader) Alive(ctx context.Context) error {
 	}
 }
 
-// offer hands an input to the controller and waits until the controller takes it, which it does only while
-// this server leads. After an error it never will: nothing is done of which the caller was told
-// that it was not. over is closed when the controller that took it is let go.
+// offer hands an input to the controller and waits until the controller takes it, which it does
+// only while this server leads. After an error it never will: nothing is done of which the caller
+// was told that it was not. over is closed when the controller that took it is let go.
 func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()

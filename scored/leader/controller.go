@@ -131,8 +131,8 @@ func (c *controller) numbers() numbers {
 	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
 }
 
-// goOn numbers on from a controller that was given up in the same term: agents obey only plans that are
-// newer than those they have seen.
+// goOn numbers on from a controller that was given up in the same term: agents obey only plans that
+// are newer than those they have seen.
 func (c *controller) goOn(from numbers) {
 	if from.term == c.term {
 		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask

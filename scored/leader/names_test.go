@@ -8,8 +8,8 @@ import (
 )
 
 // TestReadOnceWhileLeaderDies has the leader lose what it was about to say when the reading of a
-// name is committed: who asks again under the same number gets the name, from the controller that comes
-// after.
+// name is committed: who asks again under the same number gets the name, from the controller that
+// comes after.
 func TestReadOnceWhileLeaderDies(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		link := join(t, l, "n1")

@@ -17,8 +17,8 @@ type benchLink struct{ sent int }
 func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
 func (l *benchLink) Close(string)                {}
 
-// benchController has as many nodes of one CPU, and gangs of so many nodes on them that fill so many
-// rows, all running. Nodes are put into its tables directly, since the log holds no more than
+// benchController has as many nodes of one CPU, and gangs of so many nodes on them that fill so
+// many rows, all running. Nodes are put into its tables directly, since the log holds no more than
 // state.MaxNodes.
 func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	tb.Helper()

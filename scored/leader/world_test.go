@@ -78,8 +78,8 @@ func (w *world) begin(term uint64) {
 	w.b.goOn(before.numbers())
 }
 
-// fall lets the controller go after a commit that failed, as the loop does, and another begin in the
-// same term.
+// fall lets the controller go after a commit that failed, as the loop does, and another begin in
+// the same term.
 func (w *world) fall() {
 	w.note("commit failed")
 	before, links := w.b, w.links

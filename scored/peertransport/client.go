@@ -6,8 +6,8 @@ import (
 	"net"
 	"net/http"
 
-	"score/scored/api/transport/h2"
 	"score/scored/api/identity/pki"
+	"score/scored/api/transport/h2"
 )
 
 // Calls reaches servers by URLs whose host is their name; address finds where that is. Errors of

@@ -41,7 +41,7 @@ func (t target) String() string {
 	}
 }
 
-// met tells whether the figure keeps its target.
+// met reports whether the figure keeps its target.
 func (f figure) met() bool {
 	var x float64
 	switch f.target.of {

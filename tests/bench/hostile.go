@@ -90,13 +90,13 @@ func (c *cluster) besideNeighbour(ctx context.Context, self, role string) (float
 	return milliseconds(c.scrun(ctx, "-N", "2", "-n", "2", self, pingRank, strconv.Itoa(hostileRounds)))
 }
 
-// runs says that so many jobs are running.
+// runs reports whether so many jobs are running.
 func (c *cluster) runs(ctx context.Context, jobs int) bool {
 	ids, ok := c.running(ctx)
 	return ok && len(ids) == jobs
 }
 
-// jobRuns says that the job is running.
+// jobRuns reports whether the job is running.
 func (c *cluster) jobRuns(ctx context.Context, id uint64) bool {
 	ids, ok := c.running(ctx)
 	return ok && slices.Contains(ids, id)

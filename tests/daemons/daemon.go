@@ -71,7 +71,7 @@ func (d *Daemon) Start() error {
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
 	command.Stderr = d.cluster.stderr
-	// Without this process nobody starts an agent anew: its jobs must end with it.
+	// Without this process nobody starts an agent again: its jobs must end with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
 	if err := d.begin(command); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (d *Daemon) Pause() { _ = syscall.Kill(d.PID(), syscall.SIGSTOP) }
 // Continue lets a process go on that was stopped, by Pause or by a failpoint.
 func (d *Daemon) Continue() { _ = syscall.Kill(d.PID(), syscall.SIGCONT) }
 
-// Paused says that the process is stopped.
+// Paused reports whether the process is stopped.
 func (d *Daemon) Paused() bool { return state(d.PID()) == 'T' }
 
 // state is the letter that the kernel shows for a process; 0: there is none.

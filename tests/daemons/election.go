@@ -107,7 +107,7 @@ func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 	return err
 }
 
-// askAgain is after how long a question is asked anew that is not answered. Who waits for a leader
+// askAgain is after how long a question is asked again that is not answered. Who waits for a leader
 // answers as soon as there is one.
 const askAgain = 250 * time.Millisecond
 

@@ -125,7 +125,7 @@ func (j *Job) KillScrun() {
 // Ended is closed when scrun has ended.
 func (j *Job) Ended() <-chan struct{} { return j.ended }
 
-// Over says that scrun has ended.
+// Over reports whether scrun has ended.
 func (j *Job) Over() bool {
 	select {
 	case <-j.ended:

@@ -107,7 +107,7 @@ func (c *Cluster) Of(role Role, node string) (found []Process) {
 	return found
 }
 
-// Frozen says that a control group of a process is to stand still.
+// Frozen reports whether a control group of a process is to stand still.
 func (p Process) Frozen() bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cgroup"))
 	if err != nil {

@@ -143,7 +143,7 @@ func nodeGone(s *scene) {
 	s.killed(s.b, 125, "node "+victim)
 }
 
-// replaceAgent starts the victim's agent anew, as systemd would.
+// replaceAgent starts the victim's agent again, as systemd would.
 func (s *scene) replaceAgent() {
 	s.T.Helper()
 	s.Check(s.Agent(victim).Start())
@@ -234,7 +234,7 @@ func jobLaunched(s *scene) {
 	s.goOn(at, s.a, s.b)
 }
 
-// on says that the victim lets a job run.
+// on reports whether the victim lets a job run.
 func (s *scene) on(job uint64) bool {
 	for _, p := range s.Ranks(job, victim) {
 		if !p.Frozen() {

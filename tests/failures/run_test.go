@@ -24,7 +24,7 @@ func scored(t *testing.T, c *daemons.Cluster, arguments ...string) string {
 	return p.Said()
 }
 
-// on tells whether a job has a place on the node.
+// on reports whether a job has a place on the node.
 func on(j *scorev1.Job, node string) bool {
 	for _, p := range j.GetPlaces() {
 		if p.GetNode() == node {

@@ -156,9 +156,9 @@ const (
 // another.
 func (s *scene) passing() int { return firstPassing + (s.round-1)/len(s.faults)*5%passings }
 
-// keeper starts a daemon anew when it dies, as a service manager does, and has it go on when it has
-// been stopped for so long that the others go on without it. It does so until the test ends: what
-// was set may come to its point after it has been taken back.
+// keeper starts a daemon again when it dies, as a service manager does, and has it go on when it
+// has been stopped for so long that the others go on without it. It does so until the test ends:
+// what was set may come to its point after it has been taken back.
 type keeper struct {
 	scene  *scene
 	daemon *daemons.Daemon
@@ -199,7 +199,7 @@ func (k *keeper) run() {
 	}
 }
 
-// helped has a daemon helped to which something has happened. What is set counts anew in a new
+// helped has a daemon helped to which something has happened. What is set counts again in a new
 // process.
 func (k *keeper) helped(help func() error) error {
 	k.help.Lock()

@@ -73,7 +73,7 @@ func findVDSO(pid uint32, memory io.ReaderAt) (v vdso, err error) {
 // its threads.
 var errDiverted = errors.New("the process has the clock")
 
-// diverted tells whether the code is there.
+// diverted reports whether the code is there.
 func (v vdso) diverted(place int) bool {
 	return bytes.Equal(v.image[place:place+callAt], code[:callAt]) &&
 		bytes.Equal(v.image[place+callAt+4:place+offsetAt], code[callAt+4:offsetAt])

@@ -27,5 +27,5 @@ func (j *Journal) String() string {
 	return j.text.String()
 }
 
-// Has tells whether a text was said.
+// Has reports whether a text was said.
 func (j *Journal) Has(text string) bool { return strings.Contains(j.String(), text) }

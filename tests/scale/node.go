@@ -138,7 +138,7 @@ func (n *node) answered(a *answer) {
 	}
 	_ = n.filter.Add(firstTerm, *a.sample) // one that is no use changes nothing
 	if e, ok := n.filter.Estimate(max(n.now, a.at)); ok {
-		n.tell(a.at, ctxswitch.OffsetLearnt(e.Term, e.Offset))
+		n.tell(a.at, ctxswitch.OffsetChanged(e.Term, e.Offset))
 	}
 }
 

@@ -135,7 +135,7 @@ func (s *scene) victim(leads bool) *daemons.Daemon {
 	}
 }
 
-// A node is cut off, or is not heard: it is lost, its gangs are told so or begin anew when the
+// A node is cut off, or is not heard: it is lost, its gangs are told so or begin again when the
 // ranks that nobody can reach are dead, and never before; a gang on other nodes goes on. Then it is
 // of use again.
 func TestCutAgent(t *testing.T) {
@@ -192,7 +192,7 @@ func (s *scene) cutAgent(c cut) {
 }
 
 // beat is a rank that leaves a line for each instant at which it was alive, and runs until it is
-// begun anew.
+// begun again.
 const beat = `
 echo "begins $SCORE_RESTART_COUNT"
 if [ "$SCORE_RESTART_COUNT" -gt 0 ]; then date +%s%N >begun; exit 0; fi

@@ -92,16 +92,16 @@ type Context interface {
 
 	// Restart lets whoever drives forget all that is not in the context's image.
 	Restart(now int64)
-	// Told tells that a rank is dead. False: this context finds out by itself.
+	// Told reports whether a rank is dead. False: this context finds out by itself.
 	Told(now int64, rank uint16) bool
-	// End tells that its process died. False: so did everything that could say so.
+	// End reports whether its process died. False: so did everything that could say so.
 	End(now int64) bool
 	// Leave tells that its process closed its end: what it sent is to be delivered.
 	Leave(now int64)
 
-	// Lost says that the context takes rank to for gone or closed, and has told so.
+	// Lost reports whether the context takes rank to for gone or closed, and has told so.
 	Lost(to uint16) bool
-	// Settled says that all messages sent to that rank are acknowledged.
+	// Settled reports whether all messages sent to that rank are acknowledged.
 	Settled(to uint16) bool
 	Usage() Usage
 	// Check looks, at the end, for what only then can be seen.

@@ -43,7 +43,7 @@ func TestPlantedBugsInImages(t *testing.T) {
 	}
 }
 
-// with makes the context anew from other numbers; the world goes by its own.
+// with makes the context again from other numbers; the world goes by its own.
 func (c *driveContext) with(s Spec, change func(*DriveSpec, *flowctl.Config)) Context {
 	c.Close()
 	d, flow := *s.Drive, *s.Flow

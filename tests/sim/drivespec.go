@@ -48,7 +48,7 @@ func NewContext(s Spec) Context {
 	return NewFlowContext(s)
 }
 
-// drives says whether the contexts of a world are images.
+// drives reports whether the contexts of a world are images.
 func drives(seed uint64, kind Kind, s *scenario) bool {
 	if kind != Mixed {
 		return kind == Drive

@@ -89,7 +89,7 @@ func (e *end) String() string {
 	return fmt.Sprintf("job %d channel %d rank %d", e.spec.Job, e.spec.Channel, e.spec.Rank)
 }
 
-// running says that the process takes turns.
+// running reports whether the process takes turns.
 func (e *end) running() bool {
 	if e.part != nil {
 		return !e.gone() && !e.stopped && !e.ruined && (!e.made || !e.shared.grabbed)
@@ -97,7 +97,7 @@ func (e *end) running() bool {
 	return !e.gone() && !e.paused && !e.flushing && !e.away
 }
 
-// pending says that the process has something that it can send.
+// pending reports whether the process has something that it can send.
 func (e *end) pending() bool {
 	for i := range e.flows {
 		if f := &e.flows[i]; f.left > 0 && !f.blocked {
@@ -107,10 +107,10 @@ func (e *end) pending() bool {
 	return false
 }
 
-// gone says that nobody receives here any more.
+// gone reports whether nobody receives here any more.
 func (e *end) gone() bool { return e.dead || e.closed }
 
-// silent says that nothing comes from this end any more.
+// silent reports whether nothing comes from this end any more.
 func (e *end) silent() bool { return e.dead && !e.haunted }
 
 // unblock notes that something came from a rank. What one rank acknowledges makes room
@@ -123,7 +123,7 @@ func (e *end) unblock(from uint16) {
 	}
 }
 
-// flushed says that nothing of this end is in flight, to any rank.
+// flushed reports whether nothing of this end is in flight, to any rank.
 func (e *end) flushed() bool {
 	for to := range e.spec.Ranks {
 		if !e.ctx.Flushed(to) {

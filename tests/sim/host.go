@@ -97,7 +97,7 @@ func (k *cluster) adopt(p *part) {
 	}
 	still := p.launched && (p.frozen || p.stop.Seq != 0) // told to stop
 	// An agent may leave what stands still as far from its channel as it is, or bring all back and
-	// have it leave anew.
+	// have it leave again.
 	kept := still && k.dicePad.chance(500)
 	contexts := 0
 	for _, e := range p.ends {
@@ -110,7 +110,7 @@ func (k *cluster) adopt(p *part) {
 		c.lookAt, c.retryAt = 0, 0
 		c.img.SetOwner(abi.RoleAgent, channels.Process{Pid: agentPid + uint32(h.life)})
 		c.agent = c.driver(abi.RoleAgent, c.d.Size)
-		p.residence.Found(w.now, &c.member, kept)
+		p.residence.Adopt(w.now, &c.member, kept)
 		if p.released {
 			p.residence.Release(w.now)
 			p.residence.Settle(w.now)
@@ -191,7 +191,7 @@ func (k *cluster) hear(h *host, s *sentPlan) {
 
 // learn gives the machine the node's estimate of the leader's clock.
 func (k *cluster) learn(h *host) {
-	k.tell(h, ctxswitch.OffsetLearnt(k.term, k.ahead-h.base+h.wrong))
+	k.tell(h, ctxswitch.OffsetChanged(k.term, k.ahead-h.base+h.wrong))
 }
 
 // drift changes the error of a node's estimate.

@@ -37,5 +37,5 @@ func (c *sharedContext) giveUp() {
 	c.end.w.recount()
 }
 
-// harmless says that what the end does or suffers is nobody's fault but its job's.
+// harmless reports whether what the end does or suffers is nobody's fault but its job's.
 func (e *end) harmless() bool { return e.part != nil && e.part.job.hostile }

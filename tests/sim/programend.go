@@ -103,7 +103,8 @@ func (k *cluster) clear(p *part) {
 	}
 }
 
-// completed says that all which the job's live ranks had to say has arrived, or was told not to.
+// completed reports whether all which the job's live ranks had to say has arrived, or was told not
+// to.
 func (k *cluster) completed(p *program) bool {
 	for _, e := range p.ends {
 		if e.dead {
@@ -150,7 +151,7 @@ func (k *cluster) poll(p *program) {
 // pollEvery is how far apart the looks are whether a job is complete, in ns.
 const pollEvery = int64(2 * time.Millisecond)
 
-// idle says that the part's processes run, and have sent and received everything.
+// idle reports whether the part's processes run, and have sent and received everything.
 func (p *part) idle() bool {
 	if !p.launched || p.frozen || p.released || p.removed || !p.host.alive {
 		return false

@@ -49,10 +49,10 @@ func newSharedContext(s Spec) *sharedContext {
 
 func (c *sharedContext) host() *host { return c.end.part.host }
 
-// off says that the context is the agent's: its job is not on, or leaving.
+// off reports whether the context is the agent's: its job is not on, or leaving.
 func (c *sharedContext) off() bool { return c.host().alive && c.end.part.residence.Off() }
 
-// processRuns says that the process could drive, if the lock is free.
+// processRuns reports whether the process could drive, if the lock is free.
 func (c *sharedContext) processRuns() bool {
 	return !c.end.gone() && !c.end.stopped && !c.absent && !c.grabbed && !c.end.ruined
 }
@@ -162,7 +162,7 @@ func (c *sharedContext) Tick(now int64) {
 
 // look is the agent's look at a context of a job that is off.
 func (c *sharedContext) look(now int64) {
-	if c.end.part.residence.Look(now, &c.member) {
+	if c.end.part.residence.Check(now, &c.member) {
 		hand{c}.Drive(now)
 		if due := c.agent.Due(); due != flowctl.NoDeadline {
 			hand{c}.LookAt(max(due, now+lookGap))

@@ -9,7 +9,7 @@ import (
 
 const (
 	// switchMost is within what time a node is as the plan says, with all that a switch may wait
-	// for, done twice, since one may be broken off and begin anew (ctxswitch.RevokeTimeout and so
+	// for, done twice, since one may be broken off and begin again (ctxswitch.RevokeTimeout and so
 	// on).
 	switchMost = int64(12 * time.Millisecond)
 	// stopMore is what it may take longer with jobs that are stopped by signals.
@@ -80,7 +80,8 @@ func (k *cluster) audit() {
 	}
 }
 
-// accountable says that nothing happened to the part that lets it be other than the plan says.
+// accountable reports whether nothing happened to the part that lets it be other than the plan
+// says.
 func (p *part) accountable() bool {
 	h := p.host
 	return p.ready && !p.removed && !p.released && !p.job.over && h.alive && h.dies == 0 && h.k.w.now > h.excused

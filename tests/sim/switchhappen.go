@@ -163,7 +163,7 @@ func (k *cluster) becalm() {
 	}
 }
 
-// finished says that all jobs have ended, and nothing of them is left.
+// finished reports whether all jobs have ended, and nothing of them is left.
 func (k *cluster) finished() bool { return k.done == k.plan.gangs+k.plan.later }
 
 // switchedBound is by when all is to be over: all jobs have their turns, and each of them settles.

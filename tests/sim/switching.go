@@ -114,13 +114,13 @@ func (k *cluster) order(p *part) {
 	p.residence.Settle(k.w.now)
 	k.touchPart(p)
 	if p.residence.Awaited() {
-		k.w.queue.add(max(p.residence.By(), k.w.now+1), evOver, p.index, 0)
+		k.w.queue.add(max(p.residence.Deadline(), k.w.now+1), evOver, p.index, 0)
 	}
 }
 
 // progress answers for a step that is over.
 func (k *cluster) progress(p *part) {
-	out, over := p.residence.Over(k.w.now)
+	out, over := p.residence.Outcome(k.w.now)
 	if !over {
 		return
 	}

@@ -284,7 +284,7 @@ func (w *world) recount() {
 	}
 }
 
-// done says that everything is delivered and acknowledged, or told.
+// done reports whether everything is delivered and acknowledged, or told.
 func (w *world) done() bool {
 	if w.cluster != nil {
 		return w.cluster.finished()

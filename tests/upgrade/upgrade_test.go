@@ -79,7 +79,7 @@ func (s *scene) versions() map[string]string {
 	return versions
 }
 
-// replace starts a daemon anew as another version.
+// replace starts a daemon again as another version.
 func (s *scene) replace(d *daemons.Daemon, dir string) {
 	s.T.Helper()
 	s.Check(d.Stop())

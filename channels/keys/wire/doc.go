@@ -15,7 +15,7 @@
 //	         <-
 //	Leave    ->                            this rank asks nothing any more
 //	         <-
-//	Respawn  -> times 4                    begin this rank anew so often, when it fails
+//	Respawn  -> times 4                    begin this rank again so often, when it fails
 //	         <-
 //
 // A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a

@@ -63,13 +63,13 @@ func descriptor(file *os.File) (fd int, err error) {
 	return fd, nil
 }
 
-// segments says whether the kernel knows UDP_SEGMENT (Linux 4.18).
+// segments reports whether the kernel knows UDP_SEGMENT (Linux 4.18).
 func segments(fd int) bool {
 	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
 	return err == nil
 }
 
-// knowsJoining says whether the kernel knows UDP_GRO (Linux 5.0).
+// knowsJoining reports whether the kernel knows UDP_GRO (Linux 5.0).
 func knowsJoining(fd int) bool {
 	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO)
 	return err == nil
@@ -77,7 +77,7 @@ func knowsJoining(fd int) bool {
 
 // join asks the kernel to join what it receives, or not to: that is worth much in a stream, and
 // costs a lone datagram a tenth of a microsecond.
-func (p *Port) join(on bool) {
+func (p *Port) setGRO(on bool) {
 	value := 0
 	if on {
 		value = 1

@@ -51,10 +51,10 @@ func (p *Port) adapt(got int) {
 	case got == 0:
 		r.want = 1
 		if p.idle++; p.joins && p.idle >= joinIdle {
-			p.join(false)
+			p.setGRO(false)
 		}
 	case got == slots && p.gro && !p.joins:
-		p.join(true)
+		p.setGRO(true)
 	case got == r.want && r.want < slots:
 		r.want *= 2
 		for i := range r.want {

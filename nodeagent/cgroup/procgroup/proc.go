@@ -9,7 +9,7 @@ import (
 )
 
 // stopped is true when the process cannot run: stopped by a signal or over.
-func stopped(s procstat.Stat) bool { return s.State == 'T' || s.State == 't' || s.Over() }
+func stopped(s procstat.Stat) bool { return s.State == 'T' || s.State == 't' || s.Exited() }
 
 // table is all processes of the host by id.
 func table() (map[int]procstat.Stat, error) {
@@ -54,7 +54,7 @@ func descendants(all map[int]procstat.Stat, root int, groups map[int]bool) []int
 	}
 	var found []int
 	for pid, s := range all {
-		if pid != root && !s.Over() && below(pid) {
+		if pid != root && !s.Exited() && below(pid) {
 			found = append(found, pid)
 		}
 	}

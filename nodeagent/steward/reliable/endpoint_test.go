@@ -174,7 +174,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestSendOptions: a message can be repeated sooner and given up sooner than others, and keeps its kind.
+// TestSendOptions: a message can be repeated sooner and given up sooner than others, and keeps its
+// kind.
 func TestSendOptions(t *testing.T) {
 	w := newWorld()
 	const kind = 3

@@ -12,7 +12,7 @@ import (
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed and made anew whenever something comes
+	more chan struct{} // closed and made again whenever something comes
 }
 
 func newOutput() *output { return &output{more: make(chan struct{})} }

@@ -22,7 +22,7 @@ var roles = map[string]func(*pm.Channel) error{
 	"absent": absentRank,
 }
 
-// IsRank says whether this process was started as a rank, and is to call RunRank only.
+// IsRank reports whether this process was started as a rank, and is to call RunRank only.
 func IsRank() bool { return os.Getenv(roleVariable) != "" }
 
 // RunRank is the whole life of a rank, and returns its exit status.

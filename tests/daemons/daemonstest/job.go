@@ -27,7 +27,7 @@ func AwaitJob(t *testing.T, c *daemons.Cluster, id uint64, what string, is func(
 	}
 }
 
-// Running says that all ranks of a job have begun, and it has not ended.
+// Running reports whether all ranks of a job have begun, and it has not ended.
 func Running(j *scorev1.Job) bool {
 	return j.GetState() == scorev1.JobState_JOB_STATE_RUNNING && j.GetStartedNanos() != 0
 }

@@ -51,7 +51,7 @@ func (p *Program) String() string { return p.command.String() }
 // Said is what it has said so far.
 func (p *Program) Said() string { return p.said.String() }
 
-// Over says that it has ended.
+// Over reports whether it has ended.
 func (p *Program) Over() bool {
 	select {
 	case <-p.ended:

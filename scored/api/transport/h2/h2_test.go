@@ -10,10 +10,10 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/scored/api/transport/h2"
-	"score/scored/api/transport/handshake"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
 )
 
 // serve answers with the protocol of the request, until the test ends.

@@ -7,9 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
-	"score/scored/api/identity/pki"
 )
 
 // Listen lets daemons of the roles come until the test ends.

@@ -4,27 +4,27 @@ import "slices"
 
 // learn takes a fact into the tables. It decides nothing: what follows from
 // the facts is found in transition.go.
-func (m *Machine) learn(now int64, ev *Event) {
+func (m *Machine) apply(now int64, ev *Event) {
 	switch ev.Kind {
 	case EventTick:
 	case EventPlan:
-		m.learnPlan(now, ev.Plan)
+		m.onPlan(now, ev.Plan)
 	case EventOffset:
-		m.learnOffset(now, ev.Term, ev.Offset)
+		m.onOffset(now, ev.Term, ev.Offset)
 	case EventJobAdded:
 		m.add(job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, phase: PhasePrepared, want: m.wants(ev.Job)})
 	case EventJobRespawned:
-		m.learnRespawned(now, ev.Job)
+		m.onRespawned(now, ev.Job)
 	case EventJobAdopted:
-		m.learnAdopted(now, ev)
+		m.onAdopted(now, ev)
 	case EventJobLaunched:
-		m.learnLaunched(now, ev.Job)
+		m.onLaunched(now, ev.Job)
 	case EventJobRemoved:
 		m.remove(now, ev.Job)
 	case EventDone:
-		m.learnDone(now, ev)
+		m.onDone(now, ev)
 	case EventJobConnected:
-		m.learnConnected(ev.Job)
+		m.onConnected(ev.Job)
 	}
 }
 
@@ -32,7 +32,7 @@ func (m *Machine) learn(now int64, ev *Event) {
 // when its origin is reached (see aim); until then those before stay in force,
 // each from its own origin on, but those of the term that would begin later,
 // and those of leaders before.
-func (m *Machine) learnPlan(now int64, p *Plan) {
+func (m *Machine) onPlan(now int64, p *Plan) {
 	if p == nil || p.Validate() != nil {
 		m.counters[CountRefusedEvents]++
 		return
@@ -60,7 +60,7 @@ func (m *Machine) learnPlan(now int64, p *Plan) {
 
 // learnOffset sets the clock of the plans of that term, and keeps the newest
 // for plans to come.
-func (m *Machine) learnOffset(now int64, term uint64, offset int64) {
+func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	if offset <= -maxInstant || offset >= maxInstant {
 		m.counters[CountRefusedEvents]++
 		return
@@ -84,7 +84,7 @@ func (m *Machine) learnOffset(now int64, term uint64, offset int64) {
 }
 
 // learnAdopted takes in a job that has processes already.
-func (m *Machine) learnAdopted(now int64, ev *Event) {
+func (m *Machine) onAdopted(now int64, ev *Event) {
 	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
 	if ev.Contexts > 0 {
 		j.bound = live
@@ -101,8 +101,8 @@ func (m *Machine) learnAdopted(now int64, ev *Event) {
 
 // learnLaunched notes that no further process of the job is going to be born.
 // Those born since its freeze was ordered may run, so it counts as running,
-// and is stopped anew if the row does not want it, or thawed if it does.
-func (m *Machine) learnLaunched(now int64, id JobID) {
+// and is stopped again if the row does not want it, or thawed if it does.
+func (m *Machine) onLaunched(now int64, id JobID) {
 	j := m.lookup(id)
 	if j == nil || j.launched {
 		return
@@ -112,7 +112,7 @@ func (m *Machine) learnLaunched(now int64, id JobID) {
 }
 
 // learnRespawned notes that a process was born that no order has reached.
-func (m *Machine) learnRespawned(now int64, id JobID) {
+func (m *Machine) onRespawned(now int64, id JobID) {
 	if j := m.lookup(id); j != nil && j.launched {
 		m.moreRun(now, j)
 	}
@@ -130,7 +130,7 @@ func (m *Machine) moreRun(now int64, j *job) {
 
 // learnConnected notes that a job has contexts now. They are made on their channels,
 // so that those of a job that is not on must be taken away.
-func (m *Machine) learnConnected(id JobID) {
+func (m *Machine) onConnected(id JobID) {
 	j := m.lookup(id)
 	if j == nil || j.contexts > 0 {
 		return
@@ -142,7 +142,7 @@ func (m *Machine) learnConnected(id JobID) {
 
 // learnDone takes the answer to an order. One to an order that has been
 // replaced says nothing about the present.
-func (m *Machine) learnDone(now int64, ev *Event) {
+func (m *Machine) onDone(now int64, ev *Event) {
 	j := m.lookup(ev.Job)
 	if j == nil {
 		return
@@ -164,7 +164,7 @@ func (m *Machine) learnDone(now int64, ev *Event) {
 	m.answered(now, j, ev.Step)
 }
 
-// wants says whether the row that is on has the job.
+// wants reports whether the row that is on has the job.
 func (m *Machine) wants(id JobID) bool {
 	if !m.cur.present || m.slot.Pos < 0 {
 		return false

@@ -4,10 +4,10 @@ import (
 	"score/channels"
 )
 
-// mend puts right what an agent that was killed in its section left half done.
-// What it had taken from the network and not acknowledged is as lost on the wire; what it
-// had acknowledged must be in the inbox, and what had been acknowledged to it is freed.
-func (d *Driver) mend() {
+// repair completes what an agent killed inside its section left half done. Frames that it took
+// from the network and did not acknowledge count as lost on the wire; frames that it acknowledged
+// must be in the inbox; what peers acknowledged to it is freed.
+func (d *Driver) repair() {
 	d.mended = true
 	if a, ok := d.img.Accepting(); ok {
 		d.takeBack(a)
