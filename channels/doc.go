@@ -14,16 +14,4 @@
 // The package does not speak between nodes (packages below link do, on the same
 // images), does not decide who may talk to whom, and is not what programs link:
 // that is package pm. DESIGN.md has the layout and the protocols.
-//
-// One use, a message from rank 1 to rank 0 of a job:
-//
-//	img, err := channels.Create(channels.Identity{Job: key, Rank: 0}, abi.Geometry{Ranks: 2, LocalRanks: 2}, []uint32{0, 1})
-//	defer img.Close()
-//	out, err := img.Sender(1)
-//	if err := out.Send([]byte("hello")); err != nil { ... } // ErrFull, ErrGone, ...
-//	in, err := img.Inbox()
-//	if m, ok := in.Poll(); ok {
-//		use(m.Bytes())
-//		in.Release(m)
-//	}
 package channels

@@ -11,26 +11,4 @@
 //
 // The package does not make the plan (package gang does), does not move a
 // job's memory, and knows nothing of ranks, cgroups or signals.
-//
-// One use, with the caller's loop in outline:
-//
-//	m := ctxswitch.New()
-//	m.Handle(now(), ctxswitch.OffsetChanged(term, offset))
-//	m.Handle(now(), ctxswitch.PlanArrived(&plan))
-//	for {
-//		event := waitUntil(m.Deadline()) // JobAdded, a frozen cgroup, ..., or Tick
-//		todo = append(todo, m.Handle(now(), event)...)
-//		for len(todo) > 0 {
-//			effect := todo[0]
-//			todo = todo[1:]
-//			switch effect.Kind {
-//			case ctxswitch.EffectThaw:
-//				thaw(effect.Job)
-//				todo = append(todo, m.Handle(now(), ctxswitch.Done(effect))...)
-//			case ctxswitch.EffectFreeze:
-//				freeze(effect.Job) // Done(effect) follows when its cgroup says "frozen 1"
-//			...
-//			}
-//		}
-//	}
 package ctxswitch

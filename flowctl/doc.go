@@ -17,14 +17,5 @@
 //
 // It is not for encoding frames, holding messages, or choosing a link.
 //
-//	var s flowctl.Sender // in the image
-//	s.Queue(3)           // three frames lie in the send buffer
-//	b := s.Send(&cfg, now, 64)
-//	for i := range b.Count {
-//		transmit(frame(b.First+i), b.Data(i))
-//	}
-//	// ... an answer came in:
-//	free(s.OnAnswer(&cfg, now, answer))
-//
 // DESIGN.md holds the picture of the states and the reason of every edge.
 package flowctl

@@ -13,15 +13,5 @@
 // start anything, measure anything or remember jobs that have ended. A Machine
 // is not safe for concurrent use; one goroutine owns it.
 //
-//	m := gang.New(gang.Config{})
-//	_ = m.AddNode(gang.Node{ID: "n1", CPUs: 8, Memory: 16 << 30})
-//	if err := m.Submit(gang.Request{ID: 1, Tasks: 8, Submitted: now}); err != nil {
-//		return err // one sentence for the user; nothing has changed
-//	}
-//	for _, a := range m.Schedule(now).Start {
-//		// make a durable, prepare the nodes in a.Places
-//	}
-//	plan := gang.Next(old, m.Rows(), now, lead)
-//
 // DESIGN.md has the picture and the reasons.
 package gang

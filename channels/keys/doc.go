@@ -1,14 +1,6 @@
 // Package keys is the key sets of a job's ranks in memory that the processes of a node share: the
 // job's steward writes them, once per node, and programs read them without asking anybody.
 //
-//	store, err := keys.Create(ranks)         // the steward
-//	err = store.Put(rank, "card", value)
-//	hand(store.File())                        // to programs, as a descriptor
-//
-//	view, err := keys.Open(file)              // a program
-//	value, ok := view.Get(rank, "card")       // in place; it never changes
-//	value, ok, err := view.Await(rank, "card", time.Second)
-//
 // The memory is only ever added to: a value that is there stays as and where it is, and a later one
 // of the same key is found before it. So a reader needs no lock, never waits and never tries again,
 // the writer does not know of readers, and neither slows the other down, however many there are or

@@ -6,9 +6,4 @@
 // It is for the steps of a switch, per node and per job; nodes report
 // histograms and the server merges them. It is not for exact values of single
 // switches, nor for anything longer than a minute.
-//
-//	var stop histogram.Histogram
-//	stop.Record(12 * time.Microsecond)
-//	cluster.Merge(&stop)
-//	p99 := cluster.Quantile(0.99)
 package histogram
