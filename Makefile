@@ -85,6 +85,7 @@ generate: ## generate protobuf code, man pages and the example configuration
 	@.ci/setup build check
 	@.ci/generate
 	@go run ./cmd/scored man --dir packaging/man
+	@go test ./cmd/scrun/options -run TestPackagingIsUpToDate -update
 
 .PHONY: fmt
 fmt: tools-check ## format the code

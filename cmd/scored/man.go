@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"score/cmd/manpage"
 	"score/cmd/scored/config"
-	"score/cmd/scored/manpage"
-	"score/cmd/scrun/options"
 )
 
-// manCommand writes what packages install besides the programs.
+// manCommand returns the command that writes the files that packages install beside the programs.
 func manCommand(root *cobra.Command) *cobra.Command {
 	var dir string
 	command := &cobra.Command{
@@ -38,24 +36,14 @@ func manCommand(root *cobra.Command) *cobra.Command {
 	return command
 }
 
-// generate makes the files, by their names relative to the packaging directory.
+// generate returns the files by name, relative to the directory of packaging files.
 func generate(root *cobra.Command) (map[string]string, error) {
-	files := make(map[string]string)
+	files, err := manpage.Completions(root)
+	if err != nil {
+		return nil, err
+	}
 	addPages(files, root)
-	scrun := options.Command(func(*options.Options) error { return nil })
-	scrun.InitDefaultHelpFlag()
-	page := manpage.Page{
-		Command: scrun, SeeAlso: []string{"scored", "scored-job", "scored-dev"},
-		Extra: [][2]string{{"EXIT STATUS", options.ExitCodes}},
-	}
-	files["man/"+page.Name()] = page.Render()
-	for _, command := range []*cobra.Command{root, scrun} {
-		if err := addCompletions(files, command); err != nil {
-			return nil, err
-		}
-	}
-	example, err := config.Example()
-	files["score.toml"] = example
+	files["score.toml"], err = config.Example()
 	return files, err
 }
 
@@ -69,19 +57,6 @@ func addPages(files map[string]string, command *cobra.Command) {
 	for _, child := range manpage.Visible(command) {
 		addPages(files, child)
 	}
-}
-
-func addCompletions(files map[string]string, command *cobra.Command) error {
-	var bash, zsh, fish bytes.Buffer
-	err := errors.Join(
-		command.GenBashCompletionV2(&bash, true),
-		command.GenZshCompletion(&zsh),
-		command.GenFishCompletion(&fish, true),
-	)
-	files["completion/"+command.Name()+".bash"] = bash.String()
-	files["completion/_"+command.Name()] = zsh.String()
-	files["completion/"+command.Name()+".fish"] = fish.String()
-	return err
 }
 
 // write puts manual pages in dir and the rest beside it.

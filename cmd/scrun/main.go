@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"os"
 
-	"score/cmd/scrun/display"
+	"score/cmd/display"
 	"score/cmd/scrun/options"
 	"score/nodeagent/stdio"
 	"score/scored/api"
@@ -118,7 +118,7 @@ func reach(ctx context.Context, o *options.Options) (*reached, error) {
 func newSession(o *options.Options, speak messenger, cluster *reached, signals <-chan os.Signal) (*session, error) {
 	shown, err := display.New(display.Config{
 		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
-		Output: o.Stdout, Errors: o.Stderr, Stdout: os.Stdout, Stderr: os.Stderr,
+		Output: o.Stdout.Target, Errors: o.Stderr.Target, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 	if err != nil {
 		return nil, err

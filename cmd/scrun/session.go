@@ -14,7 +14,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
 
-	"score/cmd/scrun/display"
+	"score/cmd/display"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/scored/client/phases"

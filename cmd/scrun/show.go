@@ -98,7 +98,7 @@ func (s *session) showOne(event *scorev1.AttachEvent) (err error) {
 	case *scorev1.AttachEvent_Warning:
 		s.messenger.warn(event.Warning)
 	case *scorev1.AttachEvent_Restarted_:
-		err = s.display.Anew()
+		err = s.display.Flush()
 		s.messenger.print(restartText(event.Restarted))
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
-	"score/cmd/scrun/display"
+	"score/cmd/display"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )

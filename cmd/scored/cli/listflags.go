@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"score/cmd/scored/spelling"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -97,7 +97,7 @@ func readStates[T any](given, words []string, values map[string]T) ([]T, error) 
 	for _, text := range given {
 		value, known := values[strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), " ", "-")]
 		if !known {
-			return nil, errors.New("--state " + strconv.Quote(text) + ": it is " + strings.Join(words, ", ") + spelling.Hint(text, words))
+			return nil, errors.New("--state " + strconv.Quote(text) + ": it is " + strings.Join(words, ", ") + cmdline.Hint(text, words))
 		}
 		states = append(states, value)
 	}

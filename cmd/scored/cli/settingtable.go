@@ -9,8 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"score/cmd/scored/spelling"
-	"score/cmd/scrun/options"
+	"score/cmd/cmdline"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
@@ -111,7 +110,7 @@ var memorySetting = setting{
 		if text == equalShare {
 			return nil
 		}
-		if s.DefaultMemoryPerCpuBytes, err = options.ParseBytes(text); err != nil || s.DefaultMemoryPerCpuBytes > gang.MaxMemory {
+		if s.DefaultMemoryPerCpuBytes, err = cmdline.ParseBytes(text); err != nil || s.DefaultMemoryPerCpuBytes > gang.MaxMemory {
 			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", shortBytes(gang.MaxMemory), equalShare)
 		}
 		return nil
@@ -190,7 +189,7 @@ func findSetting(key string) (setting, error) {
 		}
 		keys = append(keys, candidate.key)
 	}
-	hint := spelling.Hint(key, keys)
+	hint := cmdline.Hint(key, keys)
 	if hint == "" {
 		hint = "; there are " + strings.Join(keys, ", ")
 	}

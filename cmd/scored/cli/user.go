@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"score/cmd/scrun/options"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 )
@@ -52,7 +52,7 @@ var userFields = []userField{
 	{
 		key: "share", about: "part of the cluster, beside the shares of the others (100 unless set): of the time that gangs which share CPUs take turns, between 25 and 400, and of the place in the queue",
 		show: func(u *scorev1.User) string { return strconv.Itoa(int(u.GetShare())) },
-		read: func(u *scorev1.User, text string) (err error) { u.Share, err = options.ParseCount(text); return err },
+		read: func(u *scorev1.User, text string) (err error) { u.Share, err = cmdline.ParseCount(text); return err },
 	},
 	{
 		key: "jobs", about: "most jobs that wait or run, with those that jobs spawn",
@@ -81,7 +81,7 @@ var userFields = []userField{
 			if text == none {
 				return nil
 			}
-			u.GetLimits().MemoryPerNodeBytes, err = options.ParseBytes(text)
+			u.GetLimits().MemoryPerNodeBytes, err = cmdline.ParseBytes(text)
 			return err
 		},
 	},
@@ -128,7 +128,7 @@ func readLimit(to *uint32, text string) error {
 		*to = 0
 		return nil
 	}
-	n, err := options.ParseCount(text)
+	n, err := cmdline.ParseCount(text)
 	if err != nil || n > math.MaxInt32 {
 		return errors.New("write a number above 0, or none")
 	}

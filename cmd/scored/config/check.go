@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"score/cmd/scrun/options"
+	"score/cmd/cmdline"
 	"score/nodeagent"
 	"score/scored/api"
 )
@@ -77,7 +77,7 @@ func (s *Server) DefaultMemory() (uint64, error) {
 	if s.MemoryPerCPU == "" {
 		return 0, nil
 	}
-	return options.ParseBytes(s.MemoryPerCPU)
+	return cmdline.ParseBytes(s.MemoryPerCPU)
 }
 
 func (a *Agent) check(anywhere bool) *problem {
@@ -124,7 +124,7 @@ func checkPath(path string) error {
 }
 
 func checkSize(text string) error {
-	_, err := options.ParseBytes(text)
+	_, err := cmdline.ParseBytes(text)
 	return err
 }
 
@@ -207,7 +207,7 @@ func checkOptionalBytes(text string) error {
 	if text == "" {
 		return nil
 	}
-	_, err := options.ParseBytes(text)
+	_, err := cmdline.ParseBytes(text)
 	return err
 }
 

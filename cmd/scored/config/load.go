@@ -14,7 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"score/cmd/scored/spelling"
+	"score/cmd/cmdline"
 )
 
 // maxFile bounds a configuration file; ours has 3 KB.
@@ -88,7 +88,7 @@ func decodeError(name string, err error) error {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
 		key := strings.Join(first.Key(), ".")
-		return fmt.Errorf("%s:%d: %s: there is no such key%s", name, line, key, spelling.Hint(key, keys()))
+		return fmt.Errorf("%s:%d: %s: there is no such key%s", name, line, key, cmdline.Hint(key, keys()))
 	}
 	if failure, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := failure.Position()

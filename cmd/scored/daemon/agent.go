@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/cmd/scored/parentwatch"
 	"score/cmd/scored/service"
-	"score/cmd/scrun/options"
 	"score/nodeagent"
 	"score/nodeagent/steward/client"
 	"score/scored/api"
@@ -162,11 +162,11 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 	}
 	var memory uint64
 	if a.Memory != "" {
-		if memory, err = options.ParseBytes(a.Memory); err != nil {
+		if memory, err = cmdline.ParseBytes(a.Memory); err != nil {
 			return nodeagent.Options{}, err
 		}
 	}
-	limit, err := options.ParseBytes(a.StageLimit)
+	limit, err := cmdline.ParseBytes(a.StageLimit)
 	if err != nil {
 		return nodeagent.Options{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"score/cmd/cmdline"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 )
@@ -44,9 +45,6 @@ const example = `  scrun -n 4 ./a.out                    four ranks
 On a cluster ('scored dev --nodes 2' makes one on this machine):
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
   scrun -d -n 4 ./a.out                 detached: prints the job's number`
-
-// ExitCodes tells programs that make manual pages what scrun's exit codes mean.
-const ExitCodes = exitCodes
 
 // Command is scrun's command; run gets every command line without a mistake.
 func Command(run func(*Options) error) *cobra.Command {
@@ -96,12 +94,12 @@ func printHelp(command *cobra.Command) {
 }
 
 func (o *Options) addSize(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Tasks, "number", ParseCount), "ntasks", "n", "ranks to run (default: one, or one per node of -N)")
-	flags.VarP(newParsed(&o.Nodes, "number", ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
-	flags.VarP(newParsed(&o.CPUsPerTask, "number", ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
-	flags.Var(newParsed(&o.Memory, "size", ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
+	flags.VarP(newParsed(&o.Tasks, "number", cmdline.ParseCount), "ntasks", "n", "ranks to run (default: one, or one per node of -N)")
+	flags.VarP(newParsed(&o.Nodes, "number", cmdline.ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
+	flags.VarP(newParsed(&o.CPUsPerTask, "number", cmdline.ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
+	flags.Var(newParsed(&o.Memory, "size", cmdline.ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
 	flags.Var(newParsed(&o.Channels, "number", parseChannels), "channels", "channels that each rank opens with package pm, or auto: one if the program has that package, or one named by its path among the arguments; else none (default: auto; say it for programs that a script starts)")
-	flags.VarP(newParsed(&o.Time, "time", ParseTime), "time", "t", "longest run time: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
+	flags.VarP(newParsed(&o.Time, "time", cmdline.ParseTime), "time", "t", "longest run time: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
@@ -140,7 +138,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
 	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
 	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
-	flags.Var(newParsed(&o.Patience, "time", ParseTime), "patience", "how long to wait for a cluster that cannot answer, as for --time (default: until its servers have a majority again; 30 seconds where no daemon is left)")
+	flags.Var(newParsed(&o.Patience, "time", cmdline.ParseTime), "patience", "how long to wait for a cluster that cannot answer, as for --time (default: until its servers have a majority again; 30 seconds where no daemon is left)")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings, and not why the job waits")
 	flags.BoolVar(&o.Version, "version", false, "print the version")

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -66,4 +67,25 @@ func typed(unknown *pflag.NotExistError) string {
 		return "-" + unknown.GetSpecifiedName()
 	}
 	return "--" + unknown.GetSpecifiedName()
+}
+
+// parsePriority reads a priority; higher ones go first.
+func parsePriority(text string) (int32, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("give a whole number between %d and %d", math.MinInt32, math.MaxInt32)
+	}
+	return int32(n), nil
+}
+
+// parseKill reads the value of --kill-on-bad-exit.
+func parseKill(text string) (bool, error) {
+	switch text {
+	case "1":
+		return true, nil
+	case "0":
+		return false, nil
+	default:
+		return false, errors.New("give 0 or 1")
+	}
 }

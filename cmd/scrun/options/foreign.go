@@ -3,7 +3,7 @@ package options
 import (
 	"fmt"
 
-	"score/cmd/scored/spelling"
+	"score/cmd/cmdline"
 
 	"github.com/spf13/pflag"
 )
@@ -94,5 +94,5 @@ func noOption(flags *pflag.FlagSet, option, name string) error {
 		}
 	})
 	return fmt.Errorf("there is no option %s%s; 'scrun --help' lists them (options of the program come after its name)",
-		option, spelling.Hint(option, names))
+		option, cmdline.Hint(option, names))
 }

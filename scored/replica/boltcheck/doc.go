@@ -1,12 +1,13 @@
-// Package boltcheck reads a bbolt database page by page and says whether it is whole:
-// whether bbolt can open it and walk through all of it. bbolt itself maps the file into
-// memory and believes it; a page that was cut off or written over ends the process in
-// the midst of it, with no word about the file.
+// Package boltcheck checks whether bbolt can open a database file and walk through all of it.
 //
-// The file's layout is that of go.etcd.io/bbolt, version 2, as in its internal/common.
-// Contents of keys and values are the caller's.
+// bbolt's own check (Tx.Check, bbolt check) maps the file into memory and follows the offsets in it.
+// It recovers from panics, but a bad offset or a page that was cut off is a memory fault, which ends
+// the process without a word about the file. Package boltcheck reads page by page instead.
+//
+// The layout is that of go.etcd.io/bbolt, version 2 (its internal/common). Package boltcheck does
+// not look into keys and values.
 //
 //	if err := boltcheck.File("/var/lib/score/log.db"); err != nil {
-//		return err // wraps ErrDamaged where the file is, and says which page
+//		return err // wraps ErrDamaged if the file is damaged, and names the page
 //	}
 package boltcheck

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"score/cmd/scrun/options"
 	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
 )
@@ -25,7 +24,7 @@ type Config struct {
 	Unbuffered bool
 	// Output and Errors are where the two streams go; what does not go into a
 	// file goes to Stdout and Stderr.
-	Output, Errors options.Stream
+	Output, Errors stdio.Target
 	Stdout, Stderr io.Writer
 }
 
@@ -42,7 +41,7 @@ type Display struct {
 
 // route is where one of the two streams goes.
 type route struct {
-	options.Stream
+	stdio.Target
 	own io.Writer
 }
 
@@ -193,7 +192,7 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 }
 
 // Anew shows begun lines: what comes next is of ranks that begin anew.
-func (d *Display) Anew() error {
+func (d *Display) Flush() error {
 	for key, s := range d.open {
 		delete(d.open, key)
 		if d.broken {

@@ -1,9 +1,8 @@
-package options
+package cmdline
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -113,25 +112,4 @@ func ParseBytes(text string) (uint64, error) {
 // byteSuffixes are powers of two, by their exponent.
 var byteSuffixes = map[string]uint{
 	"": 20, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40,
-}
-
-// parsePriority reads a priority; higher ones go first.
-func parsePriority(text string) (int32, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {
-		return 0, fmt.Errorf("give a whole number between %d and %d", math.MinInt32, math.MaxInt32)
-	}
-	return int32(n), nil
-}
-
-// parseKill reads the value of --kill-on-bad-exit.
-func parseKill(text string) (bool, error) {
-	switch text {
-	case "1":
-		return true, nil
-	case "0":
-		return false, nil
-	default:
-		return false, errors.New("give 0 or 1")
-	}
 }

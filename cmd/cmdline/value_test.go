@@ -1,4 +1,4 @@
-package options
+package cmdline
 
 import (
 	"testing"
@@ -102,7 +102,7 @@ func TestParseCount(t *testing.T) {
 }
 
 func FuzzParsers(f *testing.F) {
-	for _, seed := range []string{"1", "1:2:3", "9-23:59:59", "4G", "n[01-10,12]", "A=b,ALL,C", "%t-%N%%"} {
+	for _, seed := range []string{"1", "1:2:3", "9-23:59:59", "4G"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -114,12 +114,6 @@ func FuzzParsers(f *testing.F) {
 		}
 		if n, err := ParseCount(text); err == nil && (n < 1 || n > maxCount) {
 			t.Errorf("ParseCount(%q) = %d", text, n)
-		}
-		if hosts, err := ParseHosts(text); err == nil && (len(hosts) < 1 || len(hosts) > maxHosts) {
-			t.Errorf("ParseHosts(%q) has %d", text, len(hosts))
-		}
-		if export, err := ParseExport(text); err == nil {
-			export.Apply([]string{"A=1", "PATH=/bin", text})
 		}
 	})
 }

@@ -7,18 +7,17 @@ import (
 	"path/filepath"
 	"testing"
 
-	"score/cmd/scrun/options"
 	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
 )
 
-func target(t *testing.T, text string) options.Stream {
+func target(t *testing.T, text string) stdio.Target {
 	t.Helper()
 	parsed, err := stdio.ParseTarget(text, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return options.Stream{Target: parsed, Given: true}
+	return parsed
 }
 
 func TestOnTheTerminal(t *testing.T) {

@@ -1,13 +1,16 @@
-// Package manpage writes manual pages from commands, so that they cannot tell
-// anything else than the help texts.
+// Package manpage renders manual pages and shell completions from cobra commands, so that they agree
+// with the help texts.
 //
-// It is roff in the man(7) macros, for commands of ours: no other markup is
-// known. Pages hold no date, since the same commands shall give the same bytes.
+// Cobra's own generator (cobra/doc) reads help texts as Markdown, which they are not, omits exit
+// codes and the list of commands, and brings two modules. Pages hold no date: the same commands
+// render to the same bytes.
 //
-//	text := manpage.Page{Command: root, Section: 1}.Render()
+//	text := manpage.Page{Command: root}.Render()
 package manpage
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,16 +18,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Page is one manual page.
+// Page is one manual page of section 1.
 type Page struct {
 	Command *cobra.Command
-	// Extra are further sections: title and text.
+	// Extra holds further sections: title and text.
 	Extra [][2]string
-	// SeeAlso are other pages of section 1.
+	// SeeAlso names other pages of section 1.
 	SeeAlso []string
 }
 
-// Name is the page's file name: scored-job-list.1.
+// Name returns the page's file name, such as scored-job-list.1.
 func (p Page) Name() string { return p.title() + ".1" }
 
 func (p Page) title() string {
@@ -79,7 +82,7 @@ func section(out *strings.Builder, title string) {
 	fmt.Fprintf(out, ".SH %q\n", title)
 }
 
-// paragraphs keeps indented lines as they are and lets man fill the others.
+// paragraphs writes text, with indented paragraphs as they are; man fills the others.
 func paragraphs(out *strings.Builder, text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {
@@ -104,7 +107,7 @@ func (p Page) commands(out *strings.Builder) {
 	}
 }
 
-// Visible are the commands below one that have a page.
+// Visible returns the subcommands of c that have a page.
 func Visible(c *cobra.Command) []*cobra.Command {
 	var visible []*cobra.Command
 	for _, child := range c.Commands() {
@@ -158,8 +161,8 @@ func (p Page) seeAlso(out *strings.Builder) {
 	}
 }
 
-// escape keeps roff from reading text as requests: backslashes, hyphens that
-// are typed, and a dot or quote at the beginning of a line.
+// escape keeps roff from reading text as requests: backslashes, hyphens that users type, and a dot
+// or quote at the beginning of a line.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")
@@ -169,4 +172,20 @@ func escape(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Completions returns the command's completion scripts by file name, relative to the directory of
+// packaging files.
+func Completions(command *cobra.Command) (map[string]string, error) {
+	var bash, zsh, fish bytes.Buffer
+	err := errors.Join(
+		command.GenBashCompletionV2(&bash, true),
+		command.GenZshCompletion(&zsh),
+		command.GenFishCompletion(&fish, true),
+	)
+	return map[string]string{
+		"completion/" + command.Name() + ".bash": bash.String(),
+		"completion/_" + command.Name():          zsh.String(),
+		"completion/" + command.Name() + ".fish": fish.String(),
+	}, err
 }

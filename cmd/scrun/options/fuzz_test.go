@@ -1,0 +1,17 @@
+package options
+
+import "testing"
+
+func FuzzParsers(f *testing.F) {
+	for _, seed := range []string{"n[01-10,12]", "A=b,ALL,C", "%t-%N%%"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if hosts, err := ParseHosts(text); err == nil && (len(hosts) < 1 || len(hosts) > maxHosts) {
+			t.Errorf("ParseHosts(%q) has %d", text, len(hosts))
+		}
+		if export, err := ParseExport(text); err == nil {
+			export.Apply([]string{"A=1", "PATH=/bin", text})
+		}
+	})
+}
