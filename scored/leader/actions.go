@@ -16,7 +16,7 @@ import (
 // answer a repeated order as they answered the first.
 
 // start commits the places of a whole gang and orders their preparation.
-func (c *controller) start(j *job) {
+func (c *controller) becomeStarting(j *job) {
 	allocation, ok := c.gang.Allocation(gang.JobID(j.id))
 	if !ok {
 		return
@@ -41,8 +41,8 @@ func (c *controller) start(j *job) {
 	if len(j.staged) > 0 && j.part(j.staged[0]) == nil {
 		c.stageOn(j, 0) // it learns which nodes may fetch the files
 	}
-	c.tellState(j, "")
-	c.tellPlaces(j)
+	c.notifyState(j, "")
+	c.sendPlaces(j)
 }
 
 // placeOn remembers with a place which agent it was given to.
@@ -57,16 +57,16 @@ func (c *controller) placeOn(p *statepb.Place) state.Place {
 // run puts a job into the rotation plan. The plan need not wait for the log:
 // that the job has its places is committed, and whoever leads next asks the
 // nodes whether they have started it (DESIGN.md, "Never run twice").
-func (c *controller) run(j *job) {
+func (c *controller) becomeRunning(j *job) {
 	j.state, j.deadline, j.ready = running, 0, c.now
 	c.gang.SetIdle(gang.JobID(j.id), false)
 	c.planDirty = true
 	c.stats.Launches++
-	c.tellState(j, "")
+	c.notifyState(j, "")
 }
 
 // launched notes that a node has started its ranks.
-func (c *controller) launched(j *job, p *part, at int64) {
+func (c *controller) onLaunched(j *job, p *part, at int64) {
 	p.launched = true
 	if j.started != 0 {
 		return
@@ -92,14 +92,14 @@ func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	j.exits[exit.GetRank()] = true
 	v := failure(exit, p.Node, j.spec, c.memoryLimit(j))
 	if v == nil {
-		j.counts(p, int32(exit.GetRank()), exitCode(exit))
+		j.countCode(p, int32(exit.GetRank()), exitCode(exit))
 		return
 	}
-	c.failed(j, v, exit.GetAtNanos())
+	c.onFailure(j, v, exit.GetAtNanos())
 }
 
 // counts has a rank's exit code be the job's if it is the highest.
-func (j *job) counts(p *part, rank, code int32) {
+func (j *job) countCode(p *part, rank, code int32) {
 	if code > j.code {
 		j.code, j.codeRank, j.codeNode = code, rank, p.Node
 	}
@@ -119,18 +119,18 @@ func exitCode(exit *scorev1.RankExited) int32 {
 }
 
 // aborted notes that a rank ends the job, or its node on the job's behalf.
-func (c *controller) aborted(j *job, p *part, abort *scorev1.Abort) {
+func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
 		c.step(j, evStop{v})
 		return
 	}
-	c.failed(j, v, abort.GetAtNanos())
+	c.onFailure(j, v, abort.GetAtNanos())
 }
 
 // failed ends a job for what a rank did. Ranks die of each other's deaths, and abort
 // when they hear of one; the first is the reason, whichever node's report came first.
-func (c *controller) failed(j *job, v *scorev1.Verdict, at int64) {
+func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
 		j.decidedAt = at
 		c.step(j, evStop{v})
@@ -144,13 +144,13 @@ func (c *controller) failed(j *job, v *scorev1.Verdict, at int64) {
 
 // nodeDone notes that a node has no process of the job left; after the last
 // the job is done.
-func (c *controller) nodeDone(j *job, p *part, usage *scorev1.Usage) {
+func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
 		p.use(usage, c.now)
 	}
-	c.cutEnded(j, p)
-	c.settleParts(j)
+	c.onCutEnd(j, p)
+	c.finishIfDone(j)
 }
 
 // exitVerdict is that of a job whose ranks all ended by themselves.
@@ -166,7 +166,7 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 }
 
 // end takes the gang out of the plan and orders its nodes to kill what is left.
-func (c *controller) end(j *job, v *scorev1.Verdict) {
+func (c *controller) becomeEnding(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	c.forgetIdle(j)
 	c.gang.SetIdle(gang.JobID(j.id), true)
@@ -174,7 +174,7 @@ func (c *controller) end(j *job, v *scorev1.Verdict) {
 	c.kill(j, v.GetMessage())
 	j.killDeadline = c.now + endTimeout.Nanoseconds()
 	c.setDeadline(j, killAgain)
-	c.tellState(j, v.GetMessage())
+	c.notifyState(j, v.GetMessage())
 	c.endChildren(j)
 }
 
@@ -191,8 +191,8 @@ func killMessage(id uint64, reason string) *scorev1.ServerMessage {
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: id, Reason: reason}}}
 }
 
-// conclude commits the verdict and lets everything go.
-func (c *controller) conclude(j *job, v *scorev1.Verdict) {
+// becomeDone commits the verdict and lets everything go.
+func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	if j.again != "" {
 		v.Message += "; submit it again"
 	}
@@ -204,8 +204,8 @@ func (c *controller) conclude(j *job, v *scorev1.Verdict) {
 	c.gang.Remove(gang.JobID(j.id))
 	c.placeDirty, c.planDirty = true, true
 	c.dropNames(j.id)
-	c.tellPlaces(j)
-	c.owns(j, -1)
+	c.sendPlaces(j)
+	c.countJob(j, -1)
 	c.stats.Ended[v.GetReason()]++
 	c.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
 		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))
@@ -237,28 +237,28 @@ func (c *controller) stop(j *job, v *scorev1.Verdict) {
 }
 
 // endParent ends the job that spawned this one when this one did not end well.
-func (b *controller) endParent(j *job) {
+func (c *controller) endParent(j *job) {
 	v := j.verdict
 	switch {
 	case j.parent == nil:
 		return
 	case v.GetReason() == exited:
-		j.tellSpawners()
-		b.childLeft(j)
+		j.reportToSpawners()
+		c.childLeft(j)
 		return
-	case j.parent.again != "": // it is to be begun anew, and waits for this
-		b.settleParts(j.parent)
+	case j.parent.again != "": // it is to restart, and waits for this
+		c.finishIfDone(j.parent)
 		return
 	case v.GetReason() == nodeLost:
-		b.step(j.parent, evDrain{v.GetMessage()})
+		c.step(j.parent, evDrain{v.GetMessage()})
 	}
 	v = verdict(v.GetReason(), v.GetExitCode(), "job %d, which the job spawned, ended: %s", j.id, v.GetMessage())
 	for spawner := j.parent; spawner != nil; spawner = spawner.parent {
 		if spawner.state != done {
-			b.step(spawner, evStop{v})
+			c.step(spawner, evStop{v})
 			return
 		}
-		if c := spawner.childVerdict; c == nil || c.GetReason() == exited {
+		if earlier := spawner.childVerdict; earlier == nil || earlier.GetReason() == exited {
 			spawner.childVerdict = v
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // message handles what an agent says; a link that another has replaced is not
 // listened to.
-func (c *controller) message(name string, link Link, m *scorev1.AgentMessage) {
+func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) {
 	n := c.nodes[name]
 	if n == nil || n.link != link {
 		return
@@ -20,21 +20,21 @@ func (c *controller) message(name string, link Link, m *scorev1.AgentMessage) {
 	case *scorev1.AgentMessage_Ping:
 		n.heartbeat(m.Ping)
 	case *scorev1.AgentMessage_Prepared:
-		c.prepared(n, m.Prepared)
+		c.onPrepared(n, m.Prepared)
 	case *scorev1.AgentMessage_Launched:
 		if j, p := c.partOf(n, m.Launched.GetJobId()); p != nil {
-			c.startTold(j, p, m.Launched.GetStart())
+			c.onStartReport(j, p, m.Launched.GetStart())
 			c.step(j, evLaunched{p, m.Launched.GetAtNanos()})
 		}
 	case *scorev1.AgentMessage_RankExited:
-		c.rankExited(n, m.RankExited)
+		c.onRankExited(n, m.RankExited)
 	case *scorev1.AgentMessage_RanksExited:
 		for _, exit := range m.RanksExited.GetExits() {
-			c.rankExited(n, exit)
+			c.onRankExited(n, exit)
 		}
 	case *scorev1.AgentMessage_NodeDone:
 		if j, p := c.partOf(n, m.NodeDone.GetJobId()); p != nil {
-			c.startTold(j, p, m.NodeDone.GetStart())
+			c.onStartReport(j, p, m.NodeDone.GetStart())
 			c.step(j, evNodeDone{p, m.NodeDone.GetUsage()})
 		}
 	case *scorev1.AgentMessage_Abort:
@@ -44,7 +44,7 @@ func (c *controller) message(name string, link Link, m *scorev1.AgentMessage) {
 				return
 			}
 			m.Abort.Message = oneSentence(m.Abort.GetMessage())
-			c.aborted(j, p, m.Abort)
+			c.onAbort(j, p, m.Abort)
 		}
 	case *scorev1.AgentMessage_TimeUp:
 		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
@@ -65,15 +65,15 @@ func (c *controller) message(name string, link Link, m *scorev1.AgentMessage) {
 	case *scorev1.AgentMessage_RankStates:
 		c.rankStates(n, m.RankStates)
 	case *scorev1.AgentMessage_Suspicion:
-		c.suspected(n, m.Suspicion)
+		c.onSuspicion(n, m.Suspicion)
 	case *scorev1.AgentMessage_Cut:
-		c.heardCut(n, m.Cut)
+		c.onCut(n, m.Cut)
 	case *scorev1.AgentMessage_Channels:
 		c.channels(n, m.Channels)
 	}
 }
 
-func (c *controller) rankExited(n *node, exit *scorev1.RankExited) {
+func (c *controller) onRankExited(n *node, exit *scorev1.RankExited) {
 	if j, p := c.partOf(n, exit.GetJobId()); p != nil {
 		c.step(j, evExited{p, exit})
 	}
@@ -90,12 +90,12 @@ func (c *controller) partOf(n *node, id uint64) (*job, *part) {
 	return j, j.part(n.name)
 }
 
-func (c *controller) prepared(n *node, m *scorev1.Prepared) {
+func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
-	c.startTold(j, p, m.GetStart())
+	c.onStartReport(j, p, m.GetStart())
 	if m.GetWarning() != "" {
 		c.warn(j, texts.UTF8(m.GetWarning()))
 	}

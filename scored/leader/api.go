@@ -27,30 +27,30 @@ func noJob(id uint64) error {
 // Submit commits a job and gives its id. It is refused with a sentence if the cluster could never
 // run it, or if it is beyond the user's limits. The spec must have been validated.
 func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
-	return consult(ctx, l, func(b *controller, answer func(uint64, error)) { b.submit(spec, user, caller, answer) })
+	return consult(ctx, l, func(c *controller, answer func(uint64, error)) { c.submit(spec, user, caller, answer) })
 }
 
 // Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named
 // by. It answers when that is decided, not when it is done.
 func (l *Leader) Requeue(ctx context.Context, id uint64, caller Caller, by, reason string) error {
-	return l.control(ctx, id, caller, func(b *controller, j *job) error { return b.requeueFor(j, by, reason) })
+	return l.control(ctx, id, caller, func(c *controller, j *job) error { return c.requeueFor(j, by, reason) })
 }
 
 // control does something to a job that its owner may do, and answers when all
 // that was decided is committed.
 func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*controller, *job) error) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
-		j := b.jobs[id]
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
+		j := c.jobs[id]
 		over := j == nil || j.over()
 		var refusal error
 		if !over {
 			refusal = caller.mayControl(id, j.user)
 		}
 		if !over && refusal == nil {
-			refusal = act(b, j)
+			refusal = act(c, j)
 		}
 		// A refusal too may come from what is not committed yet.
-		b.call(func(err error) {
+		c.call(func(err error) {
 			if err == nil && over {
 				err = l.overOrUnknown(id)
 			}
@@ -80,8 +80,8 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 // cancelled before, by whomever, the answer is the same, so that who has lost an answer may ask
 // again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
-	err := l.control(ctx, id, caller, func(b *controller, j *job) error {
-		b.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
+	err := l.control(ctx, id, caller, func(c *controller, j *job) error {
+		c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
 	if errors.Is(err, ErrState) {
@@ -97,7 +97,7 @@ func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Cal
 	if signal < 1 || signal > maxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
-	return l.control(ctx, id, caller, func(b *controller, j *job) error { return b.signal(j, signal) })
+	return l.control(ctx, id, caller, func(c *controller, j *job) error { return c.signal(j, signal) })
 }
 
 // maxSignal is the last real-time signal of Linux.
@@ -135,14 +135,14 @@ var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
 // Job is one job, and what its nodes have told of it while it runs; its owner sees the environment
 // too.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
-	view, err := consult(ctx, l, func(b *controller, answer func(*scorev1.GetJobResponse, error)) {
-		j := b.jobs[id]
+	view, err := consult(ctx, l, func(c *controller, answer func(*scorev1.GetJobResponse, error)) {
+		j := c.jobs[id]
 		if j == nil || j.state == done {
-			b.call(func(err error) { answer(nil, err) })
+			c.call(func(err error) { answer(nil, err) })
 			return
 		}
-		view := b.jobView(j, b.waitingFor(j))
-		view.AlsoRows, view.Start = b.guestRows()[j.id], j.startTrace()
+		view := c.jobView(j, c.waitingFor(j))
+		view.AlsoRows, view.Start = c.guestRows()[j.id], j.startTrace()
 		if view.Idle != nil {
 			view.Idle.Waits = waitsOf(j)
 		}
@@ -150,7 +150,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 			view.Spec = j.spec
 		}
 		response := &scorev1.GetJobResponse{Job: view, Nodes: j.shares()}
-		b.call(func(err error) { answer(response, err) })
+		c.call(func(err error) { answer(response, err) })
 	})
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 		view.Job.Start = record.Start // which lists do without
 	}
 	if view != nil {
-		view.Job = seen(view.GetJob(), caller)
+		view.Job = redactedFor(view.GetJob(), caller)
 		return view, nil
 	}
 	return nil, noJob(id)
@@ -169,24 +169,24 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 // RankStates asks the job's nodes what its ranks are doing; others than its
 // owner and operators are told nothing of them.
 func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*scorev1.RankState, error) {
-	return consult(ctx, l, func(b *controller, answer func([]*scorev1.RankState, error)) {
-		j := b.jobs[id]
+	return consult(ctx, l, func(c *controller, answer func([]*scorev1.RankState, error)) {
+		j := c.jobs[id]
 		if j == nil || !j.active() || !caller.controls(j.user) {
 			answer(nil, nil)
 			return
 		}
-		b.askRanks(j, func(states *scorev1.AttachEvent_RankStates) { answer(states.GetRanks(), nil) })
+		c.askRanks(j, func(states *scorev1.AttachEvent_RankStates) { answer(states.GetRanks(), nil) })
 	})
 }
 
 // Explain says in sentences why a job waits or where it runs.
 func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
-	explained, err := consult(ctx, l, func(b *controller, answer func(*scorev1.ExplainJobResponse, error)) {
+	explained, err := consult(ctx, l, func(c *controller, answer func(*scorev1.ExplainJobResponse, error)) {
 		var explained *scorev1.ExplainJobResponse
-		if j := b.jobs[id]; j != nil && j.state != done {
-			explained = b.explain(j)
+		if j := c.jobs[id]; j != nil && j.state != done {
+			explained = c.explain(j)
 		}
-		b.call(func(err error) { answer(explained, err) })
+		c.call(func(err error) { answer(explained, err) })
 	})
 	if err != nil || explained != nil {
 		return explained, err

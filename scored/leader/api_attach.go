@@ -9,9 +9,9 @@ import (
 
 // Attach begins an interest in a job. Whoever attaches must Close.
 func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, caller Caller) (*Attachment, error) {
-	return consult(ctx, l, func(b *controller, answer func(*Attachment, error)) {
+	return consult(ctx, l, func(c *controller, answer func(*Attachment, error)) {
 		w := newAttachment(l, id, options)
-		j := b.jobs[id]
+		j := c.jobs[id]
 		if j == nil {
 			answer(l.attachFinished(w, caller))
 			return
@@ -20,7 +20,7 @@ func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, c
 			answer(nil, err)
 			return
 		}
-		if err := b.attach(j, w); err != nil {
+		if err := c.attach(j, w); err != nil {
 			answer(nil, err)
 			return
 		}
@@ -59,7 +59,7 @@ func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.J
 				continue
 			}
 			if record := l.finished(id); record != nil {
-				return seen(JobOf(record), caller), nil
+				return redactedFor(JobOf(record), caller), nil
 			}
 			return nil, noJob(id)
 		case <-w.Broken():
@@ -75,25 +75,25 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 	if signal < 1 || signal > maxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
-	return a.do(ctx, func(b *controller, j *job) {
-		if err := b.signal(j, signal); err != nil {
-			b.notify(a, warning(err.Error()))
+	return a.do(ctx, func(c *controller, j *job) {
+		if err := c.signal(j, signal); err != nil {
+			c.notify(a, warning(err.Error()))
 		}
 	})
 }
 
 // Kill ends the job at its owner's wish.
 func (a *Attachment) Kill(ctx context.Context) error {
-	return a.do(ctx, func(b *controller, j *job) {
-		b.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
+	return a.do(ctx, func(c *controller, j *job) {
+		c.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
 	})
 }
 
 // AskRanks calls for an event with the states of the ranks.
 func (a *Attachment) AskRanks(ctx context.Context) error {
-	return a.do(ctx, func(b *controller, j *job) {
-		b.askRanks(j, func(states *scorev1.AttachEvent_RankStates) {
-			b.notify(a, Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_RankStates_{RankStates: states}}})
+	return a.do(ctx, func(c *controller, j *job) {
+		c.askRanks(j, func(states *scorev1.AttachEvent_RankStates) {
+			c.notify(a, Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_RankStates_{RankStates: states}}})
 		})
 	})
 }
@@ -101,14 +101,14 @@ func (a *Attachment) AskRanks(ctx context.Context) error {
 // Read tells that all output of an attempt of the job, or of one that it spawned,
 // has been fetched: its nodes need not keep it.
 func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error {
-	return a.leader.do(ctx, func(b *controller) { b.read(job, attempt) })
+	return a.leader.do(ctx, func(c *controller) { c.read(job, attempt) })
 }
 
 // Address is where a source's agent is now: one that was restarted may listen elsewhere. It is ""
 // when there is nothing to be had from the source any more.
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
-	address, err := consult(ctx, a.leader, func(b *controller, answer func(string, error)) {
-		j, n := b.jobs[source.Job], b.nodes[source.Node]
+	address, err := consult(ctx, a.leader, func(c *controller, answer func(string, error)) {
+		j, n := c.jobs[source.Job], c.nodes[source.Node]
 		if j == nil || n == nil || j.forgotten || j.attempts != source.Attempt {
 			answer("", nil)
 			return
@@ -127,9 +127,9 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 
 // do does something to the attachment's job while the controller knows it.
 func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error {
-	return a.leader.do(ctx, func(b *controller) {
-		if j := b.jobs[a.job]; j != nil {
-			act(b, j)
+	return a.leader.do(ctx, func(c *controller) {
+		if j := c.jobs[a.job]; j != nil {
+			act(c, j)
 		}
 	})
 }
@@ -137,5 +137,5 @@ func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error 
 // Close ends the interest. Of a job's last owner it begins OwnerGrace.
 func (a *Attachment) Close() {
 	a.breakOff()
-	a.leader.tell(func(b *controller) { b.detach(a.job, a) })
+	a.leader.tell(func(c *controller) { c.detach(a.job, a) })
 }

@@ -9,66 +9,66 @@ import (
 
 // Nodes lists the nodes by name.
 func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.ListNodesResponse, error)) {
-		list := &scorev1.ListNodesResponse{Nodes: b.nodeViews(), NowNanos: b.now}
-		b.call(func(err error) { answer(list, err) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListNodesResponse, error)) {
+		list := &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
+		c.call(func(err error) { answer(list, err) })
 	})
 }
 
 // Matrix shows the rows and what runs in each.
 func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetMatrixResponse, error)) {
-		view := b.matrixView()
-		b.call(func(err error) { answer(view, err) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetMatrixResponse, error)) {
+		view := c.matrixView()
+		c.call(func(err error) { answer(view, err) })
 	})
 }
 
 // Version tells the program's version, the cluster and how many jobs it has.
 func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetVersionResponse, error)) {
-		view := b.versionView()
-		b.call(func(err error) { answer(view, err) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetVersionResponse, error)) {
+		view := c.versionView()
+		c.call(func(err error) { answer(view, err) })
 	})
 }
 
 // Settings are the cluster's.
 func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.Settings, error)) {
-		settings := b.settings
-		b.call(func(err error) { answer(settings, err) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) {
+		settings := c.settings
+		c.call(func(err error) { answer(settings, err) })
 	})
 }
 
 // SetSettings changes the named fields and gives all settings as they are then.
 func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.Settings, error)) { b.setSettings(settings, fields, answer) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) { c.setSettings(settings, fields, answer) })
 }
 
 // Stats are counts for the metrics.
 func (l *Leader) Stats(ctx context.Context) (Stats, error) {
-	return consult(ctx, l, func(b *controller, answer func(Stats, error)) { answer(b.snapshotStats(), nil) })
+	return consult(ctx, l, func(c *controller, answer func(Stats, error)) { answer(c.snapshotStats(), nil) })
 }
 
 // Connect begins an agent's stream; serial is the number of the certificate that it has shown, nil
 // where there are none. A refusal is a sentence for its log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
-	return consult(ctx, l, func(b *controller, answer func(string, error)) {
-		if b.members.isRevoked(serial) {
+	return consult(ctx, l, func(c *controller, answer func(string, error)) {
+		if c.members.isRevoked(serial) {
 			answer(nodeRevoked, nil)
 			return
 		}
-		answer(b.hello(hello, link), nil)
+		answer(c.onHello(hello, link), nil)
 	})
 }
 
 // Receive handles a message of a connected agent.
 func (l *Leader) Receive(ctx context.Context, node string, link Link, message *scorev1.AgentMessage) error {
-	return l.do(ctx, func(b *controller) { b.message(node, link, message) })
+	return l.do(ctx, func(c *controller) { c.onMessage(node, link, message) })
 }
 
 // Disconnect ends an agent's stream.
 func (l *Leader) Disconnect(node string, link Link) {
-	l.tell(func(b *controller) { b.linkLost(node, link) })
+	l.tell(func(c *controller) { c.onLinkLost(node, link) })
 }
 
 func (c *controller) snapshotStats() Stats {

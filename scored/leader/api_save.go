@@ -16,9 +16,9 @@ type Saved struct {
 
 // Save captures the state, with all that anybody has been told.
 func (l *Leader) Save(ctx context.Context) (Saved, error) {
-	return consult(ctx, l, func(b *controller, answer func(Saved, error)) {
-		saved := Saved{Cluster: b.cluster, Version: b.version, Term: b.term}
-		b.call(func(err error) {
+	return consult(ctx, l, func(c *controller, answer func(Saved, error)) {
+		saved := Saved{Cluster: c.cluster, Version: c.version, Term: c.term}
+		c.call(func(err error) {
 			if err == nil {
 				l.options.Replica.Read(func(s *state.State) { saved.Image = s.Image() })
 			}

@@ -35,24 +35,24 @@ func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 // Users tells of all users that the cluster knows, by number; only of the
 // caller unless he is an operator.
 func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
-	return consult(ctx, l, func(b *controller, answer func([]*scorev1.User, error)) {
+	return consult(ctx, l, func(c *controller, answer func([]*scorev1.User, error)) {
 		if !caller.operates() {
-			users := []*scorev1.User{b.userView(b.account(caller.UID, name))}
-			b.call(func(err error) { answer(users, err) })
+			users := []*scorev1.User{c.userView(c.account(caller.UID, name))}
+			c.call(func(err error) { answer(users, err) })
 			return
 		}
 		all := make(map[uint32]*account)
-		b.look(func(s *state.State) {
+		c.readState(func(s *state.State) {
 			for _, record := range s.Users() {
 				all[record.UID] = newAccount(record)
 			}
 		})
-		maps.Copy(all, b.accounts)
+		maps.Copy(all, c.accounts)
 		users := make([]*scorev1.User, 0, len(all))
 		for _, uid := range slices.Sorted(maps.Keys(all)) {
-			users = append(users, b.userView(all[uid]))
+			users = append(users, c.userView(all[uid]))
 		}
-		b.call(func(err error) { answer(users, err) })
+		c.call(func(err error) { answer(users, err) })
 	})
 }
 
@@ -62,7 +62,7 @@ func (c *controller) userView(a *account) *scorev1.User {
 		Uid: a.uid, Name: a.name, Role: a.role, Share: a.share, Limits: a.limits,
 		Jobs: uint32(a.jobs), Running: uint32(use.Jobs), Cpus: uint32(use.CPUs), Points: int32(a.points),
 	}
-	c.look(func(s *state.State) {
+	c.readState(func(s *state.State) {
 		if record := s.User(a.uid); record != nil {
 			view.CpuMicros, view.HeldMicros, view.JobsEnded = record.CPU, record.Held, record.Jobs
 			view.RecentMicros = record.Recent(c.now, state.HalfLifeOf(c.settings))
@@ -76,14 +76,14 @@ var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", 
 
 // SetUser changes the named fields of a user and gives the user as it is then.
 func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.User, error)) {
-		a, err := b.setUser(uid, name, values, fields)
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
+		a, err := c.setUser(uid, name, values, fields)
 		if err != nil {
 			answer(nil, err)
 			return
 		}
-		view := b.userView(a)
-		b.call(func(err error) { answer(view, err) })
+		view := c.userView(a)
+		c.call(func(err error) { answer(view, err) })
 	})
 }
 
@@ -153,17 +153,17 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 	if !caller.operates() && caller.UID != uid {
 		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)
 	}
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.User, error)) {
-		a := b.accounts[uid]
-		b.look(func(s *state.State) {
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
+		a := c.accounts[uid]
+		c.readState(func(s *state.State) {
 			if record := s.User(uid); a == nil && record != nil {
 				a = newAccount(record)
 			}
 		})
 		if a == nil {
-			a = b.account(uid, name)
+			a = c.account(uid, name)
 		}
-		view := b.userView(a)
-		b.call(func(err error) { answer(view, err) })
+		view := c.userView(a)
+		c.call(func(err error) { answer(view, err) })
 	})
 }

@@ -89,7 +89,7 @@ func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankSta
 func (c *controller) rankStates(n *node, m *scorev1.RankStatesReply) {
 	if j := c.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
-			c.startTold(j, p, m.GetStart())
+			c.onStartReport(j, p, m.GetStart())
 		}
 	}
 	c.answers(n, m.GetRequest(), func(a *ask) {

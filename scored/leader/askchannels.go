@@ -12,27 +12,27 @@ import (
 // Channels asks the nodes how the channels of running jobs are: of one job, which the
 // caller must control, or of all that he does.
 func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, caller Caller) (*scorev1.ListChannelsResponse, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.ListChannelsResponse, error)) {
-		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListChannelsResponse, error)) {
+		jobs, err := l.jobsOf(c, r.GetJobId(), caller)
 		if err != nil {
 			answer(nil, err)
 			return
 		}
-		b.askChannels(jobs, r, func(response *scorev1.ListChannelsResponse) { answer(response, nil) })
+		c.askChannels(jobs, r, func(response *scorev1.ListChannelsResponse) { answer(response, nil) })
 	})
 }
 
 // jobsOf is the job of that number, or all jobs that the caller controls if it is zero.
-func (l *Leader) jobsOf(b *controller, id uint64, caller Caller) (jobs []*job, err error) {
+func (l *Leader) jobsOf(c *controller, id uint64, caller Caller) (jobs []*job, err error) {
 	if id != 0 {
-		j := b.jobs[id]
+		j := c.jobs[id]
 		if j == nil || j.state == done {
 			return nil, l.overOrUnknown(id)
 		}
 		return []*job{j}, caller.mayControl(id, j.user)
 	}
-	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
-		if j := b.jobs[id]; j.state != done && caller.mayControl(id, j.user) == nil {
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		if j := c.jobs[id]; j.state != done && caller.mayControl(id, j.user) == nil {
 			jobs = append(jobs, j)
 		}
 	}

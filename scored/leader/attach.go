@@ -27,7 +27,7 @@ type Source struct {
 	Address string // of the node's agent
 	Stdin   bool   // ranks there read the client's input
 	Attempt uint32 // of the job, whose output this is
-	// Restarts is how often the job was begun anew before this attempt, and Because
+	// Restarts is how often the job restarted before this attempt, and Because
 	// why it was the last time; empty: that is not known any more.
 	Restarts uint32
 	Because  string
@@ -169,8 +169,8 @@ func (c *controller) awaitOwner(j *job) {
 	c.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
 }
 
-// ownerLate ends a job that nobody owns any more.
-func (c *controller) ownerLate(j *job) {
+// onOwnerDeadline ends a job that nobody owns any more.
+func (c *controller) onOwnerDeadline(j *job) {
 	if j.over() {
 		c.settleTree(j)
 		return
@@ -178,18 +178,18 @@ func (c *controller) ownerLate(j *job) {
 	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))
 }
 
-// tellState tells the job's attachments its state, and where its output is.
-func (c *controller) tellState(j *job, message string) {
+// notifyState tells the job's attachments its state, and where its output is.
+func (c *controller) notifyState(j *job, message string) {
 	for _, w := range j.watchers {
 		c.notify(w, Event{Message: c.stateEvent(j, message)})
 	}
 	if j.state == running {
-		c.tellSources(j)
+		c.notifySources(j)
 	}
 }
 
-// tellSources tells where the output of the job is to those who want it.
-func (c *controller) tellSources(j *job) {
+// notifySources tells where the output of the job is to those who want it.
+func (c *controller) notifySources(j *job) {
 	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
 		for _, w := range ancestor.watchers {
 			if w.options.Output {
@@ -208,7 +208,7 @@ func (c *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
 // warn tells a sentence to whoever is attached, and to who attaches later. What
 // a spawned job has to say goes to the attachments of its ancestors.
 func (c *controller) warn(j *job, text string) {
-	j = j.hearer()
+	j = j.watchedJob()
 	if len(j.notes) >= maxNotes {
 		return
 	}
@@ -220,13 +220,13 @@ func (c *controller) warn(j *job, text string) {
 
 // warnOnce is warn for what a program may bring about many times.
 func (c *controller) warnOnce(j *job, text string) {
-	if !slices.Contains(j.hearer().notes, text) {
+	if !slices.Contains(j.watchedJob().notes, text) {
 		c.warn(j, text)
 	}
 }
 
-// hearer is the job whose attachments hear what is said of j.
-func (j *job) hearer() *job {
+// watchedJob is the job whose attachments hear what is said of j.
+func (j *job) watchedJob() *job {
 	for j.parent != nil && len(j.watchers) == 0 {
 		j = j.parent
 	}

@@ -13,7 +13,7 @@ const maxChildEnds = 64
 // that is committed.
 func (c *controller) childLeft(j *job) {
 	parent := j.parent
-	parent.keepEnd(j)
+	parent.recordChildEnd(j)
 	c.call(func(err error) {
 		if err != nil || parent.state != running {
 			return
@@ -32,16 +32,16 @@ type childEnd struct {
 	code int32
 }
 
-// keepEnd notes that a spawned job has left.
-func (j *job) keepEnd(child *job) {
+// recordChildEnd notes that a spawned job has left.
+func (j *job) recordChildEnd(child *job) {
 	if len(j.childEnds) == maxChildEnds {
 		j.childEnds = append(j.childEnds[:0], j.childEnds[1:]...)
 	}
 	j.childEnds = append(j.childEnds, childEnd{child.id, child.verdict.GetExitCode()})
 }
 
-// tellChildEnds tells a node again what has left of what a job has spawned.
-func (c *controller) tellChildEnds(j *job, n *node) {
+// sendChildEnds tells a node again what has left of what a job has spawned.
+func (c *controller) sendChildEnds(j *job, n *node) {
 	for _, end := range j.childEnds {
 		c.send(n.link, childEnded(j, end.job, end.code))
 	}

@@ -94,7 +94,7 @@ const leastMemory = 8 << 20
 func (c *controller) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
 	own := j.own
 	j.own = nil
-	if own == nil || c.lacks(protocol.Inherits) != nil {
+	if own == nil || c.requireProtocol(protocol.Inherits) != nil {
 		return j.spec, false
 	}
 	return own, true

@@ -13,15 +13,15 @@ import (
 )
 
 func (l *Leader) worthCommitting() bool {
-	b := l.controller
-	return b.waited() || len(b.commands) > 0 && b.now-b.lazySince >= lazyDelay.Nanoseconds()
+	c := l.controller
+	return c.waited() || len(c.commands) > 0 && c.now-c.lazySince >= lazyDelay.Nanoseconds()
 }
 
 func (l *Leader) nextWake() int64 {
-	b := l.controller
-	at := b.timers.deadline()
-	if len(b.commands) > 0 && !l.busy {
-		if lazy := b.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
+	c := l.controller
+	at := c.timers.deadline()
+	if len(c.commands) > 0 && !l.busy {
+		if lazy := c.lazySince + lazyDelay.Nanoseconds(); at == 0 || lazy < at {
 			at = lazy
 		}
 	}

@@ -13,9 +13,9 @@ const leaderWait = 10 * time.Second
 
 // do hands an input to the controller. It is dropped if another server leads.
 func (l *Leader) do(ctx context.Context, input func(*controller)) error {
-	return l.hand(ctx, func(b *controller) {
-		if b != nil {
-			input(b)
+	return l.hand(ctx, func(c *controller) {
+		if c != nil {
+			input(c)
 		}
 	})
 }
@@ -60,15 +60,15 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 	defer cancel()
 	var settled atomic.Bool // by the controller, or by a caller who has given up
 	taken, elsewhere := make(chan struct{}), make(chan struct{})
-	err = l.hand(ctx, func(b *controller) {
+	err = l.hand(ctx, func(c *controller) {
 		switch {
 		case !settled.CompareAndSwap(false, true):
-		case b == nil:
+		case c == nil:
 			close(elsewhere)
 		default:
-			over = b.over
+			over = c.abandoned
 			close(taken)
-			input(b)
+			input(c)
 		}
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 }
 
 // consult hands an input to the controller and waits for its answer.
-func consult[T any](ctx context.Context, l *Leader, input func(b *controller, answer func(T, error))) (T, error) {
+func consult[T any](ctx context.Context, l *Leader, input func(c *controller, answer func(T, error))) (T, error) {
 	type reply struct {
 		value T
 		err   error
@@ -104,7 +104,7 @@ func consult[T any](ctx context.Context, l *Leader, input func(b *controller, an
 	replies := make(chan reply, 1)
 	answer := func(value T, err error) { replies <- reply{value, err} }
 	var zero T
-	over, err := l.offer(ctx, func(b *controller) { input(b, answer) })
+	over, err := l.offer(ctx, func(c *controller) { input(c, answer) })
 	if err != nil {
 		return zero, err
 	}

@@ -44,7 +44,7 @@ type controller struct {
 	nextAsk   uint64
 	timers    timers
 	accounts  map[uint32]*account      // of users with jobs, and of those of whom the state knows
-	look      func(func(*state.State)) // looks at what is committed
+	readState func(func(*state.State)) // looks at what is committed
 	weighAt   int64                    // when users are charged next; 0: there is no job
 	sharedAt  int64                    // when users were last given their points
 	shareAt   int64                    // when somebody who came since gets some; 0: nobody did
@@ -55,8 +55,8 @@ type controller struct {
 	planDirty  bool  // the rows may have changed
 	ringDirty  bool  // the nodes that watch each other may have changed
 
-	stats Stats
-	over  chan struct{} // closed when it is let go
+	stats     Stats
+	abandoned chan struct{} // closed when it is let go
 }
 
 // Stats are counts since this server began to lead.
@@ -77,19 +77,19 @@ type Stats struct {
 func newController(cluster, version string, term uint64, s *state.State, now int64) *controller {
 	b := &controller{
 		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
-		settings: s.Settings(),
-		jobs:     make(map[uint64]*job),
-		nextJob:  s.NextJob(),
-		entered:  make(map[submission]entered),
-		nodes:    make(map[string]*node),
-		names:    make(map[nameKey]name),
-		members:  newMembers(s),
-		accounts: make(map[uint32]*account),
-		look:     func(f func(*state.State)) { f(s) },
-		asks:     make(map[uint64]*ask),
-		rotation: gang.Rotation{Term: term},
-		over:     make(chan struct{}),
-		stats:    Stats{Ended: make(map[scorev1.EndReason]uint64)},
+		settings:  s.Settings(),
+		jobs:      make(map[uint64]*job),
+		nextJob:   s.NextJob(),
+		entered:   make(map[submission]entered),
+		nodes:     make(map[string]*node),
+		names:     make(map[nameKey]name),
+		members:   newMembers(s),
+		accounts:  make(map[uint32]*account),
+		readState: func(f func(*state.State)) { f(s) },
+		asks:      make(map[uint64]*ask),
+		rotation:  gang.Rotation{Term: term},
+		abandoned: make(chan struct{}),
+		stats:     Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
 	b.gang = gang.New(gangConfig(b.settings))
 	for _, record := range s.Nodes() {
@@ -112,8 +112,8 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 			b.restoreJob(record)
 		}
 	}
-	b.reunite()
-	b.goOnOrdered(jobs)
+	b.linkChildren()
+	b.resumeOrders(jobs)
 	b.restoreNames(s)
 	b.shareOut()
 	b.placeDirty, b.planDirty = true, true
@@ -132,8 +132,8 @@ func (c *controller) numbers() numbers {
 }
 
 // goOn numbers on from a controller that was given up in the same term: agents obey only plans that
-// are newer than those they have seen.
-func (c *controller) goOn(from numbers) {
+// are newer than those they have redactedFor.
+func (c *controller) continueFrom(from numbers) {
 	if from.term == c.term {
 		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask
 	}
@@ -151,7 +151,7 @@ func (c *controller) restoreNode(record *state.Node) {
 		return
 	}
 	n.inMatrix = true
-	c.open(n)
+	c.updateDrain(n)
 	c.setNodeDeadline(n, NodeGrace)
 }
 
@@ -169,13 +169,13 @@ func (c *controller) restoreJob(record *state.Job) {
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
 	j.request.Again = j.restarts > 0
-	c.adopt(j)
+	c.addJob(j)
 	if j.needsOwner() {
 		c.awaitOwner(j)
 	}
 	if record.Phase == state.Queued {
 		if err := c.gang.Submit(j.request); err != nil {
-			c.conclude(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
+			c.becomeDone(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
 		}
 		return
 	}
@@ -194,7 +194,7 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 		j.state = running
 	}
 	if err := c.gang.Restore(j.request, allocation); err != nil {
-		c.end(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
+		c.becomeEnding(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
 		return
 	}
 	if j.state == starting {
@@ -204,9 +204,9 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 }
 
 // adopt enters a job into the table.
-func (c *controller) adopt(j *job) {
+func (c *controller) addJob(j *job) {
 	c.jobs[j.id] = j
-	c.owns(j, 1)
+	c.countJob(j, 1)
 	c.weighLater()
 	if j.parent != nil {
 		j.parent.children = append(j.parent.children, j)
@@ -242,7 +242,7 @@ func (c *controller) advance() {
 	}
 	if c.ringDirty {
 		c.ringDirty = false
-		c.tellRing()
+		c.sendWatches()
 	}
 }
 
@@ -251,26 +251,26 @@ func (c *controller) expire(t timer) {
 	case timerJob:
 		if j := c.jobs[t.id]; j != nil && j.deadline == t.at {
 			j.deadline = 0
-			c.step(j, evLate{})
+			c.step(j, evDeadline{})
 		}
 	case timerOwner:
 		if j := c.jobs[t.id]; j != nil && j.ownerDeadline == t.at {
 			j.ownerDeadline = 0
-			c.ownerLate(j)
+			c.onOwnerDeadline(j)
 		}
 	case timerNode:
 		if n := c.nodes[t.node]; n != nil && n.deadline == t.at {
 			n.deadline = 0
-			c.nodeLate(n)
+			c.onNodeDeadline(n)
 		}
 	case timerIdle:
 		if j := c.jobs[t.id]; j != nil && j.idle != nil && j.idle.deadline == t.at {
 			j.idle.deadline = 0
-			c.idleLate(j)
+			c.onIdleDeadline(j)
 		}
 	case timerWeigh:
 		if t.at == c.weighAt {
-			c.weigh()
+			c.updateUsage()
 		}
 	case timerShare:
 		if t.at == c.shareAt {
@@ -287,7 +287,7 @@ func (c *controller) expire(t timer) {
 func (c *controller) place() {
 	decision := c.gang.Schedule(c.now)
 	for _, move := range decision.Move {
-		c.moved(move)
+		c.onMove(move)
 	}
 	for _, allocation := range decision.Start {
 		if j := c.jobs[uint64(allocation.Job)]; j != nil {

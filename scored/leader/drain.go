@@ -19,7 +19,7 @@ import (
 
 // open lets the matrix give the node new gangs, or not: only a node that is
 // heard, and not drained, gets any.
-func (c *controller) open(n *node) {
+func (c *controller) updateDrain(n *node) {
 	if !n.inMatrix {
 		return
 	}
@@ -42,9 +42,9 @@ func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1
 	c.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{
 		Node: name, Drain: &statepb.Drain{Reason: d.Reason, By: d.By, Requeue: d.Requeue},
 	}}})
-	c.open(n)
+	c.updateDrain(n)
 	c.log("node drained", zap.String("node", name), zap.String("by", d.By), zap.String("reason", d.Reason))
-	c.handBack(n)
+	c.drainJobs(n)
 	c.answerNode(n, answer)
 }
 
@@ -61,7 +61,7 @@ func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) 
 	}
 	n.drain = nil
 	c.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}})
-	c.open(n)
+	c.updateDrain(n)
 	if !n.inMatrix && n.link == nil {
 		c.setNodeDeadline(n, nodeMemory)
 	}
@@ -96,7 +96,7 @@ func (c *controller) removeNode(name string, answer func(int, error)) {
 		c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{
 			RevokeCertificates: &statepb.RevokeCertificates{Role: string(pki.Agent), Name: name},
 		}})
-		c.tellRevoked()
+		c.sendRevoked()
 	}
 	c.closeLink(n.link, "node "+name+" was removed from the cluster; join it again with a new token")
 	c.log("node removed", zap.String("node", name), zap.Int("certificates", revoked))
@@ -112,9 +112,9 @@ func (c *controller) forgetOn(n *node) {
 	}
 }
 
-// handBack puts the jobs of a drained node back into the queue that may be
+// drainJobs puts the jobs of a drained node back into the queue that may be
 // started again, if its drain says so.
-func (c *controller) handBack(n *node) {
+func (c *controller) drainJobs(n *node) {
 	if n.drain == nil || !n.drain.Requeue {
 		return
 	}
@@ -174,18 +174,18 @@ func (c *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
 // DrainNode keeps new jobs from a node, at the wish of the user named by. With
 // requeue, jobs that were submitted with it go back to the queue.
 func (l *Leader) DrainNode(ctx context.Context, node, reason, by string, requeue bool) (*scorev1.Node, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.Node, error)) {
-		b.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) {
+		c.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
 	})
 }
 
 // ResumeNode lets a drained node have jobs again.
 func (l *Leader) ResumeNode(ctx context.Context, node string) (*scorev1.Node, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.Node, error)) { b.resumeNode(node, answer) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) { c.resumeNode(node, answer) })
 }
 
 // RemoveNode takes a node without jobs out of the cluster, and says how many
 // certificates of it were revoked.
 func (l *Leader) RemoveNode(ctx context.Context, node string) (int, error) {
-	return consult(ctx, l, func(b *controller, answer func(int, error)) { b.removeNode(node, answer) })
+	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.removeNode(node, answer) })
 }

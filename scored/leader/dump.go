@@ -11,15 +11,15 @@ import (
 // DumpSources are the nodes that have contexts of a running job, which the caller must control; of
 // one rank if that is asked for.
 func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
-	return consult(ctx, l, func(b *controller, answer func([]*Source, error)) {
-		jobs, err := l.jobsOf(b, r.GetJobId(), caller)
+	return consult(ctx, l, func(c *controller, answer func([]*Source, error)) {
+		jobs, err := l.jobsOf(c, r.GetJobId(), caller)
 		switch {
 		case err != nil:
 			answer(nil, err)
 		case r.GetJobId() == 0 || jobs[0].state != running && jobs[0].state != ending:
 			answer(nil, fmt.Errorf("%w: job %d does not run yet; it has no channels", ErrState, r.GetJobId()))
 		default:
-			answer(b.dumpSources(jobs[0], r))
+			answer(c.dumpSources(jobs[0], r))
 		}
 	})
 }

@@ -32,14 +32,14 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 		known := c.nodes[p.Node] != nil
 		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: known, lost: !known})
 		if !known {
-			c.missesOutput(j, p.Node, "the node was lost")
+			c.noteMissingOutput(j, p.Node, "the node was lost")
 		}
 	}
 	c.awaitOwner(j)
 }
 
-// reunite makes jobs children of those that spawned them, whichever of the two was restored first.
-func (c *controller) reunite() {
+// linkChildren makes jobs children of those that spawned them, whichever of the two was restored first.
+func (c *controller) linkChildren() {
 	for _, j := range c.sortedJobs() {
 		if parent := c.jobs[j.parents]; j.parent == nil && parent != nil {
 			j.parent = parent
@@ -48,9 +48,9 @@ func (c *controller) reunite() {
 	}
 	for _, j := range c.sortedJobs() {
 		if j.state == done && j.verdict.GetReason() == exited {
-			j.tellSpawners()
+			j.reportToSpawners()
 			if j.parent != nil {
-				j.parent.keepEnd(j)
+				j.parent.recordChildEnd(j)
 			}
 		}
 	}
@@ -61,9 +61,9 @@ func (j *job) unheard() bool {
 	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.unheard })
 }
 
-// heardOfEnded takes from a node's list of jobs whether it keeps output of those that have ended:
+// onHeldJobs takes from a node's list of jobs whether it keeps output of those that have ended:
 // it keeps what nobody has read.
-func (c *controller) heardOfEnded(node string, held []uint64) {
+func (c *controller) onHeldJobs(node string, held []uint64) {
 	for _, j := range c.sortedJobs() {
 		p := j.part(node)
 		if p == nil || !p.unheard {
@@ -71,9 +71,9 @@ func (c *controller) heardOfEnded(node string, held []uint64) {
 		}
 		holds := slices.Contains(held, j.id)
 		if !holds && j.needsOwner() {
-			c.missesOutput(j, node, "the node has lost it")
+			c.noteMissingOutput(j, node, "the node has lost it")
 		}
-		c.heardOf(j, p, holds)
+		c.noteHeld(j, p, holds)
 	}
 }
 
@@ -81,16 +81,16 @@ func (c *controller) heardOfEnded(node string, held []uint64) {
 func (c *controller) lostEnded(node string) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(node); p != nil && p.unheard {
-			c.missesOutput(j, node, "the node was lost")
-			c.heardOf(j, p, false)
+			c.noteMissingOutput(j, node, "the node was lost")
+			c.noteHeld(j, p, false)
 		}
 	}
 }
 
-// missesOutput tells that a node does not keep output of an ended job any more. A client that has
+// noteMissingOutput tells that a node does not keep output of an ended job any more. A client that has
 // all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
 // spawner's client has all, so it may have lost nothing.
-func (c *controller) missesOutput(j *job, node, because string) {
+func (c *controller) noteMissingOutput(j *job, node, because string) {
 	c.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
 	if !j.needsOwner() {
 		return
@@ -101,7 +101,7 @@ func (c *controller) missesOutput(j *job, node, because string) {
 	}
 }
 
-func (c *controller) heardOf(j *job, p *part, held bool) {
+func (c *controller) noteHeld(j *job, p *part, held bool) {
 	p.unheard, p.lost = false, !held
 	if j.unheard() {
 		return
@@ -109,7 +109,7 @@ func (c *controller) heardOf(j *job, p *part, held bool) {
 	if j.all(func(p *part) bool { return p.lost }) {
 		j.outputRead = true
 	} else {
-		c.tellSources(j)
+		c.notifySources(j)
 	}
 	c.settleEnd(j)
 }

@@ -41,8 +41,8 @@ func (c *controller) weighLater() {
 	}
 }
 
-// weigh charges what was used and lets priorities follow.
-func (c *controller) weigh() {
+// updateUsage charges what was used and lets priorities follow.
+func (c *controller) updateUsage() {
 	c.weighAt = 0
 	c.weighLater()
 	c.charge()
@@ -112,7 +112,7 @@ func (c *controller) weights() {
 	half := state.HalfLifeOf(c.settings)
 	var used, shares float64
 	recent := make(map[uint32]float64, len(c.accounts))
-	c.look(func(s *state.State) {
+	c.readState(func(s *state.State) {
 		for _, record := range s.Users() {
 			left := float64(record.Recent(c.now, half))
 			recent[record.UID] = left

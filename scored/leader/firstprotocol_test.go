@@ -54,7 +54,7 @@ func TestFirstProtocol(t *testing.T) {
 
 	// Once all servers understand it, it can be said. What was submitted before may have been so
 	// under any key.
-	w.b.raise(protocol.Keys)
+	w.b.raiseProtocol(protocol.Keys)
 	w.settle()
 	if err := submit(again); !errors.Is(err, ErrState) {
 		t.Errorf("made again after the log's protocol was raised: %v", err)

@@ -13,8 +13,8 @@ import (
 // everybody's; as many as an answer holds, and where the list goes on.
 func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) (*scorev1.GetHistoryResponse, error) {
 	// Only what is committed has ended, but the answer waits for what was decided before.
-	if _, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
-		b.call(func(err error) { answer(struct{}{}, err) })
+	if _, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
+		c.call(func(err error) { answer(struct{}{}, err) })
 	}); err != nil {
 		return nil, err
 	}

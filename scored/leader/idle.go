@@ -34,8 +34,8 @@ type idleness struct {
 	told     bool       // of its deadlock
 }
 
-// heardCut takes what a node says of a job's ranks.
-func (c *controller) heardCut(n *node, m *scorev1.Cut) {
+// onCut takes what a node says of a job's ranks.
+func (c *controller) onCut(n *node, m *scorev1.Cut) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
 		return
@@ -60,8 +60,8 @@ func (c *controller) heardCut(n *node, m *scorev1.Cut) {
 	c.settleIdle(j, j.idle.gang.Heard(n.name, cut, c.now))
 }
 
-// cutLost takes back what a node has said of all jobs: its stream has ended.
-func (c *controller) cutLost(n *node) {
+// onCutLost takes back what a node has said of all jobs: its stream has ended.
+func (c *controller) onCutLost(n *node) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.idle != nil {
 			p.cut = nil
@@ -71,15 +71,15 @@ func (c *controller) cutLost(n *node) {
 	}
 }
 
-// cutEnded says that nothing of the job runs on the node any more.
-func (c *controller) cutEnded(j *job, p *part) {
+// onCutEnd says that nothing of the job runs on the node any more.
+func (c *controller) onCutEnd(j *job, p *part) {
 	if j.idle != nil {
 		c.settleIdle(j, j.idle.gang.Ended(p.Node, c.now))
 	}
 }
 
-// idleLate is due at the deadline of the job's idleness.
-func (c *controller) idleLate(j *job) {
+// onIdleDeadline is due at the deadline of the job's idleness.
+func (c *controller) onIdleDeadline(j *job) {
 	alone := j.parents == 0 && len(j.children) == 0
 	c.settleIdle(j, j.idle.gang.Tick(c.now, alone))
 }

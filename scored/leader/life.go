@@ -34,8 +34,8 @@ type (
 	}
 	// evDrain: a drained node wants to be rid of it.
 	evDrain struct{ reason string }
-	// evLate: the deadline of its state has passed.
-	evLate struct{}
+	// evDeadline: the deadline of its state has passed.
+	evDeadline struct{}
 )
 
 func (evPlaced) isEvent()   {}
@@ -46,93 +46,106 @@ func (evNodeDone) isEvent() {}
 func (evStop) isEvent()     {}
 func (evPartLost) isEvent() {}
 func (evDrain) isEvent()    {}
-func (evLate) isEvent()     {}
+func (evDeadline) isEvent() {}
 
-// step is the whole life of a job: every edge of the picture in DESIGN.md. An
-// event that has no meaning in a state changes nothing, since agents repeat
-// themselves after every interruption.
+// step moves a job along the edges of the picture in DESIGN.md. Only become* changes the phase. An
+// event that has no meaning in a phase changes nothing, since agents repeat themselves after every
+// interruption.
 func (c *controller) step(j *job, e event) {
+	if j.state == starting && j.inherited && launchedMeanwhile(e) {
+		c.becomeRunning(j)
+	}
 	switch j.state {
 	case queued:
 		switch e := e.(type) {
 		case evPlaced:
-			c.start(j)
+			c.becomeStarting(j)
 		case evStop:
-			c.conclude(j, e.verdict)
+			c.becomeDone(j, e.verdict)
 		}
 
 	case starting:
-		if j.inherited && launchedMeanwhile(e) {
-			c.run(j)
-			c.step(j, e)
-			return
-		}
 		switch e := e.(type) {
 		case evPrepared:
 			e.part.prepared = true
 			if j.all(func(p *part) bool { return p.prepared }) {
-				c.run(j)
+				c.becomeRunning(j)
 			}
 		case evStop:
 			if j.inherited { // its ranks may run
 				c.orderEnd(j, e.verdict)
-				c.end(j, e.verdict)
+				c.becomeEnding(j, e.verdict)
 				return
 			}
 			c.kill(j, e.verdict.GetMessage())
-			c.conclude(j, e.verdict)
+			c.becomeDone(j, e.verdict)
 		case evPartLost:
-			if j.inherited {
-				c.losePart(j, e.part, e.reason)
+			if !j.inherited {
+				c.becomeEnding(j, c.withdraw(j, e.part, e.reason))
+				c.finishIfDone(j) // to queued
 				return
 			}
-			c.withdraw(j, e.part, e.reason)
+			e.part.lose(j)
+			c.becomeEnding(j, c.lossVerdict(j, e.reason))
+			c.awaitPart(j, e.part)
 		case evDrain:
-			if j.inherited {
-				c.handedBack(j, e.reason) // its ranks may run
-				return
+			switch {
+			case !j.inherited:
+				c.becomeEnding(j, c.withdraw(j, nil, e.reason))
+				c.finishIfDone(j) // to queued
+			case j.mayRestart():
+				c.becomeEnding(j, c.orderRequeue(j, e.reason))
 			}
-			c.withdraw(j, nil, e.reason)
-		case evLate:
-			c.prepareLate(j)
+		case evDeadline:
+			c.onPrepareDeadline(j)
 		}
 
 	case running:
 		switch e := e.(type) {
 		case evLaunched:
-			c.launched(j, e.part, e.at)
+			c.onLaunched(j, e.part, e.at)
 		case evExited:
-			c.countExit(j, e.part, e.exit)
+			c.countExit(j, e.part, e.exit) // evStop if it ends the job
 		case evNodeDone:
-			c.heardDone(j, e.part, e.usage)
+			c.onNodeDone(j, e.part, e.usage) // the last: to done
 		case evStop:
 			c.orderEnd(j, e.verdict)
-			c.end(j, e.verdict)
+			c.becomeEnding(j, e.verdict)
 		case evPartLost:
-			c.losePart(j, e.part, e.reason)
+			e.part.lose(j)
+			if j.spec.GetRecover() {
+				c.continueWithout(j, e.part, e.reason) // the last: to done
+				return
+			}
+			c.becomeEnding(j, c.lossVerdict(j, e.reason))
+			c.awaitPart(j, e.part)
 		case evDrain:
-			c.handedBack(j, e.reason)
+			if j.mayRestart() {
+				c.becomeEnding(j, c.orderRequeue(j, e.reason))
+			}
 		}
 
 	case ending:
 		switch e := e.(type) {
 		case evLaunched:
-			c.launched(j, e.part, e.at)
+			c.onLaunched(j, e.part, e.at)
 		case evExited:
 			c.countExit(j, e.part, e.exit)
 		case evNodeDone:
-			c.heardDone(j, e.part, e.usage)
+			c.onNodeDone(j, e.part, e.usage) // the last: to done, or to queued
 		case evStop:
-			// Of what has not run any verdict counts. Ranks that are killed may
-			// fail in many ways; only a wish ends a job that is to be begun anew.
+			// Ranks that are killed may fail in many ways, so only a cancellation ends a job that
+			// is to restart. Before ranks have run any verdict does.
 			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
 				j.again, j.restarting, j.verdict = "", false, e.verdict
 				c.orderEnd(j, e.verdict)
 			}
 		case evPartLost:
-			c.losePart(j, e.part, e.reason)
-		case evLate:
-			c.endLate(j)
+			e.part.lose(j)
+			c.blameLoss(j, e.part, e.reason)
+			c.awaitPart(j, e.part) // the last: to done, or to queued
+		case evDeadline:
+			c.onEndDeadline(j) // at last: to done
 		}
 
 	case done, unknown:
@@ -140,8 +153,8 @@ func (c *controller) step(j *job, e event) {
 	}
 }
 
-// launchedMeanwhile tells whether the event proves that an earlier leader's
-// plan has started the job.
+// launchedMeanwhile reports whether the event proves that an earlier leader's plan has started the
+// job.
 func launchedMeanwhile(e event) bool {
 	switch e.(type) {
 	case evLaunched, evExited, evNodeDone:

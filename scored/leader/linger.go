@@ -34,9 +34,9 @@ func (j *job) lastVerdict() *scorev1.Verdict {
 	return j.verdict
 }
 
-// tellSpawners has the exit code of a job that ended by itself count for those that spawned it,
+// reportToSpawners has the exit code of a job that ended by itself count for those that spawned it,
 // too.
-func (j *job) tellSpawners() {
+func (j *job) reportToSpawners() {
 	code := j.verdict.GetExitCode()
 	if code == 0 {
 		return

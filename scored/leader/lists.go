@@ -48,8 +48,8 @@ func (l *listing) wants(id uint64, owner *scorev1.Identity, s scorev1.JobState, 
 }
 
 // open are the ids of the jobs that are not done and wanted, ascending.
-func (l *listing) open(b *controller) (ids []uint64) {
-	for id, j := range b.jobs {
+func (l *listing) open(c *controller) (ids []uint64) {
+	for id, j := range c.jobs {
 		if j.state != done && l.wants(id, j.user, j.state, j.submitted) {
 			ids = append(ids, id)
 		}
@@ -85,12 +85,12 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 		}
 		begins = false
 	}
-	views, err := consult(ctx, l, func(b *controller, answer func([]*scorev1.Job, error)) {
+	views, err := consult(ctx, l, func(c *controller, answer func([]*scorev1.Job, error)) {
 		if begins {
-			list.last = b.nextJob - 1
+			list.last = c.nextJob - 1
 		}
-		views := b.listed(&list)
-		b.call(func(err error) { answer(views, err) })
+		views := c.listed(&list)
+		c.call(func(err error) { answer(views, err) })
 	})
 	if err != nil {
 		return nil, err
@@ -102,10 +102,10 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 
 // bounds finds out where a list with a limit begins and ends.
 func (l *Leader) bounds(ctx context.Context, list *listing) error {
-	ids, err := consult(ctx, l, func(b *controller, answer func([]uint64, error)) {
-		list.last = b.nextJob - 1
-		ids := list.open(b)
-		b.call(func(err error) { answer(ids, err) })
+	ids, err := consult(ctx, l, func(c *controller, answer func([]uint64, error)) {
+		list.last = c.nextJob - 1
+		ids := list.open(c)
+		c.call(func(err error) { answer(ids, err) })
 	})
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (l *listing) answer(views []*scorev1.Job, records []*state.Job, caller Call
 	for (len(views) > 0 || len(records) > 0) && !p.full() {
 		switch {
 		case len(records) == 0 || len(views) > 0 && views[0].GetId() < records[0].ID:
-			p.add(seen(views[0], caller))
+			p.add(redactedFor(views[0], caller))
 			views = views[1:]
 			continue
 		case len(views) > 0 && views[0].GetId() == records[0].ID:
@@ -185,7 +185,7 @@ func (l *listing) answer(views []*scorev1.Job, records []*state.Job, caller Call
 		if records[0].ID > horizon {
 			break
 		}
-		p.add(seen(JobOf(records[0]), caller))
+		p.add(redactedFor(JobOf(records[0]), caller))
 		records = records[1:]
 	}
 	response := &scorev1.ListJobsResponse{Jobs: p.jobs}

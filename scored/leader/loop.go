@@ -202,15 +202,15 @@ func (l *Leader) begin() {
 		l.term.Store(l.lead.Term)
 		l.committed = 0
 		l.controller = newController(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
-		l.controller.goOn(l.given)
+		l.controller.continueFrom(l.given)
 		l.controller.singleUser, l.controller.shareCPUs, l.controller.jobSecret = l.options.SingleUser, l.options.ShareCPUs, l.options.JobSecret
-		l.controller.look = l.options.Replica.Read
+		l.controller.readState = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
 			l.controller.members.observe = observe
 			observe(l.controller.members.revoked())
 		}
 		if s.Nanos() == 0 { // of a new cluster this is the only server
-			l.controller.raise(protocol.Own().Newest)
+			l.controller.raiseProtocol(protocol.Own().Newest)
 		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
 			if err := l.controller.applySettings(l.options.Settings); err != nil {
@@ -226,14 +226,14 @@ func (l *Leader) begin() {
 // abandon lets the controller go. Agents connect again, and clients that wait are
 // told why their wait was in vain.
 func (l *Leader) abandon(why error) {
-	b := l.controller
-	if b == nil {
+	c := l.controller
+	if c == nil {
 		return
 	}
-	l.controller, l.given = nil, b.numbers()
+	l.controller, l.given = nil, c.numbers()
 	l.deciding.Store(false)
-	defer close(b.over)
-	for _, e := range b.effects {
+	defer close(c.abandoned)
+	for _, e := range c.effects {
 		if e.call != nil {
 			e.call(why)
 		}
@@ -241,12 +241,12 @@ func (l *Leader) abandon(why error) {
 			e.watcher.breakOff()
 		}
 	}
-	for _, n := range b.nodes {
+	for _, n := range c.nodes {
 		if n.link != nil {
 			n.link.Close("")
 		}
 	}
-	for _, j := range b.jobs {
+	for _, j := range c.jobs {
 		for _, w := range j.watchers {
 			w.breakOff()
 		}
@@ -285,14 +285,14 @@ func (l *Leader) wake() {
 // proceed draws the conclusions, tells the world what may be told, hands the
 // rest to the log, and sets the timer for what comes by itself.
 func (l *Leader) proceed(timer *time.Timer) {
-	b := l.controller
-	if b == nil {
+	c := l.controller
+	if c == nil {
 		if l.lead.Leader {
 			timer.Reset(retryDelay)
 		}
 		return
 	}
-	b.advance()
+	c.advance()
 	l.act()
 	if !l.busy && l.worthCommitting() {
 		l.commit()

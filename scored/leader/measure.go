@@ -155,7 +155,7 @@ func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 
 // Top tells of all jobs that have not ended, and of the matrix.
 func (l *Leader) Top(ctx context.Context) (*scorev1.GetTopResponse, error) {
-	return consult(ctx, l, func(b *controller, answer func(*scorev1.GetTopResponse, error)) { answer(b.topView(), nil) })
+	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetTopResponse, error)) { answer(c.topView(), nil) })
 }
 
 // JobShares is what the nodes of a job have told of it.
@@ -166,9 +166,9 @@ type JobShares struct {
 
 // Shares tells it of all jobs that have a place, by number.
 func (l *Leader) Shares(ctx context.Context) ([]JobShares, error) {
-	return consult(ctx, l, func(b *controller, answer func([]JobShares, error)) {
+	return consult(ctx, l, func(c *controller, answer func([]JobShares, error)) {
 		var all []JobShares
-		for _, j := range b.sortedJobs() {
+		for _, j := range c.sortedJobs() {
 			if j.active() {
 				all = append(all, JobShares{j.id, j.shares()})
 			}

@@ -107,32 +107,32 @@ func (c *controller) removeToken(id string, answer func(struct{}, error)) {
 
 // admit uses a token up for a certificate. Whether there is no such token, or it has another
 // secret, is not told.
-func (b *controller) admit(id string, secret []byte, c *state.Certificate, answer func(struct{}, error)) {
-	b.members.forget(b.now)
-	t := b.members.tokens[id]
+func (c *controller) admit(id string, secret []byte, cert *state.Certificate, answer func(struct{}, error)) {
+	c.members.forget(c.now)
+	t := c.members.tokens[id]
 	if t == nil || !pki.CheckSecret(secret, t.Verifier) {
 		answer(struct{}{}, fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied))
 		return
 	}
-	if t.Role != c.Role {
+	if t.Role != cert.Role {
 		answer(struct{}{}, fmt.Errorf("%w: the token is for a daemon of another role, %s", ErrDenied, t.Role))
 		return
 	}
-	delete(b.members.tokens, id)
-	taken := b.revoke(c.Role, c.Name)
-	b.members.certificates[string(c.Serial)] = c
-	b.propose(&statepb.Command{Command: &statepb.Command_Admit{Admit: &statepb.Admit{TokenId: id, Certificate: certificateProto(c)}}})
+	delete(c.members.tokens, id)
+	taken := c.revoke(cert.Role, cert.Name)
+	c.members.certificates[string(cert.Serial)] = cert
+	c.propose(&statepb.Command{Command: &statepb.Command_Admit{Admit: &statepb.Admit{TokenId: id, Certificate: certificateProto(cert)}}})
 	if taken > 0 {
-		b.tellRevoked()
+		c.sendRevoked()
 	}
-	b.call(func(err error) { answer(struct{}{}, err) })
+	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
-func (b *controller) renewed(c *state.Certificate, answer func(struct{}, error)) {
-	b.members.forget(b.now)
-	b.members.certificates[string(c.Serial)] = c
-	b.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(c)}}})
-	b.call(func(err error) { answer(struct{}{}, err) })
+func (c *controller) renewed(cert *state.Certificate, answer func(struct{}, error)) {
+	c.members.forget(c.now)
+	c.members.certificates[string(cert.Serial)] = cert
+	c.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(cert)}}})
+	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
 // revokeCertificates takes back all certificates of a daemon, and cuts an agent off.
@@ -144,28 +144,28 @@ func (c *controller) revokeCertificates(role, name string, answer func(int, erro
 		return
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
-	c.tellRevoked()
+	c.sendRevoked()
 	if n := c.nodes[name]; n != nil && role == string(pki.Agent) {
 		c.closeLink(n.link, nodeRevoked)
 	}
 	c.call(func(err error) { answer(count, err) })
 }
 
-func (b *controller) revoke(role, name string) (count int) {
-	for serial, c := range b.members.certificates {
-		if c.Role != role || c.Name != name || c.Revoked {
+func (c *controller) revoke(role, name string) (count int) {
+	for serial, cert := range c.members.certificates {
+		if cert.Role != role || cert.Name != name || cert.Revoked {
 			continue
 		}
-		next := *c
+		next := *cert
 		next.Revoked = true
-		b.members.certificates[serial] = &next
+		c.members.certificates[serial] = &next
 		count++
 	}
 	return count
 }
 
-// tellRevoked tells this server's doors and all agents what is no longer taken.
-func (c *controller) tellRevoked() {
+// sendRevoked tells this server's doors and all agents what is no longer taken.
+func (c *controller) sendRevoked() {
 	serials := c.members.revoked()
 	if observe := c.members.observe; observe != nil {
 		c.call(func(err error) {
@@ -189,60 +189,60 @@ func certificateProto(c *state.Certificate) *statepb.Certificate {
 
 // AddToken lets a daemon join with the token, once; by is the user who made it.
 func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.addToken(t, by, answer) })
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.addToken(t, by, answer) })
 	return err
 }
 
 // RemoveToken makes a token useless.
 func (l *Leader) RemoveToken(ctx context.Context, id string) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.removeToken(id, answer) })
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.removeToken(id, answer) })
 	return err
 }
 
 // Tokens lists those that can be used, by when they expire.
 func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
-	return consult(ctx, l, func(b *controller, answer func([]*scorev1.JoinToken, error)) {
-		b.members.forget(b.now)
+	return consult(ctx, l, func(c *controller, answer func([]*scorev1.JoinToken, error)) {
+		c.members.forget(c.now)
 		var list []*scorev1.JoinToken
-		for _, t := range b.members.tokens {
+		for _, t := range c.members.tokens {
 			list = append(list, &scorev1.JoinToken{Id: t.ID, Role: t.Role, ExpiresNanos: t.Expires, MadeBy: t.MadeBy})
 		}
 		slices.SortFunc(list, func(x, y *scorev1.JoinToken) int {
 			return cmp.Or(cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()), cmp.Compare(x.GetId(), y.GetId()))
 		})
-		b.call(func(err error) { answer(list, err) })
+		c.call(func(err error) { answer(list, err) })
 	})
 }
 
 // Admit uses a token up for the certificate of a newcomer.
-func (l *Leader) Admit(ctx context.Context, id string, secret []byte, c *state.Certificate) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.admit(id, secret, c, answer) })
+func (l *Leader) Admit(ctx context.Context, id string, secret []byte, cert *state.Certificate) error {
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.admit(id, secret, cert, answer) })
 	return err
 }
 
 // Renewed notes the next certificate of a daemon that has one.
-func (l *Leader) Renewed(ctx context.Context, c *state.Certificate) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) { b.renewed(c, answer) })
+func (l *Leader) Renewed(ctx context.Context, cert *state.Certificate) error {
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.renewed(cert, answer) })
 	return err
 }
 
 // RevokeCertificates takes back all certificates of a daemon, and says how many that were.
 func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
-	return consult(ctx, l, func(b *controller, answer func(int, error)) { b.revokeCertificates(role, name, answer) })
+	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.revokeCertificates(role, name, answer) })
 }
 
 // Certificates lists those that have not expired, by role, name and end.
 func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
-	return consult(ctx, l, func(b *controller, answer func([]*scorev1.DaemonCertificate, error)) {
-		b.members.forget(b.now)
+	return consult(ctx, l, func(c *controller, answer func([]*scorev1.DaemonCertificate, error)) {
+		c.members.forget(c.now)
 		var list []*scorev1.DaemonCertificate
-		for _, c := range b.members.certificates {
-			list = append(list, &scorev1.DaemonCertificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires, Revoked: c.Revoked})
+		for _, cert := range c.members.certificates {
+			list = append(list, &scorev1.DaemonCertificate{Serial: cert.Serial, Role: cert.Role, Name: cert.Name, ExpiresNanos: cert.Expires, Revoked: cert.Revoked})
 		}
 		slices.SortFunc(list, func(x, y *scorev1.DaemonCertificate) int {
 			return cmp.Or(cmp.Compare(x.GetRole(), y.GetRole()), cmp.Compare(x.GetName(), y.GetName()), cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()))
 		})
-		b.call(func(err error) { answer(list, err) })
+		c.call(func(err error) { answer(list, err) })
 	})
 }
 

@@ -33,7 +33,7 @@ type simAgent struct {
 	unsent []*scorev1.AgentMessage
 
 	requests uint64
-	newest   [2]uint64 // term and version of the newest plan it has seen
+	newest   [2]uint64 // term and version of the newest plan it has redactedFor
 }
 
 // simPart is an agent's part of a job.
@@ -360,7 +360,7 @@ func (s *simulation) drop(a *simAgent) {
 	}
 	link := a.link
 	a.link, a.cut, link.closed = nil, s.b.now, true
-	s.b.linkLost(a.name, link)
+	s.b.onLinkLost(a.name, link)
 	s.settle()
 }
 

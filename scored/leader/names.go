@@ -167,7 +167,7 @@ func (c *controller) publish(key nameKey, wanted name) bool {
 	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
 		return false
 	}
-	if !texts.Valid(key.service, wanted.port) && c.lacks(protocol.Texts) != nil {
+	if !texts.Valid(key.service, wanted.port) && c.requireProtocol(protocol.Texts) != nil {
 		return false
 	}
 	j.names++
@@ -181,7 +181,7 @@ func (c *controller) publish(key nameKey, wanted name) bool {
 
 // requestBy is for the log, if the log may have it.
 func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
-	if c.lacks(protocol.Answers) != nil {
+	if c.requireProtocol(protocol.Answers) != nil {
 		return nil
 	}
 	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}

@@ -18,7 +18,7 @@ import (
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // hello begins an agent's stream, or gives the sentence why not.
-func (c *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
+func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	if refusal := c.refuse(h); refusal != "" {
 		return refusal
 	}
@@ -29,11 +29,11 @@ func (c *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
 	}
 	old := n.link
 	before := *n
-	n.take(h)
+	n.update(h)
 	n.link, n.heard, n.since, n.deadline = link, c.now, c.now, 0
 	n.fellSilent, n.suspects, n.watches = false, nil, nil
 	c.ringDirty = true
-	c.cutLost(n) // the agent tells it again
+	c.onCutLost(n) // the agent tells it again
 	c.closeLink(old, "")
 	if !n.sameAs(&before) {
 		c.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
@@ -41,10 +41,10 @@ func (c *controller) hello(h *scorev1.Hello, link Link) (refusal string) {
 	if n.column() != before.column() || !n.inMatrix {
 		c.replaceColumn(n, before.inMatrix)
 	}
-	c.open(n)
+	c.updateDrain(n)
 	c.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
-	c.welcome(n, h)
-	c.handBack(n) // what the leader that drained it did not come to
+	c.sendJobs(n, h)
+	c.drainJobs(n) // what the leader that drained it did not come to
 	return ""
 }
 
@@ -88,10 +88,10 @@ func (c *controller) replaceColumn(n *node, known bool) {
 }
 
 // welcome tells an agent all that it must know, whatever it knew before.
-func (c *controller) welcome(n *node, h *scorev1.Hello) {
+func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
-	c.heardOfEnded(n.name, held)
+	c.onHeldJobs(n.name, held)
 	var keep []uint64
 	var concerned []*job
 	for _, j := range c.sortedJobs() {
@@ -138,9 +138,9 @@ func (c *controller) resume(n *node, j *job, held bool) {
 	case j.state == ending:
 		c.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
 	case j.state == running:
-		c.tellChildEnds(j, n)
+		c.sendChildEnds(j, n)
 		if j.spec.GetRecover() {
-			c.tellGone(j, n)
+			c.sendPartsGone(j, n)
 		}
 	}
 }

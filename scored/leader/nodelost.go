@@ -18,16 +18,16 @@ const (
 	nodeMemory = time.Hour
 )
 
-// linkLost notes that an agent's stream has ended.
-func (c *controller) linkLost(name string, link Link) {
+// onLinkLost notes that an agent's stream has ended.
+func (c *controller) onLinkLost(name string, link Link) {
 	n := c.nodes[name]
 	if n == nil || n.link != link {
 		return // a newer stream has taken its place
 	}
 	n.link, n.since, n.cutAt = nil, c.now, c.now
-	c.open(n)
+	c.updateDrain(n)
 	c.setNodeDeadline(n, NodeGrace)
-	c.cutLost(n)
+	c.onCutLost(n)
 	c.log("node disconnected", zap.String("node", n.name))
 }
 
@@ -36,9 +36,9 @@ func (c *controller) setNodeDeadline(n *node, d time.Duration) {
 	c.timers.add(timer{at: n.deadline, kind: timerNode, node: n.name})
 }
 
-// nodeLate gives up the jobs of a node that did not come back, and much later
+// onNodeDeadline gives up the jobs of a node that did not come back, and much later
 // the node itself.
-func (c *controller) nodeLate(n *node) {
+func (c *controller) onNodeDeadline(n *node) {
 	if n.inMatrix {
 		c.log("node lost", zap.String("node", n.name))
 		n.since = c.now

@@ -84,7 +84,7 @@ func clip(text string) string {
 	return texts.UTF8(text[:end]) + "..."
 }
 
-func (n *node) take(h *scorev1.Hello) {
+func (n *node) update(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.byLetter = h.GetFencesByLetter()

@@ -47,11 +47,11 @@ func (c *controller) nodeView(n *node) *scorev1.Node {
 }
 
 // agentCertificates tells of each agent that has any until when its certificates last.
-func (b *controller) agentCertificates() map[string]int64 {
+func (c *controller) agentCertificates() map[string]int64 {
 	expires := make(map[string]int64)
-	for _, c := range b.members.certificates {
-		if c.Role == string(pki.Agent) && !c.Revoked {
-			expires[c.Name] = max(expires[c.Name], c.Expires)
+	for _, cert := range c.members.certificates {
+		if cert.Role == string(pki.Agent) && !cert.Revoked {
+			expires[cert.Name] = max(expires[cert.Name], cert.Expires)
 		}
 	}
 	return expires
@@ -102,16 +102,16 @@ func (n *node) state(jobs int) scorev1.NodeState {
 
 // closedTo says which nodes a waiting job could have and does not get, since
 // they are drained or not there; empty: none.
-func (c *controller) closedTo(j *job) string {
+func (cert *controller) closedTo(j *job) string {
 	var words []string
-	for _, n := range c.sortedNodes() {
+	for _, n := range cert.sortedNodes() {
 		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {
 			continue
 		}
 		switch {
 		case n.drain != nil:
 			words = append(words, fmt.Sprintf("%s is drained by %s%s", n.name, n.drain.By, because(n.drain)))
-		case n.link == nil && c.members.cutOff(n.name):
+		case n.link == nil && cert.members.cutOff(n.name):
 			words = append(words, "the certificate of "+n.name+" was revoked")
 		case n.link == nil && n.inMatrix:
 			words = append(words, n.name+" is silent")

@@ -23,16 +23,17 @@ func (c *controller) orderEnd(j *job, v *scorev1.Verdict) {
 	c.propose(&statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: j.id, Verdict: v}}})
 }
 
-// orderRequeue notes that a job is to be begun anew whose ranks are about to be killed.
-func (c *controller) orderRequeue(j *job, because string) {
-	if c.protocol < protocol.Orders {
-		return
+// orderRequeue logs that a job is to restart whose ranks are about to be killed, marks it so, and
+// returns the verdict by which its ranks end.
+func (c *controller) orderRequeue(j *job, because string) *scorev1.Verdict {
+	if c.protocol >= protocol.Orders {
+		c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
 	}
-	c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
+	return j.endToRequeue(because)
 }
 
-// goOnOrdered does what an earlier leader has ordered, with jobs that have places.
-func (c *controller) goOnOrdered(records []*state.Job) {
+// resumeOrders does what an earlier leader has ordered, with jobs that have places.
+func (c *controller) resumeOrders(records []*state.Job) {
 	for _, record := range records {
 		j := c.jobs[record.ID]
 		if j == nil || j.state != starting && j.state != running {
@@ -40,15 +41,15 @@ func (c *controller) goOnOrdered(records []*state.Job) {
 		}
 		switch {
 		case record.Ending != nil:
-			c.end(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records are never changed
+			c.becomeEnding(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records are never changed
 		case record.Ordered != "":
-			c.takeBack(j, record.Ordered)
+			c.becomeEnding(j, j.endToRequeue(record.Ordered))
 		}
 	}
 }
 
-// lacks is the refusal of what the log cannot say yet; nil: it can.
-func (c *controller) lacks(version uint32) error {
+// requireProtocol is the refusal of what the log cannot say yet; nil: it can.
+func (c *controller) requireProtocol(version uint32) error {
 	if c.protocol >= version {
 		return nil
 	}

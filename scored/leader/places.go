@@ -40,9 +40,9 @@ func (c *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
 	}
 }
 
-// tellPlaces answers who waits for the places of a job, which has got them or
+// sendPlaces answers who waits for the places of a job, which has got them or
 // never will.
-func (c *controller) tellPlaces(of *job) {
+func (c *controller) sendPlaces(of *job) {
 	c.placeAsks = slices.DeleteFunc(c.placeAsks, func(ask placeAsk) bool {
 		if ask.of == of.id {
 			c.answerPlaces(ask, of)

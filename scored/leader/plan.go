@@ -24,7 +24,7 @@ func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*
 
 // moved commits that a gang has another row, so that the next leader finds it
 // there.
-func (c *controller) moved(move gang.Move) {
+func (c *controller) onMove(move gang.Move) {
 	for _, j := range c.gangOf(move.Job) {
 		j.row = move.To
 		if !j.active() {

@@ -22,8 +22,8 @@ func (c Caller) controls(owner *scorev1.Identity) bool {
 // with its owner and operators: command line, environment, directory and file
 // names, the sentence of its end, its processes, its channels, its output.
 
-// seen is the job as the caller may see it.
-func seen(job *scorev1.Job, caller Caller) *scorev1.Job {
+// redactedFor is the job as the caller may see it.
+func redactedFor(job *scorev1.Job, caller Caller) *scorev1.Job {
 	if job == nil || caller.controls(job.GetUser()) {
 		return job
 	}

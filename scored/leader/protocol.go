@@ -18,14 +18,14 @@ func (l *Leader) Protocol() (version uint32) {
 
 // Raise has the log be written in a later protocol, which all servers must understand.
 func (l *Leader) Raise(ctx context.Context, version uint32) error {
-	_, err := consult(ctx, l, func(b *controller, answer func(struct{}, error)) {
-		b.raise(version)
-		b.call(func(err error) { answer(struct{}{}, err) })
+	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
+		c.raiseProtocol(version)
+		c.call(func(err error) { answer(struct{}{}, err) })
 	})
 	return err
 }
 
-func (c *controller) raise(version uint32) {
+func (c *controller) raiseProtocol(version uint32) {
 	if version <= c.protocol {
 		return
 	}

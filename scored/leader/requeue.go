@@ -15,22 +15,22 @@ import (
 // How a job goes back into the queue whose ranks have run, or may have.
 
 const (
-	// requeueLease is how long the ranks of a job that may be begun anew go on
+	// requeueLease is how long the ranks of a job that may restart go on
 	// when their node hears no leader: as long as the leader waits for a node
 	// whose agent is gone, so that a restarted agent finds them.
 	requeueLease = NodeGrace
-	// fenceMargin is by how much the leader waits longer than the lease before it
+	// leaseMargin is by how much the leader waits longer than the lease before it
 	// takes ranks for dead of which nobody can tell: a busy node is late with
 	// its timers and with killing, and a leader that was replaced may have
 	// answered its heartbeats for a moment more.
-	fenceMargin = 3 * time.Second
-	// maxRestarts bounds how often a job is begun anew: one that takes its nodes
+	leaseMargin = 3 * time.Second
+	// maxRestarts bounds how often a job restarts: one that takes its nodes
 	// with it shall not take them all.
 	maxRestarts = 8
 )
 
 // mayRestart tells whether the job goes back to the queue when a node of it is
-// lost or drained. A spawned job ends, and its parent is begun anew.
+// lost or drained. A spawned job ends, and its parent restarts.
 func (j *job) mayRestart() bool {
 	return j.spec.GetRequeue() && j.parents == 0 && j.restarts < maxRestarts
 }
@@ -43,29 +43,16 @@ func (j *job) lease() time.Duration {
 	return 0
 }
 
-// giveBack ends the job's ranks everywhere, to begin it anew.
-func (c *controller) giveBack(j *job, reason string) {
-	c.orderRequeue(j, reason)
-	c.takeBack(j, reason)
-}
-
-// takeBack does what giveBack orders.
-func (c *controller) takeBack(j *job, reason string) {
+// endToRequeue marks the job to be queued again when its ranks have ended, and returns the verdict
+// by which they end.
+func (j *job) endToRequeue(reason string) *scorev1.Verdict {
 	j.again, j.restarting = reason, true
-	c.end(j, verdict(nodeLost, exitCluster, "%s; the job is begun anew", reason))
-}
-
-// handedBack takes a job from a drained node that has been running, or may have.
-// Without leave to be begun anew it goes on.
-func (c *controller) handedBack(j *job, reason string) {
-	if j.mayRestart() {
-		c.giveBack(j, reason)
-	}
+	return verdict(nodeLost, exitCluster, "%s; the job restarts", reason)
 }
 
 // fences takes the lost parts for dead whose lease has passed, and tells when the
 // next one has; 0: none. A node that is back is asked instead, and answers.
-func (c *controller) fences(j *job) (next int64) {
+func (c *controller) expireLeases(j *job) (next int64) {
 	for _, p := range j.parts {
 		n := c.nodes[p.Node]
 		if p.done || !p.lost || n != nil && n.link != nil {
@@ -75,11 +62,11 @@ func (c *controller) fences(j *job) (next int64) {
 		if n != nil {
 			at = max(at, n.cutAt)
 		}
-		at += (requeueLease + fenceMargin).Nanoseconds()
+		at += (requeueLease + leaseMargin).Nanoseconds()
 		switch {
 		case c.now >= at:
 			c.log("a lost node's ranks have ended by their lease", zap.Uint64("job", j.id), zap.String("node", p.Node))
-			c.nodeDone(j, p, nil)
+			c.markDone(j, p, nil)
 		case next == 0 || at < next:
 			next = at
 		}
@@ -87,31 +74,33 @@ func (c *controller) fences(j *job) (next int64) {
 	return next
 }
 
-// heardDone notes that a node says that nothing of the job is left there. One that
+// onNodeDone notes that a node says that nothing of the job is left there. One that
 // was lost is heard again, and told what comes next.
-func (c *controller) heardDone(j *job, p *part, usage *scorev1.Usage) {
+func (c *controller) onNodeDone(j *job, p *part, usage *scorev1.Usage) {
 	p.lost = p.lost && p.done
-	c.nodeDone(j, p, usage)
+	c.markDone(j, p, usage)
 }
 
-// blamed makes a loss the reason why a job ends that was ending already: ranks
-// fail when others of theirs have gone with a node, and are heard first.
-func (c *controller) blamed(j *job, reason string) {
+// blameLoss makes the loss of a part the reason of an end that has begun: ranks fail when others of
+// theirs are lost with a node, and their failures are reported first.
+func (c *controller) blameLoss(j *job, p *part, reason string) {
+	if j.restarting && p.done {
+		c.endInsteadOfRequeue(j, reason)
+		return
+	}
 	switch j.verdict.GetReason() {
 	case rankFailed, aborted, cluster:
 		if j.mayRestart() && j.again == "" {
-			j.again, j.restarting = reason, true
-			c.orderRequeue(j, reason)
-			c.tellState(j, reason+"; the job is begun anew")
+			c.notifyState(j, c.orderRequeue(j, reason).GetMessage())
 		}
 	default:
 	}
 }
 
-// withdraw takes a gang back of which nothing has run. It goes into the queue
-// again when the other nodes have let go of it, so that what they say about this
+// withdraw takes a gang back of which nothing has run, and returns the verdict by which it ends. It
+// is queued again when the other nodes have let go of it, so that what they report about this
 // attempt is not taken for the next.
-func (c *controller) withdraw(j *job, lost *part, reason string) {
+func (c *controller) withdraw(j *job, lost *part, reason string) *scorev1.Verdict {
 	j.again = reason
 	if lost != nil {
 		lost.lost = true
@@ -119,30 +108,29 @@ func (c *controller) withdraw(j *job, lost *part, reason string) {
 	for _, p := range j.parts {
 		p.done = p.done || !p.sent || p == lost
 	}
-	c.end(j, verdict(nodeLost, exitCluster, "%s", reason))
-	c.settleParts(j)
+	return verdict(nodeLost, exitCluster, "%s", reason)
 }
 
-// settleParts goes on when no process of the job, nor of those that it spawned
-// if it is to be begun anew, is left anywhere.
-func (c *controller) settleParts(j *job) {
+// finishIfDone goes on when no process of the job, nor of those that it spawned
+// if it is to restart, is left anywhere.
+func (c *controller) finishIfDone(j *job) {
 	if j.state == done || j.state == queued || !j.all(func(p *part) bool { return p.done }) {
 		return
 	}
 	switch {
-	case j.again != "" && j.spawns():
+	case j.again != "" && j.hasActiveChild():
 		// The last of them calls again.
 	case j.again != "" && (j.restarting || j.attempts-j.restarts < maxAttempts):
-		c.requeue(j)
+		c.becomeQueued(j)
 	case j.verdict != nil:
-		c.conclude(j, j.verdict)
+		c.becomeDone(j, j.verdict)
 	default:
-		c.conclude(j, j.exitVerdict())
+		c.becomeDone(j, j.exitVerdict())
 	}
 }
 
 // spawns tells whether a job that this one spawned is not done.
-func (j *job) spawns() bool {
+func (j *job) hasActiveChild() bool {
 	for _, child := range j.children {
 		if child.state != done {
 			return true
@@ -152,7 +140,7 @@ func (j *job) spawns() bool {
 }
 
 // requeue lets the job wait for other places.
-func (c *controller) requeue(j *job) {
+func (c *controller) becomeQueued(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()
 	command := &statepb.Requeue{JobId: j.id, Restart: restart, Usage: usage}
@@ -164,24 +152,24 @@ func (c *controller) requeue(j *job) {
 	c.gang.Remove(gang.JobID(j.id))
 	c.dropNames(j.id)
 	c.placeDirty, c.planDirty = true, true
-	j.beginAnew(usage)
+	j.resetAttempt(usage)
 	j.because = reason
 	if restart {
 		j.restarts++
-		c.log("job is begun anew", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
+		c.log("job restarts", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
 	}
 	j.request.Again = j.restarts > 0
 	if err := c.gang.Submit(j.request); err != nil {
-		c.conclude(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
+		c.becomeDone(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
 		return
 	}
 	c.stageLater(j)
-	c.tellState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
+	c.notifyState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
 }
 
-// beginAnew drops what is of one attempt only; earlier is what it and those
+// resetAttempt drops what is of one attempt only; earlier is what it and those
 // before it have used.
-func (j *job) beginAnew(earlier *scorev1.Usage) {
+func (j *job) resetAttempt(earlier *scorev1.Usage) {
 	j.earlier = earlier
 	j.state, j.deadline, j.killDeadline, j.row, j.founder, j.parts, j.byNode = queued, 0, 0, -1, 0, nil, nil
 	j.allocated, j.ready, j.started = 0, 0, 0

@@ -48,15 +48,15 @@ func (c *controller) checkLinks() {
 		if n.link != nil {
 			c.log("node fell silent", zap.String("node", n.name))
 			c.closeLink(n.link, "")
-			c.linkLost(n.name, n.link)
+			c.onLinkLost(n.name, n.link)
 			n.fellSilent = true
 		}
-		c.judge(n)
+		c.checkSilent(n)
 	}
 }
 
-// suspected takes what a node finds of one that it watches.
-func (c *controller) suspected(from *node, m *scorev1.Suspicion) {
+// onSuspicion takes what a node finds of one that it watches.
+func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
 		return
 	}
@@ -71,13 +71,13 @@ func (c *controller) suspected(from *node, m *scorev1.Suspicion) {
 		n.suspects = make(map[string]scorev1.Reachability)
 	}
 	n.suspects[from.name] = m.GetFound()
-	c.judge(n)
+	c.checkSilent(n)
 }
 
 // judge gives a node up of which neither the leader nor a neighbour hears. An agent
 // that has ended while its host is there may be starting anew, and may be slow
 // to answer then.
-func (c *controller) judge(n *node) {
+func (c *controller) checkSilent(n *node) {
 	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {
 		return
 	}
@@ -85,15 +85,15 @@ func (c *controller) judge(n *node) {
 		if found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
 			c.log("its neighbours do not hear a node either", zap.String("node", n.name))
 			n.deadline = 0
-			c.nodeLate(n)
+			c.onNodeDeadline(n)
 			return
 		}
 	}
 }
 
-// tellRing tells each node whom it watches, if that has changed: the next ones by
+// sendWatches tells each node whom it watches, if that has changed: the next ones by
 // name, of those that are not lost.
-func (c *controller) tellRing() {
+func (c *controller) sendWatches() {
 	members := make([]*node, 0, len(c.nodes))
 	for _, n := range c.sortedNodes() {
 		if n.inMatrix {

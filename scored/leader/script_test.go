@@ -71,7 +71,7 @@ func (s *scripted) run(words []string) {
 	case "gone":
 		link := s.links[words[1]]
 		link.closed = true
-		s.b.linkLost(words[1], link)
+		s.b.onLinkLost(words[1], link)
 		s.settle()
 	case "submit":
 		s.submitLine(words[1:])

@@ -92,8 +92,8 @@ func (c *controller) setSettings(from *scorev1.Settings, fields []string, answer
 			next.AgePerPointNanos = from.GetAgePerPointNanos()
 		case field == "weight_step":
 			next.WeightStep = from.GetWeightStep()
-		case field == "history" && c.lacks(protocol.History) != nil:
-			answer(nil, c.lacks(protocol.History))
+		case field == "history" && c.requireProtocol(protocol.History) != nil:
+			answer(nil, c.requireProtocol(protocol.History))
 			return
 		case field == "history":
 			next.History = from.GetHistory()

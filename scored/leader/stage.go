@@ -24,8 +24,8 @@ const (
 // list, or else always the same for a user, which has kept what was sent before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
 	type seed struct{ node, address string }
-	s, err := consult(ctx, l, func(b *controller, answer func(seed, error)) {
-		n := b.stageSeed(uid, list)
+	s, err := consult(ctx, l, func(c *controller, answer func(seed, error)) {
+		n := c.stageSeed(uid, list)
 		if n == nil {
 			answer(seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState))
 			return
@@ -51,14 +51,14 @@ func (c *controller) stageSeed(uid uint32, list []string) *node {
 // PeerAddresses are the addresses of the agents that are connected, by node; of one node unless
 // that is empty.
 func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
-	return consult(ctx, l, func(b *controller, answer func(map[string]string, error)) {
+	return consult(ctx, l, func(c *controller, answer func(map[string]string, error)) {
 		addresses := make(map[string]string)
-		for _, n := range b.nodes {
+		for _, n := range c.nodes {
 			if n.link != nil && (only == "" || n.name == only) {
 				addresses[n.name] = n.address
 			}
 		}
-		if only != "" && b.nodes[only] == nil {
+		if only != "" && c.nodes[only] == nil {
 			answer(nil, fmt.Errorf("%w: there is no node %s", ErrInvalid, only))
 			return
 		}

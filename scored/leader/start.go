@@ -2,9 +2,9 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// startTold notes what a node says of the start of its part. What it said first stays: it says more
+// onStartReport notes what a node says of the start of its part. What it said first stays: it says more
 // as time goes on, and the rest again.
-func (c *controller) startTold(j *job, p *part, told *scorev1.NodeStart) {
+func (c *controller) onStartReport(j *job, p *part, told *scorev1.NodeStart) {
 	if told == nil {
 		return
 	}

@@ -27,7 +27,7 @@ func newStartBench(tb testing.TB, nodes, cpus int) *startBench {
 	s := &startBench{TB: tb, state: state.New(), link: new(benchLink), sent: make(map[string]int)}
 	s.controller = newController("lab", "v1", 1, s.state, 1)
 	for i := range nodes {
-		refusal := s.hello(&scorev1.Hello{
+		refusal := s.onHello(&scorev1.Hello{
 			Cluster: "lab", Node: fmt.Sprint("n", i+1), Address: fmt.Sprintf("10.0.%d.%d:7421", i/256, i%256), Version: "v1",
 			Cpus: uint32(cpus), MemoryBytes: 1 << 40, BootId: fmt.Sprint("boot", i),
 		}, s.link)
@@ -66,7 +66,7 @@ func (s *startBench) proceed() {
 // tell has every node say something, in batches as they come.
 func (s *startBench) tell(nodes int, say func(node int) *scorev1.AgentMessage) {
 	for i := range nodes {
-		s.message(fmt.Sprint("n", i+1), s.link, say(i))
+		s.onMessage(fmt.Sprint("n", i+1), s.link, say(i))
 		if (i+1)%maxBatch == 0 || i+1 == nodes {
 			s.proceed()
 		}

@@ -18,10 +18,10 @@ func TestStartTrace(t *testing.T) {
 	}
 	told := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0, 1}}}
 	j.parts = []*part{told, {Place: state.Place{Node: "n2", Ranks: []uint32{2}}}}
-	b.startTold(j, told, nil)
-	b.startTold(j, told, &scorev1.NodeStart{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: -1})
+	b.onStartReport(j, told, nil)
+	b.onStartReport(j, told, &scorev1.NodeStart{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: -1})
 	before := told.start
-	b.startTold(j, told, &scorev1.NodeStart{ReadyNanos: 8, ForkedNanos: 9, Contacts: 1 << 20})
+	b.onStartReport(j, told, &scorev1.NodeStart{ReadyNanos: 8, ForkedNanos: 9, Contacts: 1 << 20})
 	want := &scorev1.StartTrace{AllocatedNanos: 5, Nodes: []*scorev1.NodeStart{
 		{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: 9, Contacts: 2}, {},
 	}}
@@ -39,12 +39,12 @@ func TestStartOfAnotherClock(t *testing.T) {
 	b := &controller{now: 10}
 	j := &job{submitted: 3, allocated: 5}
 	p := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0}}}
-	b.startTold(j, p, &scorev1.NodeStart{OrderedNanos: 4, StagedNanos: 4, ReadyNanos: 2, ForkedNanos: 11})
+	b.onStartReport(j, p, &scorev1.NodeStart{OrderedNanos: 4, StagedNanos: 4, ReadyNanos: 2, ForkedNanos: 11})
 	want := &scorev1.NodeStart{OrderedNanos: 5, StagedNanos: 4, ReadyNanos: 5, ForkedNanos: 10}
 	if diff := cmp.Diff(want, p.start, protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	b.startTold(j, p, &scorev1.NodeStart{StagedNanos: 1, InitNanos: 1 << 60})
+	b.onStartReport(j, p, &scorev1.NodeStart{StagedNanos: 1, InitNanos: 1 << 60})
 	if got := p.start; got.GetStagedNanos() != 4 || got.GetInitNanos() != 10 {
 		t.Errorf("staged %d, init %d", got.GetStagedNanos(), got.GetInitNanos())
 	}

@@ -55,9 +55,9 @@ func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	case spec.GetRespawn() > api.MaxRespawns:
 		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
 	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
-		return fmt.Errorf("%w: a job cannot both be begun anew as a whole and go on without what it loses", ErrInvalid)
+		return fmt.Errorf("%w: a job cannot both restart as a whole and continue without what it loses", ErrInvalid)
 	case spec.GetRecover() || spec.GetRespawn() > 0:
-		return c.lacks(protocol.Survival)
+		return c.requireProtocol(protocol.Survival)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (c *controller) queue(j *job) error {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
 	}
 	if !j.isText() {
-		if err := c.lacks(protocol.Texts); err != nil {
+		if err := c.requireProtocol(protocol.Texts); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *controller) queue(j *job) error {
 		return err
 	}
 	c.nextJob++
-	c.adopt(j)
+	c.addJob(j)
 	spec, inherits := c.entrySpec(j)
 	command := &statepb.Submit{
 		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
@@ -160,7 +160,7 @@ func (c *controller) enqueue(j *job) error {
 // takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are
 // equal, and one is enough to keep.
 func (c *controller) takeCommitted(j *job) {
-	c.look(func(s *state.State) {
+	c.readState(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
 			j.spec = record.Spec
 		}

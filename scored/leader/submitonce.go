@@ -36,7 +36,7 @@ type entered struct {
 // carried out twice. A key under which something else was submitted is refused, and one of which it
 // is not known any more whether it was used.
 func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
-	return consult(ctx, l, func(b *controller, answer func(uint64, error)) { b.submitOnce(key, spec, user, caller, answer) })
+	return consult(ctx, l, func(c *controller, answer func(uint64, error)) { c.submitOnce(key, spec, user, caller, answer) })
 }
 
 func (c *controller) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
@@ -58,7 +58,7 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	of := submission{uid, key.Key}
 	was, known := c.entered[of]
 	before := int64(0)
-	c.look(func(s *state.State) {
+	c.readState(func(s *state.State) {
 		before = s.KeysBefore()
 		if record := s.Submitted(uid, key.Key); record != nil {
 			was, known = entered{record.Job, record.Digest}, true
@@ -76,14 +76,14 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 }
 
 // putKey notes the key of a job that is being queued in its command, until the state has it.
-func (b *controller) putKey(j *job, c *statepb.Submit) {
+func (c *controller) putKey(j *job, command *statepb.Submit) {
 	if j.key == nil {
 		return
 	}
 	of := submission{j.user.GetUid(), j.key.Key}
-	b.entered[of] = entered{j.id, j.key.Digest}
-	if b.protocol >= protocol.Keys {
-		c.Key, c.Digest = j.key.Key[:], j.key.Digest[:]
+	c.entered[of] = entered{j.id, j.key.Digest}
+	if c.protocol >= protocol.Keys {
+		command.Key, command.Digest = j.key.Key[:], j.key.Digest[:]
 	}
-	b.call(func(error) { delete(b.entered, of) })
+	c.call(func(error) { delete(c.entered, of) })
 }

@@ -85,7 +85,7 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 	if publish("s\xff", "p") || publish("s", "p\xff") || !publish("s", "p") {
 		t.Error("names")
 	}
-	w.b.raise(protocol.Texts)
+	w.b.raiseProtocol(protocol.Texts)
 	w.settle()
 	if _, err := w.submit(oddSpec()); err != nil || !publish("s\xff", "p\xff") {
 		t.Errorf("in the protocol that has them: %v", err)

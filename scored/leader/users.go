@@ -52,7 +52,7 @@ func (c *controller) account(uid uint32, name string) *account {
 }
 
 // owns counts a user's jobs; change is 1 or -1.
-func (c *controller) owns(j *job, change int) {
+func (c *controller) countJob(j *job, change int) {
 	a := c.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change
 	a.bytes += change * j.bytes

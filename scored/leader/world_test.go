@@ -75,7 +75,7 @@ func (w *world) begin(term uint64) {
 	w.links = make(map[string]*fakeLink)
 	before := w.b
 	w.b, w.committed = newController("lab", "v1", term, w.log, before.now+1), 0
-	w.b.goOn(before.numbers())
+	w.b.continueFrom(before.numbers())
 }
 
 // fall lets the controller go after a commit that failed, as the loop does, and another begin in
@@ -184,7 +184,7 @@ func (w *world) checkCommand(command *statepb.Command) {
 		}
 	case *statepb.Command_Requeue:
 		if record := w.log.Job(c.Requeue.GetJobId()); record != nil && record.Ending != nil {
-			w.t.Fatalf("job %d is begun anew, and was to end\n%s", record.ID, w.seen.String())
+			w.t.Fatalf("job %d restarts, and was to end\n%s", record.ID, w.seen.String())
 		}
 	}
 }
@@ -298,7 +298,7 @@ func hello(node string, cpus uint32, jobs ...uint64) *scorev1.Hello {
 func (w *world) connect(h *scorev1.Hello) (refusal string) {
 	w.t.Helper()
 	link := &fakeLink{world: w, node: h.GetNode()}
-	refusal = w.b.hello(h, link)
+	refusal = w.b.onHello(h, link)
 	if refusal == "" {
 		w.links[h.GetNode()] = link
 	}
@@ -309,7 +309,7 @@ func (w *world) connect(h *scorev1.Hello) (refusal string) {
 // say lets an agent say something.
 func (w *world) say(node string, m *scorev1.AgentMessage) {
 	w.t.Helper()
-	w.b.message(node, w.links[node], m)
+	w.b.onMessage(node, w.links[node], m)
 	w.settle()
 }
 

@@ -68,8 +68,8 @@ func (f *flows) end(p *place) {
 }
 
 // rate is how many bytes in a second the crowded hosts carry of a stream; 0: as many as come.
-func (f *flows) rate(crowds []leader.Host, p *place, now time.Time) (rate uint64) {
-	for _, host := range crowds {
+func (f *flows) rate(hosts []leader.Host, p *place, now time.Time) (rate uint64) {
+	for _, host := range hosts {
 		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), carriedLeast))
 		if rate == 0 || part < rate {
 			rate = part
@@ -106,12 +106,12 @@ func (p *pacing) passing(now time.Time, bytes int) {
 // lookRound has a source's node read no faster than others can bear.
 func (m *merger) lookRound(ctx context.Context, source *leader.Source, p *place) {
 	hosts := m.hosts.carry(p.where(), m.stream.Peer().Addr)
-	crowds, err := m.attachment.Crowds(ctx, source.Job, hosts, m.hosts.alias)
+	hosts, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias)
 	if err != nil {
 		return // the next look may tell
 	}
 	now := time.Now()
-	rate := m.flows.rate(crowds, p, now)
+	rate := m.flows.rate(hosts, p, now)
 	if rate == p.pacing.told && (rate == 0 || now.Sub(p.pacing.toldAt) < paceAgain) {
 		return
 	}

@@ -15,9 +15,9 @@ func TestFlowsDivideAHost(t *testing.T) {
 	f, now := newFlows(), time.Unix(1, 0)
 	one, other := newPacedPlace(), newPacedPlace()
 	small, large := leader.Host{Name: "a", CPUs: 2}, leader.Host{Name: "b", CPUs: 64}
-	check := func(what string, crowds []leader.Host, p *place, want uint64) {
+	check := func(what string, hosts []leader.Host, p *place, want uint64) {
 		t.Helper()
-		if got := f.rate(crowds, p, now); got != want {
+		if got := f.rate(hosts, p, now); got != want {
 			t.Errorf("%s: %d bytes in a second, want %d", what, got, want)
 		}
 	}

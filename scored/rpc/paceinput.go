@@ -48,7 +48,7 @@ func (m *merger) holdInput(ctx context.Context, source *leader.Source, at string
 	now := time.Now()
 	if p.looksNow(now, bytes) {
 		hosts := m.hosts.carry(at, m.stream.Peer().Addr)
-		if crowds, err := m.attachment.Crowds(ctx, source.Job, hosts, m.hosts.alias); err == nil {
+		if crowds, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias); err == nil {
 			p.rate = m.flows.rate(crowds, &p.flow, now)
 		}
 	}

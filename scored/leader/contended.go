@@ -18,23 +18,23 @@ type Host struct {
 	CPUs int    // that there are; 0: as many as its nodes have together
 }
 
-// Crowds are those of the hosts whose CPUs other gangs use while the job is on, so that to carry
+// Contended are those of the hosts whose CPUs other gangs use while the job is on, so that to carry
 // its output takes from them. What is carried in slices in which nobody else is on is at its own
 // cost.
-func (a *Attachment) Crowds(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
-	return consult(ctx, a.leader, func(b *controller, answer func([]Host, error)) {
-		j := b.jobs[job]
+func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
+	return consult(ctx, a.leader, func(c *controller, answer func([]Host, error)) {
+		j := c.jobs[job]
 		if j == nil {
 			answer(nil, nil)
 			return
 		}
-		answer(b.crowds(j, hosts, alias), nil)
+		answer(c.contended(j, hosts, alias), nil)
 	})
 }
 
-// crowds compares each host's CPUs with those that gangs of others have there, in the fullest of
+// contended compares each host's CPUs with those that gangs of others have there, in the fullest of
 // the rows in which the job is.
-func (c *controller) crowds(j *job, hosts []Host, alias func(host string) string) (crowds []Host) {
+func (c *controller) contended(j *job, hosts []Host, alias func(host string) string) (found []Host) {
 	taken := make(map[string]int)
 	for i := range c.rotation.Rows {
 		row := &c.rotation.Rows[i]
@@ -54,10 +54,10 @@ func (c *controller) crowds(j *job, hosts []Host, alias func(host string) string
 			host.CPUs = cpus
 		}
 		if host.CPUs-taken[host.Name] < carriers {
-			crowds = append(crowds, host)
+			found = append(found, host)
 		}
 	}
-	return crowds
+	return found
 }
 
 // takenBeside counts the CPUs of each host that jobs of a row have which are none of j's family.

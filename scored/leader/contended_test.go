@@ -33,7 +33,7 @@ func TestCrowds(t *testing.T) {
 			}
 			host := hostOf(w.b.nodes["n1"].address)
 			hosts := []Host{{Name: "elsewhere", CPUs: 1}, {Name: host, CPUs: test.most}}
-			got := w.b.crowds(w.b.jobs[id], hosts, func(host string) string { return host })
+			got := w.b.contended(w.b.jobs[id], hosts, func(host string) string { return host })
 			var want []Host
 			if test.want > 0 {
 				want = []Host{{Name: host, CPUs: test.want}}

@@ -12,34 +12,31 @@ import (
 
 // What is done when a node or an answer does not come.
 
-// losePart ends the whole gang because its part on one node is gone, or begins
-// it anew. Ranks that have a lease may live on there as long as that lasts.
-func (c *controller) losePart(j *job, p *part, reason string) {
-	p.lost, p.done = true, !j.spec.GetRequeue()
-	switch {
-	case j.state == ending && j.restarting && p.done:
-		c.keepEnded(j, reason)
-	case j.state == running && j.spec.GetRecover():
-		c.goOnWithout(j, p, reason)
-		return
-	case j.state == ending:
-		c.blamed(j, reason)
-	case j.mayRestart():
-		c.giveBack(j, reason)
-	default:
-		v := verdict(nodeLost, exitCluster, "job %d was ended: %s; %s", j.id, reason, j.whatNow())
-		c.orderEnd(j, v)
-		c.end(j, v)
+// lose notes that the part's node is lost. Ranks that have a lease may live on there as long as that
+// lasts.
+func (p *part) lose(j *job) { p.lost, p.done = true, !j.spec.GetRequeue() }
+
+// lossVerdict logs and returns what the loss of a part means for the job: an end, or a restart.
+func (c *controller) lossVerdict(j *job, reason string) *scorev1.Verdict {
+	if j.mayRestart() {
+		return c.orderRequeue(j, reason)
 	}
+	v := verdict(nodeLost, exitCluster, "job %d was ended: %s; %s", j.id, reason, j.lossHint())
+	c.orderEnd(j, v)
+	return v
+}
+
+// awaitPart waits for the end of a lost part.
+func (c *controller) awaitPart(j *job, p *part) {
 	if p.done {
-		c.nodeDone(j, p, nil)
+		c.markDone(j, p, nil)
 		return
 	}
 	c.awaitEnd(j)
 }
 
-// goOnWithout has a job go on without a node, whose ranks count as killed.
-func (c *controller) goOnWithout(j *job, p *part, reason string) {
+// continueWithout has a job go on without a node, whose ranks count as killed.
+func (c *controller) continueWithout(j *job, p *part, reason string) {
 	p.done = true
 	for _, rank := range p.Ranks {
 		if j.exits[rank] {
@@ -49,19 +46,19 @@ func (c *controller) goOnWithout(j *job, p *part, reason string) {
 			j.exits = make(map[uint32]bool)
 		}
 		j.exits[rank] = true
-		j.counts(p, int32(rank), exitKilled)
+		j.countCode(p, int32(rank), exitKilled)
 	}
 	c.warn(j, fmt.Sprintf("%s; job %d goes on without its ranks there", reason, j.id))
 	for _, other := range j.parts {
 		if n := c.nodes[other.Node]; n != nil && !other.done {
-			c.tellGone(j, n)
+			c.sendPartsGone(j, n)
 		}
 	}
-	c.nodeDone(j, p, nil)
+	c.markDone(j, p, nil)
 }
 
-// tellGone tells a node which of a job's other nodes are lost while the job goes on.
-func (c *controller) tellGone(j *job, n *node) {
+// sendPartsGone tells a node which of a job's other nodes are lost while the job goes on.
+func (c *controller) sendPartsGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
 			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
@@ -70,12 +67,12 @@ func (c *controller) tellGone(j *job, n *node) {
 	}
 }
 
-// whatNow is what a user can do about the loss of a node.
-func (j *job) whatNow() string {
+// lossHint is what a user can do about the loss of a node.
+func (j *job) lossHint() string {
 	if j.spec.GetRequeue() && j.parents == 0 {
-		return fmt.Sprintf("it was begun anew %d times already, and is not again", j.restarts)
+		return fmt.Sprintf("it has restarted %d times, which is the limit", j.restarts)
 	}
-	return "submit it again, with --requeue if it shall be begun anew by itself"
+	return "submit it again; with --requeue it restarts by itself"
 }
 
 func lostReason(node string) string { return "node " + node + " was lost" }
@@ -83,7 +80,7 @@ func lostReason(node string) string { return "node " + node + " was lost" }
 // awaitEnd sets the time of the next look at a job that is being ended.
 func (c *controller) awaitEnd(j *job) {
 	wait := killAgain
-	if next := c.fences(j); next != 0 {
+	if next := c.expireLeases(j); next != 0 {
 		wait = min(wait, time.Duration(next-c.now))
 	}
 	if j.state == ending {
@@ -91,8 +88,8 @@ func (c *controller) awaitEnd(j *job) {
 	}
 }
 
-// endLate repeats the order to kill, and after endTimeout no longer waits.
-func (c *controller) endLate(j *job) {
+// onEndDeadline repeats the order to kill, and after endTimeout no longer waits.
+func (c *controller) onEndDeadline(j *job) {
 	if c.now < j.killDeadline {
 		c.kill(j, j.verdict.GetMessage())
 		c.awaitEnd(j)
@@ -103,12 +100,12 @@ func (c *controller) endLate(j *job) {
 	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; look at the agent's log there)",
 		j.verdict.GetMessage(), strings.Join(late, ", "), endTimeout)
 	j.again = "" // what may still run is not run a second time
-	c.conclude(j, j.verdict)
+	c.becomeDone(j, j.verdict)
 }
 
-// prepareLate gives up a start: a node that is gone gets no blame on the job,
+// onPrepareDeadline gives up a start: a node that is gone gets no blame on the job,
 // one that is there does.
-func (c *controller) prepareLate(j *job) {
+func (c *controller) onPrepareDeadline(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {
 		if n := c.nodes[name]; n == nil || n.link == nil {
