@@ -147,17 +147,25 @@ func (s *sleeper) sample(j *job) (sample quiescence.Sample, ok bool) {
 	if j.isOver() {
 		return sample, false
 	}
-	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, handle *switcher.Handle) {
+	fresh := false
+	j.held(func(channels *dataplane.Job, _ *stewardpool.Steward, handle *switcher.Handle) {
 		sample.Now = realtime.Now()
 		sample.On = handle.Ran(sample.Now)
-		if sample.On == s.on {
-			sample.Ranks = s.cut.Ranks
-			return
+		if fresh = sample.On != s.on; fresh {
+			s.on = sample.On
+			channels.Cut(&s.cut)
 		}
-		s.on = sample.On
-		channels.Cut(&s.cut)
-		if s.watch.Asleep() && s.cut.Asleep < s.cut.Ranks {
-			time.Sleep(lookTwice)
+	})
+	if !fresh {
+		sample.Ranks = s.cut.Ranks
+		return sample, false
+	}
+	twice := s.watch.Asleep() && s.cut.Asleep < s.cut.Ranks
+	if twice {
+		time.Sleep(lookTwice) // without the job's lock
+	}
+	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+		if twice {
 			channels.Cut(&s.cut)
 		}
 		var err error

@@ -52,11 +52,10 @@ func (m *Machine) Renewed(now time.Time, ok bool) {
 		return
 	}
 	if !ok {
-		m.leave()
+		m.enter(now, Gone)
 		return
 	}
-	m.job = job{}
-	m.order(ReportFree)
+	m.enter(now, Free)
 	m.Tick(now) // the agent may have been lost meanwhile
 }
 
@@ -68,11 +67,6 @@ func (m *Machine) mayServeAgain() bool {
 		(m.drained || m.rules.Detached || !m.started)
 }
 
-func (m *Machine) leave() {
-	m.phase = Gone
-	m.order(Leave)
-}
-
 // Tick does what is due at now.
 func (m *Machine) Tick(now time.Time) {
 	if m.phase == Gone {
@@ -82,17 +76,16 @@ func (m *Machine) Tick(now time.Time) {
 	m.lapses(now)
 	m.watchRanks(now)
 	if m.phase == Renewing && !now.Before(m.renewFrom.Add(renewWait)) {
-		m.leave()
+		m.enter(now, Gone)
 	}
 	if !m.mayLeave(now) {
 		return
 	}
 	if m.mayServeAgain() {
-		m.phase, m.renewFrom = Renewing, now
-		m.order(Renew)
+		m.enter(now, Renewing)
 		return
 	}
-	m.leave()
+	m.enter(now, Gone)
 }
 
 // orphaned ends the job of a steward whose agent has been away too long.

@@ -84,18 +84,17 @@ func (m *Machine) Take() []Order {
 func (m *Machine) order(kind OrderKind) { m.orders = append(m.orders, Order{Kind: kind}) }
 
 // Prepare takes a job. It tells whether the steward was free for it.
-func (m *Machine) Prepare(_ time.Time, rules Rules) bool {
+func (m *Machine) Prepare(now time.Time, rules Rules) bool {
 	if m.phase != Free {
 		return false
 	}
-	m.served++
 	m.rules = rules
 	m.ranks = make([]rank, rules.Ranks)
 	for k := range m.ranks {
 		m.ranks[k].respawns = min(max(rules.Respawn, 0), MaxRespawns)
 	}
 	m.unborn = rules.Ranks
-	m.phase = Preparing
+	m.enter(now, Preparing)
 	return true
 }
 
@@ -107,19 +106,18 @@ func (m *Machine) Prepared(now time.Time, ok, silent bool) {
 	}
 	m.rules.Silent = silent
 	if !ok {
-		m.over(now)
+		m.enter(now, Over)
 		return
 	}
-	m.phase = Ready
+	m.enter(now, Ready)
 }
 
 // Launch starts the ranks of a job that is ready, once.
-func (m *Machine) Launch(time.Time) {
+func (m *Machine) Launch(now time.Time) {
 	if m.phase != Ready {
 		return
 	}
-	m.phase = Starting
-	m.order(Start)
+	m.enter(now, Starting)
 }
 
 // Started tells that local rank k was forked. A rank born after the kill was
@@ -148,8 +146,7 @@ func (m *Machine) StartEnded(now time.Time) {
 	}
 	complete := m.unborn == 0
 	m.unborn = 0
-	m.phase = Running
-	m.launchedAt = now
+	m.enter(now, Running)
 	if complete && !m.killed {
 		m.order(ReportLaunched)
 	}
@@ -210,13 +207,12 @@ func (m *Machine) fails(exit Exit) bool {
 }
 
 // reapedAll goes on when no rank lives and none will be born.
-func (m *Machine) reapedAll(time.Time) {
+func (m *Machine) reapedAll(now time.Time) {
 	if m.phase != Running || m.alive+m.anew > 0 {
 		return
 	}
 	m.noteSilence()
-	m.phase = Sweeping
-	m.order(Sweep)
+	m.enter(now, Sweeping)
 }
 
 // noteSilence tells the user, once, of a program that looks like MPI and never
@@ -249,7 +245,7 @@ func (m *Machine) Kill(now time.Time) {
 	case Free, Sweeping, Renewing, Gone:
 	case Preparing, Ready:
 		m.killed, m.ended = true, true
-		m.over(now)
+		m.enter(now, Over)
 		m.order(ReportDone)
 	case Starting, Running:
 		m.ended = true
@@ -272,11 +268,31 @@ func (m *Machine) Swept(now time.Time) {
 	if m.phase != Sweeping {
 		return
 	}
-	m.over(now)
+	m.enter(now, Over)
 	m.order(ReportDone)
 }
 
-func (m *Machine) over(now time.Time) {
-	m.phase = Over
-	m.overAt, m.lingerFrom = now, now
+// enter begins a phase. Nothing else changes the phase.
+func (m *Machine) enter(now time.Time, phase Phase) {
+	switch m.phase = phase; phase {
+	case Free:
+		m.job = job{}
+		m.order(ReportFree)
+	case Preparing:
+		m.served++
+	case Ready:
+	case Starting:
+		m.order(Start)
+	case Running:
+		m.launchedAt = now
+	case Sweeping:
+		m.order(Sweep)
+	case Over:
+		m.overAt, m.lingerFrom = now, now
+	case Renewing:
+		m.renewFrom = now
+		m.order(Renew)
+	case Gone:
+		m.order(Leave)
+	}
 }
