@@ -99,7 +99,7 @@ func New(options Options) (*Agent, error) {
 		a.cpuIDs[i] = uint32(cpu)
 	}
 	if options.Dial != nil {
-		a.servers = h2.NewClientBy(options.Dial, own, pki.Server)
+		a.servers = h2.NewClientWithDialer(options.Dial, own, pki.Server)
 	}
 	a.peers = newPeers(own, options.Credentials == nil)
 	a.cuts = newCuts(a)

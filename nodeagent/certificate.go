@@ -34,7 +34,7 @@ var ErrRemoved = uplink.ErrRemoved
 
 // encrypted lets only servers and agents in that show a certificate.
 func (a *Agent) encrypted(listener net.Listener) net.Listener {
-	return handshake.Listen(listener, a.own.Start(h2.Protocol, pki.Server, pki.Agent), a.log)
+	return handshake.Listen(listener, a.own.ServerSide(h2.Protocol, pki.Server, pki.Agent), a.log)
 }
 
 // keepCertificate renews it until ctx ends.

@@ -23,7 +23,7 @@ type teller struct {
 // listen serves until the test ends, and returns the URL.
 func (s teller) listen(t *testing.T) string {
 	t.Helper()
-	config := s.own.Door()
+	config := s.own.NewcomerConfig()
 	config.NextProtos = []string{join.Protocol}
 	return pkitest.Listen(t, config, func(conn *tls.Conn) {
 		request := new(scorev1.JoinRequest)

@@ -66,7 +66,7 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	peer, dies := &taker{}, &dying{Listener: plain}
-	listener := handshake.Listen(dies, own.Start(h2.Protocol, pki.Agent), zap.NewNop())
+	listener := handshake.Listen(dies, own.ServerSide(h2.Protocol, pki.Agent), zap.NewNop())
 	dies.deaths.Store(6)
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peer))

@@ -191,7 +191,7 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	}
 }
 
-// Anew shows begun lines: what comes next is of ranks that begin anew.
+// Flush shows begun lines: what comes next is of ranks that begin anew.
 func (d *Display) Flush() error {
 	for key, s := range d.open {
 		delete(d.open, key)

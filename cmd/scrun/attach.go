@@ -86,9 +86,9 @@ func mayComeBack(err error) bool {
 
 // patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come
 // back.
-func patienceOf(o *options.Options, speak messenger, own bool) client.Patience {
+func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
-		speak.print(client.Sentence(err) + "; scrun waits")
+		messages.print(client.Sentence(err) + "; scrun waits")
 	}}
 	switch {
 	case own:
@@ -128,7 +128,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 			}
 		}
 		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= fruitlessMost ||
-			ctx.Err() != nil || !wait.Goes(time.Now(), how.broken) {
+			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
 			break
 		}
 		select {

@@ -31,9 +31,9 @@ func (v messenger) fail(sentence string) int {
 	return exitCluster
 }
 
-// giveUp is fail for a step before the job is known; left is what to say when it
+// failUnlessLeft is fail for a step before the job is known; left is what to say when it
 // was a signal that ended the step.
-func (v messenger) giveUp(err error, left string) int {
+func (v messenger) failUnlessLeft(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		v.print(left)
 		return by.exitCode()
@@ -48,8 +48,8 @@ func (v messenger) warn(sentence string) {
 	}
 }
 
-// tell says what -v asks for.
-func (v messenger) tell(format string, arguments ...any) {
+// note says what -v asks for.
+func (v messenger) note(format string, arguments ...any) {
 	if v.verbose {
 		v.print(fmt.Sprintf(format, arguments...))
 	}

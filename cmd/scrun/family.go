@@ -8,10 +8,10 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// tellFamily says, with -v, by which interface the ranks will find each other, as
+// noteMPI says, with -v, by which interface the ranks will find each other, as
 // far as it can be seen from the program here: the nodes look for themselves.
-func tellFamily(speak messenger, spec *scorev1.JobSpec, path, libraryPath string) {
-	if !speak.verbose {
+func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string) {
+	if !messages.verbose {
 		return
 	}
 	program, err := launch.Resolve(spec.GetArgv()[0], spec.GetWorkDir(), path, nil)
@@ -22,7 +22,7 @@ func tellFamily(speak messenger, spec *scorev1.JobSpec, path, libraryPath string
 	if err != nil {
 		return
 	}
-	speak.tell("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), given(spec.GetMpi(), report.Family))
+	messages.note("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), given(spec.GetMpi(), report.Family))
 }
 
 // given names what a program is offered.

@@ -50,7 +50,7 @@ func perform(o *options.Options) int {
 		fmt.Println("scrun", api.Version())
 		return 0
 	}
-	speak := messenger{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
+	messages := messenger{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
 	if isNull(os.Stdin) && !o.PTY {
 		o.NoInput()
@@ -61,40 +61,40 @@ func perform(o *options.Options) int {
 	channels := countChannels(o, here)
 	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
 	if err != nil {
-		return speak.giveUp(err, "left before the job was submitted")
+		return messages.failUnlessLeft(err, "left before the job was submitted")
 	}
 	defer cluster.Close()
 	o.Channels = <-channels
 	spec, err := o.Spec(here)
 	if err != nil {
-		return speak.fail(err.Error())
+		return messages.fail(err.Error())
 	}
 	if o.PTY {
 		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
 	}
-	if err := stage(ctx, o, speak, cluster, spec); err != nil {
-		return speak.giveUp(err, "left before the job was submitted")
+	if err := stage(ctx, o, messages, cluster, spec); err != nil {
+		return messages.failUnlessLeft(err, "left before the job was submitted")
 	}
-	tellFamily(speak, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
-	patience := patienceOf(o, speak, cluster.own != nil)
+	noteMPI(messages, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
+	patience := patienceOf(o, messages, cluster.own != nil)
 	submitting := client.WithPatience(ctx, patience)
 	if o.Detach {
-		return detach(submitting, speak, cluster, spec)
+		return detach(submitting, messages, cluster, spec)
 	}
 	// A pipe is open only when somebody is at its other end.
-	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, speak, cluster, signals) })
+	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, messages, cluster, signals) })
 	if err != nil {
-		return speak.giveUp(err, "left before the job was submitted")
+		return messages.failUnlessLeft(err, "left before the job was submitted")
 	}
 	s.patience = patience
 	if s.jobID, err = submit(submitting, cluster, spec); err != nil {
-		return speak.giveUp(err, unanswered)
+		return messages.failUnlessLeft(err, unanswered)
 	}
 	s.display.SetJob(s.jobID)
-	speak.tell("job %d was submitted at %s", s.jobID, cluster.Socket())
+	messages.note("job %d was submitted at %s", s.jobID, cluster.Socket())
 	restore, err := s.ownTerminal(o)
 	if err != nil {
-		return speak.fail(err.Error())
+		return messages.fail(err.Error())
 	}
 	defer restore()
 	return s.run(ctx)
@@ -115,7 +115,7 @@ func reach(ctx context.Context, o *options.Options) (*reached, error) {
 	return embed(ctx)
 }
 
-func newSession(o *options.Options, speak messenger, cluster *reached, signals <-chan os.Signal) (*session, error) {
+func newSession(o *options.Options, messages messenger, cluster *reached, signals <-chan os.Signal) (*session, error) {
 	shown, err := display.New(display.Config{
 		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
 		Output: o.Stdout.Target, Errors: o.Stderr.Target, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -124,7 +124,7 @@ func newSession(o *options.Options, speak messenger, cluster *reached, signals <
 		return nil, err
 	}
 	s := &session{
-		messenger: speak, client: cluster.Client, own: cluster.own != nil,
+		messenger: messages, client: cluster.Client, own: cluster.own != nil,
 		display: shown, signals: signals, traceStart: o.TraceStart,
 	}
 	switch {
@@ -165,10 +165,10 @@ func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint6
 }
 
 // detach leaves the job to the cluster.
-func detach(ctx context.Context, speak messenger, cluster *reached, spec *scorev1.JobSpec) int {
+func detach(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec) int {
 	id, err := submit(ctx, cluster, spec)
 	if err != nil {
-		return speak.giveUp(err, unanswered)
+		return messages.failUnlessLeft(err, unanswered)
 	}
 	fmt.Println(id)
 	return 0

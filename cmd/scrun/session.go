@@ -87,7 +87,7 @@ func (s *session) run(ctx context.Context) int {
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
-	s.confirms = s.client.Another()
+	s.confirms = s.client.Clone()
 	defer s.confirms.Close()
 	s.shown = newShown(s.jobID, func(marks []*scorev1.OutputMark) {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
@@ -220,7 +220,7 @@ func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {
 		return
 	}
 	job := &scorev1.Job{Id: s.jobID, State: change.GetState(), Places: change.GetPlaces(), WaitingFor: change.GetMessage()}
-	s.messenger.tell("%s", describeJob(job, nil)[0])
+	s.messenger.note("%s", describeJob(job, nil)[0])
 }
 
 // finish turns the job's end into scrun's.
@@ -281,7 +281,7 @@ type answer struct {
 func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	s.pending++
 	if s.orders == nil {
-		s.orders = s.client.Another()
+		s.orders = s.client.Clone()
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)

@@ -22,7 +22,7 @@ import (
 const stageChunk = 256 << 10
 
 // stage sends the files along that the user asked for, and says in the job which they are.
-func stage(ctx context.Context, o *options.Options, speak messenger, cluster *reached, spec *scorev1.JobSpec) error {
+func stage(ctx context.Context, o *options.Options, messages messenger, cluster *reached, spec *scorev1.JobSpec) error {
 	if !o.Stages() {
 		return nil
 	}
@@ -39,7 +39,7 @@ func stage(ctx context.Context, o *options.Options, speak messenger, cluster *re
 	// A directory that was named must be there; the present one the nodes may lack.
 	spec.AnyDirectory = o.Dir == ""
 	_, err = unlessLeft(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, send(ctx, speak, cluster, spec, sources)
+		return struct{}{}, send(ctx, messages, cluster, spec, sources)
 	})
 	return err
 }
@@ -137,7 +137,7 @@ func (s *source) open() (*os.File, error) {
 }
 
 // send gives the files to the cluster, those that it does not keep yet.
-func send(ctx context.Context, speak messenger, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
+func send(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := cluster.Jobs.Stage(ctx)
@@ -160,7 +160,7 @@ func send(ctx context.Context, speak messenger, cluster *reached, spec *scorev1.
 			return err
 		}
 	}
-	speak.tell("%d of %d files that go along were sent to node %s, which kept the others", len(reply.GetMissing()), len(sources), reply.GetNode())
+	messages.note("%d of %d files that go along were sent to node %s, which kept the others", len(reply.GetMissing()), len(sources), reply.GetNode())
 	last, err := stream.Receive()
 	if err != nil {
 		return err

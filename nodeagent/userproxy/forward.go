@@ -73,7 +73,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.limits, err = limitsOf(r)
 	}
 	if err == nil {
-		c.body, err = forward.Take(r, false) // programs make submissions under keys again themselves
+		c.body, err = forward.ReadBody(r, false) // programs make submissions under keys again themselves
 	}
 	if err == nil {
 		err = c.pass()
@@ -94,11 +94,11 @@ func (c *call) pass() error {
 			}
 			c.logger.Debug("a user's call was not passed on", zap.String("server", server), zap.Error(err))
 			c.avoid(server)
-			if c.body.Used() && !c.body.Repeatable(c.r) {
+			if c.body.MayHaveRun() && !c.body.Repeatable(c.r) {
 				return forward.Lost()
 			}
-			c.doubtful = c.doubtful || c.body.Used()
-			c.body.Anew()
+			c.doubtful = c.doubtful || c.body.MayHaveRun()
+			c.body.Reset()
 			if c.r.Context().Err() != nil {
 				return connect.NewError(connect.CodeCanceled, c.r.Context().Err())
 			}
@@ -167,7 +167,7 @@ func (c *call) by(server string) (bool, error) {
 		watch := forward.Watch{Leader: c.servers.Leader, Changed: c.servers.LeaderChanged}
 		defer watch.While(server, func() time.Duration { return c.body.Grace(c.r) }, cancel)()
 	}
-	response, err := forward.Ask(c.calls, out, c.body)
+	response, err := forward.Send(c.calls, out, c.body)
 	if err != nil {
 		return false, err
 	}
@@ -175,7 +175,7 @@ func (c *call) by(server string) (bool, error) {
 	if response.Header.Get(api.Unchanged) != "" {
 		c.avoid(server) // it has no majority; its answer is right, and the caller asks again
 	}
-	forward.Answer(c.w, response)
+	forward.CopyAnswer(c.w, response)
 	return true, nil
 }
 

@@ -65,7 +65,7 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 			l.ready[protocol], configs[protocol] = ready, config
 		}
 	}
-	door := r.Credentials.Door()
+	door := r.Credentials.NewcomerConfig()
 	door.NextProtos = []string{join.Protocol}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,

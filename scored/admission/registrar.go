@@ -121,23 +121,23 @@ func (r *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *sta
 }
 
 // receive has a newcomer answered, here or where it is decided.
-func (o *Registrar) receive(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
-	if serial := r.GetSerial(); len(serial) > 0 {
-		return o.standing(serial)
+func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	if serial := request.GetSerial(); len(serial) > 0 {
+		return r.revocation(serial)
 	}
-	if other := o.elsewhere(); other != nil {
-		return other.Admit(ctx, r)
+	if other := r.elsewhere(); other != nil {
+		return other.Admit(ctx, request)
 	}
-	return o.Admit(ctx, r)
+	return r.Admit(ctx, request)
 }
 
 // maxSerial bounds the number of a certificate in bytes (RFC 5280, section 4.1.2.2).
 const maxSerial = 20
 
-// standing tells whether a certificate was revoked: its owner is refused in the handshake, where no
+// revocation tells whether a certificate was revoked: its owner is refused in the handshake, where no
 // reason can be told. What any server knows of it holds, since nothing makes it good again; and
 // nobody else knows its number.
-func (r *Registrar) standing(serial []byte) (*scorev1.JoinResponse, error) {
+func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
 	}
@@ -152,35 +152,35 @@ func (r *Registrar) elsewhere() PeerRegistrar {
 }
 
 // Admit answers a newcomer.
-func (o *Registrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
-	role, err := pki.ParseRole(r.GetRole())
+func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	role, err := pki.ParseRole(request.GetRole())
 	if err != nil {
 		return nil, err
 	}
-	name := pki.Name{Cluster: o.Credentials.Name().Cluster, Role: role, Name: r.GetName()}
-	if role == pki.Server && o.IsServer(name.Name) {
+	name := pki.Name{Cluster: r.Credentials.Name().Cluster, Role: role, Name: request.GetName()}
+	if role == pki.Server && r.IsServer(name.Name) {
 		// It would be taken for the one that is there, and have none of what that one has promised
 		// to keep.
 		return nil, fmt.Errorf("%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name", ErrTaken, name.Name, name.Name)
 	}
-	signed, record, err := o.sign(name, r.GetRequest())
+	signed, record, err := r.sign(name, request.GetRequest())
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Leader.Admit(ctx, r.GetTokenId(), r.GetSecret(), record); err != nil {
+	if err := r.Leader.Admit(ctx, request.GetTokenId(), request.GetSecret(), record); err != nil {
 		return nil, err
 	}
-	answer := &scorev1.JoinResponse{Authority: o.Authority.Certificate().Raw, Certificate: signed.Raw}
+	answer := &scorev1.JoinResponse{Authority: r.Authority.Certificate().Raw, Certificate: signed.Raw}
 	if role == pki.Server {
-		answer.ClusterKey = o.ClusterKey
+		answer.ClusterKey = r.ClusterKey
 		// Any server may have to sign when it leads. Whoever shows the secret of a server's token
 		// is to be one; the connection is encrypted, and the newcomer knows by the digest in the
 		// token whom it speaks with.
-		if answer.AuthorityKey, err = o.Authority.Key(); err != nil {
+		if answer.AuthorityKey, err = r.Authority.Key(); err != nil {
 			return nil, err
 		}
 	}
-	o.Logger.Info("a daemon joined", zap.Stringer("name", name), zap.String("token", r.GetTokenId()), zap.Time("expires", signed.NotAfter))
+	r.Logger.Info("a daemon joined", zap.Stringer("name", name), zap.String("token", request.GetTokenId()), zap.Time("expires", signed.NotAfter))
 	return answer, nil
 }
 

@@ -19,18 +19,18 @@ const (
 // ProgramHeaders are those by which a user's program says what it is, which daemons pass on.
 func ProgramHeaders() []string { return []string{protocolsHeader, buildHeader} }
 
-// TellProtocols has each request say what this program understands.
-func TellProtocols(next http.RoundTripper, build string) http.RoundTripper {
-	return &telling{next: next, build: build}
+// SendProtocols has each request say what this program understands.
+func SendProtocols(next http.RoundTripper, build string) http.RoundTripper {
+	return &protocolSender{next: next, build: build}
 }
 
-type telling struct {
+type protocolSender struct {
 	next  http.RoundTripper
 	build string
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *telling) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *protocolSender) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	own := protocol.Own()
 	out.Header.Set(protocolsHeader, fmt.Sprintf("%d-%d", own.Oldest, own.Newest))

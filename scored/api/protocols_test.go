@@ -34,7 +34,7 @@ func TestTransportTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = TellProtocols(asked(func(r *http.Request) (*http.Response, error) {
+	_, err = SendProtocols(asked(func(r *http.Request) (*http.Response, error) {
 		if said := CheckProtocols(r.Header, "v1"); said != "" || r.Header.Get(protocolsHeader) == "" || r.Header.Get(buildHeader) != "v2" {
 			t.Errorf("%v: %s", r.Header, said)
 		}

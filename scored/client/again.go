@@ -55,8 +55,8 @@ func (p Patience) NewWait() *Wait { return &Wait{patience: p} }
 // Answered ends the wait.
 func (w *Wait) Answered() { w.since, w.gone, w.told = time.Time{}, time.Time{}, false }
 
-// Goes tells whether to go on after a failure that may end by itself.
-func (w *Wait) Goes(now time.Time, err error) bool {
+// Continue tells whether to go on after a failure that may end by itself.
+func (w *Wait) Continue(now time.Time, err error) bool {
 	if w.since.IsZero() {
 		w.since = now
 	}
@@ -92,7 +92,7 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 		wait, began, doubtful := patience.NewWait(), time.Now(), false
 		for {
 			response, err := next(ctx, request)
-			if err == nil || ctx.Err() != nil || !mayRepeat(err, request, chosen) || !wait.Goes(time.Now(), err) {
+			if err == nil || ctx.Err() != nil || !mayRepeat(err, request, chosen) || !wait.Continue(time.Now(), err) {
 				return response, err
 			}
 			select {

@@ -136,7 +136,7 @@ func TestWait(t *testing.T) {
 			w.Answered()
 			continue
 		}
-		if got := w.Goes(begin.Add(time.Duration(step.at)*time.Second), step.err); got != step.goes {
+		if got := w.Continue(begin.Add(time.Duration(step.at)*time.Second), step.err); got != step.goes {
 			t.Errorf("at %d s, %v: %v", step.at, step.err, got)
 		}
 	}
@@ -144,7 +144,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 	bounded := client.Patience{Gone: time.Second, Undecided: time.Second}.NewWait()
-	if !bounded.Goes(begin, undecided) || bounded.Goes(begin.Add(2*time.Second), undecided) {
+	if !bounded.Continue(begin, undecided) || bounded.Continue(begin.Add(2*time.Second), undecided) {
 		t.Error("a bounded wait")
 	}
 }

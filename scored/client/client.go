@@ -54,7 +54,7 @@ func newClient(sockets []string, first net.Conn) *Client {
 		reach = &byServer{any: reach, server: c.transport(sockets[:1], nil), socket: sockets[0]}
 	}
 	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
-	plain := &http.Client{Transport: api.TellProtocols(api.WholeMessages(reach), api.Version())}
+	plain := &http.Client{Transport: api.SendProtocols(api.WholeMessages(reach), api.Version())}
 	c.Jobs = scorev1connect.NewJobServiceClient(plain, baseURL, repeat)
 	c.Cluster = scorev1connect.NewClusterServiceClient(plain, baseURL, repeat)
 	return c
@@ -100,9 +100,9 @@ func (b *byServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // Socket is the path of the Unix socket that was named, or found.
 func (c *Client) Socket() string { return c.sockets[0] }
 
-// Another returns a client of the same daemon with connections of its own.
+// Clone returns a client of the same daemon with connections of its own.
 // Orders that must not wait behind a stalled stream of input go there.
-func (c *Client) Another() *Client { return newClient(c.sockets, nil) }
+func (c *Client) Clone() *Client { return newClient(c.sockets, nil) }
 
 // Close ends idle connections; calls under way are not disturbed.
 func (c *Client) Close() {

@@ -203,7 +203,7 @@ func TestAgentTakesTheServersPlace(t *testing.T) {
 				continue
 			}
 			ask(c, test.want)
-			another := c.Another()
+			another := c.Clone()
 			ask(another, test.want)
 			another.Close()
 			if test.agent { // the server is gone for good

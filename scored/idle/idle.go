@@ -102,8 +102,8 @@ func (g *Gang) Deadline() int64 { return g.deadline }
 // Nodes are those on which something of the gang runs, sorted.
 func (g *Gang) Nodes() []string { return slices.Sorted(maps.Keys(g.cuts)) }
 
-// Heard takes what a node says.
-func (g *Gang) Heard(node string, c Cut, now int64) Question {
+// OnCut takes what a node says.
+func (g *Gang) OnCut(node string, c Cut, now int64) Question {
 	if _, ok := g.cuts[node]; !ok {
 		return Question{}
 	}
@@ -127,16 +127,16 @@ func (g *Gang) Heard(node string, c Cut, now int64) Question {
 	return Question{}
 }
 
-// Lost takes back what a node has said: nobody knows what its ranks do.
-func (g *Gang) Lost(node string) {
+// OnNodeLost takes back what a node has said: nobody knows what its ranks do.
+func (g *Gang) OnNodeLost(node string) {
 	if _, ok := g.cuts[node]; ok {
 		g.cuts[node] = Cut{}
 		g.wake()
 	}
 }
 
-// Ended says that nothing of the gang runs on the node any more.
-func (g *Gang) Ended(node string, now int64) Question {
+// OnNodeEnded says that nothing of the gang runs on the node any more.
+func (g *Gang) OnNodeEnded(node string, now int64) Question {
 	if _, ok := g.cuts[node]; !ok {
 		return Question{}
 	}

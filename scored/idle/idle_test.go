@@ -13,10 +13,10 @@ const ms = int64(time.Millisecond)
 func pair(t *testing.T) (*Gang, Question) {
 	t.Helper()
 	g := New([]string{"n1", "n2"})
-	if q := g.Heard("n1", Cut{Asleep: true, Epoch: 1}, 0); q != (Question{}) || g.State() != Awake {
+	if q := g.OnCut("n1", Cut{Asleep: true, Epoch: 1}, 0); q != (Question{}) || g.State() != Awake {
 		t.Fatalf("%v after %+v", g.State(), q)
 	}
-	q := g.Heard("n2", Cut{Asleep: true, Epoch: 5}, 0)
+	q := g.OnCut("n2", Cut{Asleep: true, Epoch: 5}, 0)
 	if q != (Question{Request: 1}) || g.State() != Doubtful {
 		t.Fatalf("%v after %+v", g.State(), q)
 	}
@@ -27,11 +27,11 @@ func pair(t *testing.T) (*Gang, Question) {
 func idlePair(t *testing.T) *Gang {
 	t.Helper()
 	g, q := pair(t)
-	g.Heard("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request}, 0)
+	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request}, 0)
 	if g.State() != Doubtful {
 		t.Fatal(g.State())
 	}
-	g.Heard("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request}, 0)
+	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request}, 0)
 	if g.State() != Idle || g.Since() != 0 || g.Deadline() != int64(FirstLook) {
 		t.Fatal(g.State(), g.Since(), g.Deadline())
 	}
@@ -45,8 +45,8 @@ func examine(t *testing.T, g *Gang, now int64, wakers ...string) {
 	if !q.Examine {
 		t.Fatalf("at %d ms nothing is to be looked at: %+v", now/ms, q)
 	}
-	g.Heard("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, Waker: wakers[0]}, now)
-	g.Heard("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, Waker: wakers[1]}, now)
+	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, Waker: wakers[0]}, now)
+	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, Waker: wakers[1]}, now)
 }
 
 func TestSecondCollection(t *testing.T) {
@@ -56,28 +56,28 @@ func TestSecondCollection(t *testing.T) {
 		want State
 	}{
 		{"woken in between", func(g *Gang, q Question) Question {
-			return g.Heard("n1", Cut{Epoch: 2, Request: q.Request}, 1)
+			return g.OnCut("n1", Cut{Epoch: 2, Request: q.Request}, 1)
 		}, Awake},
 		{"and asleep again", func(g *Gang, q Question) Question {
-			return g.Heard("n1", Cut{Asleep: true, Epoch: 3, Request: q.Request}, 1)
+			return g.OnCut("n1", Cut{Asleep: true, Epoch: 3, Request: q.Request}, 1)
 		}, Doubtful},
 		{"unasked", func(g *Gang, q Question) Question {
-			g.Heard("n1", Cut{Asleep: true, Epoch: 1}, 1)
-			return g.Heard("n2", Cut{Asleep: true, Epoch: 5}, 1)
+			g.OnCut("n1", Cut{Asleep: true, Epoch: 1}, 1)
+			return g.OnCut("n2", Cut{Asleep: true, Epoch: 5}, 1)
 		}, Doubtful},
 		{"answers to another question", func(g *Gang, q Question) Question {
-			g.Heard("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request + 1}, 1)
-			return g.Heard("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request}, 1)
+			g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request + 1}, 1)
+			return g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request}, 1)
 		}, Doubtful},
 		{"a node is lost", func(g *Gang, q Question) Question {
-			g.Lost("n2")
-			return g.Heard("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request}, 1)
+			g.OnNodeLost("n2")
+			return g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request}, 1)
 		}, Awake},
-		{"a node's ranks have ended", func(g *Gang, q Question) Question { return g.Ended("n2", 1) }, Doubtful},
+		{"a node's ranks have ended", func(g *Gang, q Question) Question { return g.OnNodeEnded("n2", 1) }, Doubtful},
 		{"somebody else's node", func(g *Gang, q Question) Question {
-			g.Lost("n3")
-			g.Ended("n3", 1)
-			return g.Heard("n3", Cut{Epoch: 9}, 1)
+			g.OnNodeLost("n3")
+			g.OnNodeEnded("n3", 1)
+			return g.OnCut("n3", Cut{Epoch: 9}, 1)
 		}, Doubtful},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestSecondCollection(t *testing.T) {
 
 func TestWakes(t *testing.T) {
 	for name, wake := range map[string]func(g *Gang){
-		"told":    func(g *Gang) { g.Heard("n1", Cut{Epoch: 2}, 1) },
-		"not met": func(g *Gang) { g.Heard("n1", Cut{Asleep: true, Epoch: 3}, 1) },
-		"lost":    func(g *Gang) { g.Lost("n1") },
-		"ended":   func(g *Gang) { g.Ended("n1", 1) },
+		"told":    func(g *Gang) { g.OnCut("n1", Cut{Epoch: 2}, 1) },
+		"not met": func(g *Gang) { g.OnCut("n1", Cut{Asleep: true, Epoch: 3}, 1) },
+		"lost":    func(g *Gang) { g.OnNodeLost("n1") },
+		"ended":   func(g *Gang) { g.OnNodeEnded("n1", 1) },
 	} {
 		g := idlePair(t)
 		if wake(g); g.State() >= Idle {
@@ -124,7 +124,7 @@ func TestDeadlock(t *testing.T) {
 	if g.State() != Deadlocked || g.Deadline() != 0 || g.Waker() != "" {
 		t.Fatal(g.State(), g.Deadline(), g.Waker())
 	}
-	if g.Heard("n2", Cut{Epoch: 6}, now); g.State() != Awake {
+	if g.OnCut("n2", Cut{Epoch: 6}, now); g.State() != Awake {
 		t.Error("a signal does not wake it")
 	}
 }
@@ -275,7 +275,7 @@ func (w *world) look(name string) {
 func (w *world) hear() {
 	next := w.told[0]
 	w.told = w.told[1:]
-	if q := w.gang.Heard(next.node, next.cut, 0); q.Request != 0 {
+	if q := w.gang.OnCut(next.node, next.cut, 0); q.Request != 0 {
 		for _, n := range w.gang.Nodes() {
 			w.asked[n] = q.Request
 		}

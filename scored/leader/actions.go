@@ -15,7 +15,7 @@ import (
 // What the edges of step do. Each may be done again without harm: agents
 // answer a repeated order as they answered the first.
 
-// start commits the places of a whole gang and orders their preparation.
+// becomeStarting commits the places of a whole gang and orders their preparation.
 func (c *controller) becomeStarting(j *job) {
 	allocation, ok := c.gang.Allocation(gang.JobID(j.id))
 	if !ok {
@@ -54,7 +54,7 @@ func (c *controller) placeOn(p *statepb.Place) state.Place {
 	return place
 }
 
-// run puts a job into the rotation plan. The plan need not wait for the log:
+// becomeRunning puts a job into the rotation plan. The plan need not wait for the log:
 // that the job has its places is committed, and whoever leads next asks the
 // nodes whether they have started it (DESIGN.md, "Never run twice").
 func (c *controller) becomeRunning(j *job) {
@@ -65,7 +65,7 @@ func (c *controller) becomeRunning(j *job) {
 	c.notifyState(j, "")
 }
 
-// launched notes that a node has started its ranks.
+// onLaunched notes that a node has started its ranks.
 func (c *controller) onLaunched(j *job, p *part, at int64) {
 	p.launched = true
 	if j.started != 0 {
@@ -98,7 +98,7 @@ func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	c.onFailure(j, v, exit.GetAtNanos())
 }
 
-// counts has a rank's exit code be the job's if it is the highest.
+// countCode has a rank's exit code be the job's if it is the highest.
 func (j *job) countCode(p *part, rank, code int32) {
 	if code > j.code {
 		j.code, j.codeRank, j.codeNode = code, rank, p.Node
@@ -118,7 +118,7 @@ func exitCode(exit *scorev1.RankExited) int32 {
 	return exit.GetExitCode()
 }
 
-// aborted notes that a rank ends the job, or its node on the job's behalf.
+// onAbort notes that a rank ends the job, or its node on the job's behalf.
 func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
@@ -128,7 +128,7 @@ func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	c.onFailure(j, v, abort.GetAtNanos())
 }
 
-// failed ends a job for what a rank did. Ranks die of each other's deaths, and abort
+// onFailure ends a job for what a rank did. Ranks die of each other's deaths, and abort
 // when they hear of one; the first is the reason, whichever node's report came first.
 func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
@@ -142,7 +142,7 @@ func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 	}
 }
 
-// nodeDone notes that a node has no process of the job left; after the last
+// markDone notes that a node has no process of the job left; after the last
 // the job is done.
 func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
@@ -165,7 +165,7 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 	return v
 }
 
-// end takes the gang out of the plan and orders its nodes to kill what is left.
+// becomeEnding takes the gang out of the plan and orders its nodes to kill what is left.
 func (c *controller) becomeEnding(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	c.forgetIdle(j)

@@ -8,7 +8,7 @@ import (
 	"score/scored/api/texts"
 )
 
-// message handles what an agent says; a link that another has replaced is not
+// onMessage handles what an agent says; a link that another has replaced is not
 // listened to.
 func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) {
 	n := c.nodes[name]

@@ -131,7 +131,7 @@ func (c *controller) numbers() numbers {
 	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
 }
 
-// goOn numbers on from a controller that was given up in the same term: agents obey only plans that
+// continueFrom numbers on from a controller that was given up in the same term: agents obey only plans that
 // are newer than those they have redactedFor.
 func (c *controller) continueFrom(from numbers) {
 	if from.term == c.term {
@@ -203,7 +203,7 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 	}
 }
 
-// adopt enters a job into the table.
+// addJob enters a job into the table.
 func (c *controller) addJob(j *job) {
 	c.jobs[j.id] = j
 	c.countJob(j, 1)

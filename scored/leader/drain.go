@@ -17,7 +17,7 @@ import (
 
 // What administrators do with nodes: drain, resume, remove.
 
-// open lets the matrix give the node new gangs, or not: only a node that is
+// updateDrain lets the matrix give the node new gangs, or not: only a node that is
 // heard, and not drained, gets any.
 func (c *controller) updateDrain(n *node) {
 	if !n.inMatrix {

@@ -57,7 +57,7 @@ func (c *controller) onCut(n *node, m *scorev1.Cut) {
 	if m.GetRequest()>>requestBits == c.term&(1<<requestBits-1) {
 		cut.Request = m.GetRequest() & (1<<requestBits - 1)
 	}
-	c.settleIdle(j, j.idle.gang.Heard(n.name, cut, c.now))
+	c.settleIdle(j, j.idle.gang.OnCut(n.name, cut, c.now))
 }
 
 // onCutLost takes back what a node has said of all jobs: its stream has ended.
@@ -65,7 +65,7 @@ func (c *controller) onCutLost(n *node) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.idle != nil {
 			p.cut = nil
-			j.idle.gang.Lost(n.name)
+			j.idle.gang.OnNodeLost(n.name)
 			c.settleIdle(j, idle.Question{})
 		}
 	}
@@ -74,7 +74,7 @@ func (c *controller) onCutLost(n *node) {
 // onCutEnd says that nothing of the job runs on the node any more.
 func (c *controller) onCutEnd(j *job, p *part) {
 	if j.idle != nil {
-		c.settleIdle(j, j.idle.gang.Ended(p.Node, c.now))
+		c.settleIdle(j, j.idle.gang.OnNodeEnded(p.Node, c.now))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // nodePattern is what may stand in a directory name and in a host name.
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// hello begins an agent's stream, or gives the sentence why not.
+// onHello begins an agent's stream, or gives the sentence why not.
 func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	if refusal := c.refuse(h); refusal != "" {
 		return refusal
@@ -87,7 +87,7 @@ func (c *controller) replaceColumn(n *node, known bool) {
 	n.inMatrix = true
 }
 
-// welcome tells an agent all that it must know, whatever it knew before.
+// sendJobs tells an agent all that it must know, whatever it knew before.
 func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused

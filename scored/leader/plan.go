@@ -22,7 +22,7 @@ const (
 // all switch together.
 func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*planLeadPerNode }
 
-// moved commits that a gang has another row, so that the next leader finds it
+// onMove commits that a gang has another row, so that the next leader finds it
 // there.
 func (c *controller) onMove(move gang.Move) {
 	for _, j := range c.gangOf(move.Job) {

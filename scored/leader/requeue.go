@@ -50,7 +50,7 @@ func (j *job) endToRequeue(reason string) *scorev1.Verdict {
 	return verdict(nodeLost, exitCluster, "%s; the job restarts", reason)
 }
 
-// fences takes the lost parts for dead whose lease has passed, and tells when the
+// expireLeases takes the lost parts for dead whose lease has passed, and tells when the
 // next one has; 0: none. A node that is back is asked instead, and answers.
 func (c *controller) expireLeases(j *job) (next int64) {
 	for _, p := range j.parts {
@@ -129,7 +129,7 @@ func (c *controller) finishIfDone(j *job) {
 	}
 }
 
-// spawns tells whether a job that this one spawned is not done.
+// hasActiveChild tells whether a job that this one spawned is not done.
 func (j *job) hasActiveChild() bool {
 	for _, child := range j.children {
 		if child.state != done {
@@ -139,7 +139,7 @@ func (j *job) hasActiveChild() bool {
 	return false
 }
 
-// requeue lets the job wait for other places.
+// becomeQueued lets the job wait for other places.
 func (c *controller) becomeQueued(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()

@@ -74,7 +74,7 @@ func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	c.checkSilent(n)
 }
 
-// judge gives a node up of which neither the leader nor a neighbour hears. An agent
+// checkSilent gives a node up of which neither the leader nor a neighbour hears. An agent
 // that has ended while its host is there may be starting anew, and may be slow
 // to answer then.
 func (c *controller) checkSilent(n *node) {

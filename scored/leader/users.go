@@ -51,7 +51,7 @@ func (c *controller) account(uid uint32, name string) *account {
 	return a
 }
 
-// owns counts a user's jobs; change is 1 or -1.
+// countJob counts a user's jobs; change is 1 or -1.
 func (c *controller) countJob(j *job, change int) {
 	a := c.account(j.user.GetUid(), j.user.GetUser())
 	a.jobs += change

@@ -50,10 +50,10 @@ func (p Place) options() Options {
 // nowhere is the network of a server that does not run. Nobody calls it.
 type nowhere struct{ Network }
 
-// Plant fills an empty data directory with a state, so that the replica that is opened on
+// Bootstrap fills an empty data directory with a state, so that the replica that is opened on
 // it next is the only one of a cluster that goes on from there. Term is that of the leader
 // who saved the state. The state is changed, see state.Resume.
-func Plant(place Place, from *state.State, term uint64) error {
+func Bootstrap(place Place, from *state.State, term uint64) error {
 	options := place.options()
 	lock, err := lockDirectory(options.Dir)
 	if err != nil {

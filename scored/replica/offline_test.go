@@ -101,10 +101,10 @@ func TestPlant(t *testing.T) {
 		}
 		next := from.NextJob()
 		place.Dir = filepath.Join(t.TempDir(), "data")
-		if err := Plant(place, from, 5); err != nil {
+		if err := Bootstrap(place, from, 5); err != nil {
 			t.Fatal(err)
 		}
-		if err := Plant(place, from, 5); !errors.Is(err, ErrUsed) {
+		if err := Bootstrap(place, from, 5); !errors.Is(err, ErrUsed) {
 			t.Errorf("a second time: %v", err)
 		}
 		for range 2 {
@@ -141,7 +141,7 @@ func TestPlant(t *testing.T) {
 func TestPlantBrokenOff(t *testing.T) {
 	place := Place{Dir: filepath.Join(t.TempDir(), "data")}
 	stop := inject(t, "log.store=error@1")
-	err := Plant(place, state.New(), 1)
+	err := Bootstrap(place, state.New(), 1)
 	stop()
 	if !errors.Is(err, ErrDisk) || !strings.Contains(err.Error(), "empty "+place.Dir) {
 		t.Fatalf("error %v", err)
@@ -149,13 +149,13 @@ func TestPlantBrokenOff(t *testing.T) {
 	if _, err := Open(Options{Dir: place.Dir}); !errors.Is(err, ErrDirectory) {
 		t.Errorf("a server was started on half of it: %v", err)
 	}
-	if err := Plant(place, state.New(), 1); err == nil {
+	if err := Bootstrap(place, state.New(), 1); err == nil {
 		t.Error("half of it was taken for empty")
 	}
 	if err := os.RemoveAll(place.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := Plant(place, state.New(), 1); err != nil {
+	if err := Bootstrap(place, state.New(), 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -94,19 +94,19 @@ func (o Options) withDefaults() Options {
 
 // Replica is one copy of the state. Its methods may be called at once.
 type Replica struct {
-	name       string
-	address    string
-	raft       *raft.Raft
-	transport  transport
-	stores     *stores
-	observe    func(*state.State, *statepb.Entry)
-	logger     *zap.Logger
-	news       *news
-	rounds     rounds
-	asking     sync.WaitGroup // those that ask Raft for many
-	leadership chan Leadership
-	stop       chan struct{}
-	stopped    sync.WaitGroup
+	name        string
+	address     string
+	raft        *raft.Raft
+	transport   transport
+	stores      *stores
+	observe     func(*state.State, *statepb.Entry)
+	logger      *zap.Logger
+	leaderWatch *leaderWatch
+	rounds      rounds
+	asking      sync.WaitGroup // those that ask Raft for many
+	leadership  chan Leadership
+	stop        chan struct{}
+	stopped     sync.WaitGroup
 	// open is held by those who wait for an answer of Raft, which leaves some
 	// without one when it is shut down.
 	open   sync.RWMutex
@@ -128,16 +128,16 @@ func Open(options Options) (*Replica, error) {
 		return nil, err
 	}
 	r := &Replica{
-		name:       options.Name,
-		address:    options.Address,
-		observe:    options.Observe,
-		news:       newNews(options.Logger),
-		stores:     stores,
-		logger:     options.Logger,
-		leadership: make(chan Leadership, 1),
-		stop:       make(chan struct{}),
-		tooOld:     make(chan error, 1),
-		state:      state.New(),
+		name:        options.Name,
+		address:     options.Address,
+		observe:     options.Observe,
+		leaderWatch: newLeaderWatch(options.Logger),
+		stores:      stores,
+		logger:      options.Logger,
+		leadership:  make(chan Leadership, 1),
+		stop:        make(chan struct{}),
+		tooOld:      make(chan error, 1),
+		state:       state.New(),
 	}
 	if err := r.start(stores, options); err != nil {
 		if disk := stores.err(); disk != nil {

@@ -44,19 +44,19 @@ type Server struct {
 	RoundTrip time.Duration
 }
 
-// news is what Raft tells of the other replicas.
-type news struct {
+// leaderWatch is what Raft tells of the other replicas.
+type leaderWatch struct {
 	logger  *zap.Logger
 	mu      sync.Mutex
 	changed chan struct{} // closed, and replaced, when another leads
 	silent  map[string]time.Time
 }
 
-func newNews(logger *zap.Logger) *news {
-	return &news{logger: logger, changed: make(chan struct{}), silent: make(map[string]time.Time)}
+func newLeaderWatch(logger *zap.Logger) *leaderWatch {
+	return &leaderWatch{logger: logger, changed: make(chan struct{}), silent: make(map[string]time.Time)}
 }
 
-func (n *news) take(observed raft.Observation) {
+func (n *leaderWatch) take(observed raft.Observation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch o := observed.Data.(type) {
@@ -75,13 +75,13 @@ func (n *news) take(observed raft.Observation) {
 	}
 }
 
-func (n *news) silentSince(name string) time.Time {
+func (n *leaderWatch) silentSince(name string) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.silent[name]
 }
 
-func (n *news) next() <-chan struct{} {
+func (n *leaderWatch) next() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.changed
@@ -107,7 +107,7 @@ func (r *Replica) hear() {
 		for {
 			select {
 			case o := <-heard:
-				r.news.take(o)
+				r.leaderWatch.take(o)
 			case <-r.stop:
 				return
 			}
@@ -135,13 +135,13 @@ func (r *Replica) LeaderOf() (term uint64, address string) {
 }
 
 // LeaderChanged is closed when Leader gives another answer than when it was called, or soon after.
-func (r *Replica) LeaderChanged() <-chan struct{} { return r.news.next() }
+func (r *Replica) LeaderChanged() <-chan struct{} { return r.leaderWatch.next() }
 
 // Name is this replica's.
 func (r *Replica) Name() string { return r.name }
 
-// Last is the number of the last entry that this replica has.
-func (r *Replica) Last() uint64 { return r.raft.LastIndex() }
+// LastIndex is the number of the last entry that this replica has.
+func (r *Replica) LastIndex() uint64 { return r.raft.LastIndex() }
 
 // Servers lists them by name, as the latest entry says that this replica has.
 func (r *Replica) Servers() ([]Server, error) {
@@ -155,7 +155,7 @@ func (r *Replica) Servers() ([]Server, error) {
 	for _, s := range future.Configuration().Servers {
 		next := Server{
 			Name: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter,
-			Leader: string(s.ID) == leader, Silent: r.news.silentSince(string(s.ID)),
+			Leader: string(s.ID) == leader, Silent: r.leaderWatch.silentSince(string(s.ID)),
 		}
 		if c, known := r.transport.contact(next.Name, term); known && leader == r.name {
 			next.Behind, next.RoundTrip = last-min(c.last, last), c.roundTrip

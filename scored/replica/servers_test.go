@@ -131,7 +131,7 @@ func (s *several) join(leader, name string) {
 	s.t.Helper()
 	s.await(name+" votes", func() bool {
 		r := s.all[name]
-		voter, err := s.all[leader].Enrol(name, s.plug[name].Addr().String(), r.Last())
+		voter, err := s.all[leader].Enrol(name, s.plug[name].Addr().String(), r.LastIndex())
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (s *stores) openFiles(options Options) error {
 	if err := s.examine(options); err != nil {
 		return err
 	}
-	s.log.Keep(s.older)
+	s.log.KeepFrom(s.older)
 	if err := s.findExisting(options.Dir); err != nil {
 		return err
 	}

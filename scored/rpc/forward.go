@@ -66,7 +66,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.local.ServeHTTP(w, r)
 		return
 	}
-	body, err := forward.Take(r, h.KeepsKeys()) // from the first try on
+	body, err := forward.ReadBody(r, h.KeepsKeys()) // from the first try on
 	if err != nil {
 		forward.Refuse(w, r, err)
 		return
@@ -82,7 +82,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		leader, _ := h.Leader()
 		switch {
 		case h.here():
-			body.Give(r)
+			body.Attach(r)
 			h.local.ServeHTTP(w, r)
 			return
 		case leader != "":
@@ -91,12 +91,12 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			h.Logger.Debug("not passed on", zap.String("leader", leader), zap.Error(err))
-			if body.Used() && !body.Repeatable(r) {
+			if body.MayHaveRun() && !body.Repeatable(r) {
 				forward.Refuse(w, r, forward.Lost())
 				return
 			}
-			doubtful = doubtful || body.Used()
-			body.Anew()
+			doubtful = doubtful || body.MayHaveRun()
+			body.Reset()
 		}
 		if time.Now().After(limit) {
 			forward.Refuse(w, r, noMajority(h.Servers(), doubtful))
@@ -140,7 +140,7 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, l
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = "https", leader, "", ""
 	forward.DropHop(out.Header)
 	who.put(out.Header)
-	response, err := forward.Ask(h.Others, out, b)
+	response, err := forward.Send(h.Others, out, b)
 	if err != nil {
 		return false, err
 	}
@@ -148,7 +148,7 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, l
 	if response.StatusCode == http.StatusMisdirectedRequest {
 		return false, errSentBack
 	}
-	forward.Answer(w, response)
+	forward.CopyAnswer(w, response)
 	return true, nil
 }
 
@@ -165,9 +165,9 @@ func NewRouter(local http.Handler, p *Place) http.Handler {
 	return ofUser(&router{Place: p, local: local, who: forwardUser})
 }
 
-// NewDoor serves the address of the daemons: users' and daemons' calls that other servers pass on,
+// NewDaemonHandler serves the address of the daemons: users' and daemons' calls that other servers pass on,
 // and calls of daemons. Those that any server takes are served here, others where the server leads.
-func NewDoor(users, agents http.Handler, p *Place) http.Handler {
+func NewDaemonHandler(users, agents http.Handler, p *Place) http.Handler {
 	onward := &router{Place: p, local: agents, who: forwardDaemon}
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)

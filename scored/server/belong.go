@@ -151,7 +151,7 @@ func (s *Server) self() (replica.Server, bool) {
 func (s *Server) enrol(ctx context.Context) error {
 	name, _ := s.replica.Leader()
 	if name == s.replica.Name() {
-		_, err := s.replica.Enrol(name, s.advertised(), s.replica.Last())
+		_, err := s.replica.Enrol(name, s.advertised(), s.replica.LastIndex())
 		return err
 	}
 	if name != "" {
@@ -177,7 +177,7 @@ func (s *Server) enrol(ctx context.Context) error {
 func (s *Server) askEnrol(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, enrolTimeout)
 	defer cancel()
-	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.Last(), Program: s.program()}
+	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.LastIndex(), Program: s.program()}
 	_, err := scorev1connect.NewServerServiceClient(client, url).Enrol(ctx, connect.NewRequest(request))
 	return err
 }

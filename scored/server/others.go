@@ -67,7 +67,7 @@ func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) 
 		Servers: s.names, Others: s.others, Logger: s.logger,
 		KeepsKeys: func() bool { return s.leader.Protocol() >= protocol.Keys },
 	}
-	return rpc.NewRouter(users, place), rpc.NewDoor(users, agents, place)
+	return rpc.NewRouter(users, place), rpc.NewDaemonHandler(users, agents, place)
 }
 
 func (s *Server) names() []string {

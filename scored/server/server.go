@@ -151,7 +151,7 @@ const (
 
 func (s *Server) listen(agents net.Listener) error {
 	if s.registrar == nil {
-		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.Start(h2.Protocol, pki.Agent), s.logger)
+		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.ServerSide(h2.Protocol, pki.Agent), s.logger)
 	} else {
 		door := s.registrar.Listen(agents,
 			admission.Route{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},

@@ -88,7 +88,7 @@ func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev
 // joinNode connects an agent that does nothing.
 func joinNode(t *testing.T, s *Server, name string) (leave func()) {
 	t.Helper()
-	client := h2.NewClientBy(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, name), pki.Server)
+	client := h2.NewClientWithDialer(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, name), pki.Server)
 	ctx, cancel := context.WithCancel(context.Background())
 	stream := scorev1connect.NewAgentServiceClient(client, s.AgentURL()).Connect(ctx)
 	leave = func() {

@@ -164,5 +164,5 @@ func (p *initPlan) certify(c config.Config, dir string) (*pki.Authority, error) 
 	if err := os.MkdirAll(c.Cluster.Certificates, 0o700); err != nil {
 		return nil, err
 	}
-	return authority, errors.Join(authority.Save(dir), own.Save(dir), pki.MarkBegin(dir, pki.BeginCluster))
+	return authority, errors.Join(authority.Save(dir), own.Save(dir), pki.MarkBootstrap(dir, pki.BeginCluster))
 }

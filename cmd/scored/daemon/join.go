@@ -123,7 +123,7 @@ func (j joining) keep(c config.Config, dir string, m *join.Member) error {
 		if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {
 			return err
 		}
-		if err := errors.Join(m.Authority.Save(dir), pki.MarkBegin(dir, pki.BeginMember)); err != nil {
+		if err := errors.Join(m.Authority.Save(dir), pki.MarkBootstrap(dir, pki.BeginMember)); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func restore(out io.Writer, c config.Config, file string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if err := replica.Plant(place, saved.State, saved.Term); err != nil {
+	if err := replica.Bootstrap(place, saved.State, saved.Term); err != nil {
 		return err
 	}
 	if asJSON {

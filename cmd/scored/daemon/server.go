@@ -189,7 +189,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 		Credentials:    own,
 		CertificateDir: certificates,
 		Authority:      authority,
-		Start:          startOf(pki.Begins(certificates)),
+		Start:          startOf(pki.ReadBootstrap(certificates)),
 		Begun:          func() { begun(certificates, logger) },
 		Servers:        c.Agent.Servers,
 		Advertise:      c.Server.Advertise,
@@ -202,7 +202,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 }
 
 // startOf says what becomes of an empty data directory.
-func startOf(how pki.Beginning) replica.Start {
+func startOf(how pki.Bootstrap) replica.Start {
 	switch how {
 	case pki.BeginCluster:
 		return replica.StartCluster
@@ -214,7 +214,7 @@ func startOf(how pki.Beginning) replica.Start {
 }
 
 func begun(certificates string, logger *zap.Logger) {
-	if err := pki.Begun(certificates); err != nil {
+	if err := pki.ClearBootstrap(certificates); err != nil {
 		logger.Warn("this server would take itself for a new one if it lost its state", zap.Error(err))
 	}
 }

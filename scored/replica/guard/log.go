@@ -229,9 +229,9 @@ func (l *Log) SealAll() error {
 	return nil
 }
 
-// Keep has the log keep what follows the entry that floor names, although Raft would
+// KeepFrom has the log keep what follows the entry that floor names, although Raft would
 // cut it there: from the snapshot before the last one on, in case the last is damaged.
-func (l *Log) Keep(floor func() uint64) { l.floor = floor }
+func (l *Log) KeepFrom(floor func() uint64) { l.floor = floor }
 
 // DeleteRange implements raft.LogStore. Raft cuts the log at its beginning, up to a
 // snapshot, or at its end, where another leader's entries come; only the first is

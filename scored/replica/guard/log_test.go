@@ -281,7 +281,7 @@ func TestCutting(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, _ := newLog(zap.NewNop())
-			l.Keep(func() uint64 { return test.floor })
+			l.KeepFrom(func() uint64 { return test.floor })
 			if err := l.StoreLogs(entries(1, 10)); err != nil {
 				t.Fatal(err)
 			}

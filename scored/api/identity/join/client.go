@@ -48,7 +48,7 @@ func Join(ctx context.Context, token *pki.Token, name string, now func() time.Ti
 }
 
 func ask(ctx context.Context, server string, token *pki.Token, name string, request *pki.Request, now func() time.Time) (*Member, error) {
-	answer, own, err := converse(ctx, server, pki.Joining(token, now), &scorev1.JoinRequest{
+	answer, own, err := exchange(ctx, server, pki.Joining(token, now), &scorev1.JoinRequest{
 		TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes(),
 	})
 	if err != nil {
@@ -63,9 +63,9 @@ func ask(ctx context.Context, server string, token *pki.Token, name string, requ
 	return member, err
 }
 
-// converse asks a server one question, and gives the answer and the address from which it was
-// asked.
-func converse(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
+// exchange sends a server one request and returns the answer and this host's own address on that
+// connection.
+func exchange(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	config.NextProtos = []string{Protocol}
@@ -88,10 +88,10 @@ func converse(ctx context.Context, server string, config *tls.Config, question *
 	return answer, conn.LocalAddr(), nil
 }
 
-// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers tell
-// that to who has no good certificate to show: in the handshake all that is refused looks alike.
+// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers answer
+// without a valid certificate: a handshake that is refused does not say why.
 func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
-	answer, _, err := converse(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
+	answer, _, err := exchange(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
 	return answer.GetRevoked(), err
 }
 

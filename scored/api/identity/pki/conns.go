@@ -85,7 +85,7 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	if err != nil {
 		return nil, err
 	}
-	conn, err := c.Over(ctx, raw, protocol, roles...)
+	conn, err := c.Handshake(ctx, raw, protocol, roles...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +101,9 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Over is Dial by a connection that is there already. It closes that if the other side is not let
+// Handshake is Dial by a connection that is there already. It closes that if the other side is not let
 // in.
-func (c *Credentials) Over(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
+func (c *Credentials) Handshake(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
 	config := watched.Config(c.Client(roles...))
 	config.NextProtos = []string{protocol}
@@ -115,9 +115,9 @@ func (c *Credentials) Over(ctx context.Context, raw net.Conn, protocol string, r
 	return conn, nil
 }
 
-// Start makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The
+// ServerSide makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The
 // handshake is still to come.
-func (c *Credentials) Start(protocol string, roles ...Role) func(raw net.Conn) *tls.Conn {
+func (c *Credentials) ServerSide(protocol string, roles ...Role) func(raw net.Conn) *tls.Conn {
 	config := c.Server(roles...)
 	config.NextProtos = []string{protocol}
 	return func(raw net.Conn) *tls.Conn {

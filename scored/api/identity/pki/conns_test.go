@@ -23,7 +23,7 @@ func meet(t *testing.T, server, client *Credentials) (accepted, dialed net.Conn)
 	go func() {
 		raw, err := inner.Accept()
 		if err == nil {
-			conn := server.Start("word", client.Name().Role)(raw)
+			conn := server.ServerSide("word", client.Name().Role)(raw)
 			accepted = conn
 			t.Cleanup(func() { conn.Close() })
 			err = conn.HandshakeContext(t.Context())
@@ -103,7 +103,7 @@ func TestRefusedIsForgotten(t *testing.T) {
 	go func() {
 		raw, err := inner.Accept()
 		if err == nil {
-			conn := server.Start("word", Agent)(raw)
+			conn := server.ServerSide("word", Agent)(raw)
 			_ = conn.HandshakeContext(t.Context())
 			conn.Close()
 		}

@@ -163,9 +163,9 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 	}
 }
 
-// Door is the configuration of a listener for newcomers, who have no certificate to show. It shows
+// NewcomerConfig is the configuration of a listener for newcomers, who have no certificate to show. It shows
 // them the authority.
-func (c *Credentials) Door() *tls.Config {
+func (c *Credentials) NewcomerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		SessionTicketsDisabled: true,

@@ -18,7 +18,7 @@ func TestExpectAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	start := thief.Start("p", pki.Server)
+	start := thief.ServerSide("p", pki.Server)
 	go func() {
 		for {
 			raw, err := listener.Accept()

@@ -24,10 +24,10 @@ const (
 	AuthorityFile = "ca.crt"
 	// AuthorityKeyFile is its key; servers have it.
 	AuthorityKeyFile = "ca.key"
-	// BeginFile stands beside the certificate of a new server until it has state: one that has lost
+	// BootstrapFile stands beside the certificate of a new server until it has state: one that has lost
 	// its state later must not begin a second cluster of the same name, nor be taken for the one
 	// that it was.
-	BeginFile = "begin"
+	BootstrapFile = "begin"
 	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as
 	// one.
 	DaemonFile = "daemon.pem"
@@ -52,33 +52,33 @@ func Joined(dir string) bool {
 	return err == nil
 }
 
-// Beginning is how a server that has a certificate and no state comes by it.
-type Beginning string
+// Bootstrap is how a server that has a certificate and no state comes by it.
+type Bootstrap string
 
 // The ways.
 const (
-	BeginCluster Beginning = "cluster" // by beginning a new one
-	BeginMember  Beginning = "member"  // from the other servers
-	BegunAlready Beginning = ""        // it had one
+	BeginCluster Bootstrap = "cluster" // by beginning a new one
+	BeginMember  Bootstrap = "member"  // from the other servers
+	BegunAlready Bootstrap = ""        // it had one
 )
 
-// MarkBegin makes BeginFile.
-func MarkBegin(dir string, how Beginning) error {
-	return write(filepath.Join(dir, BeginFile), []byte(how+"\n"))
+// MarkBootstrap makes BootstrapFile.
+func MarkBootstrap(dir string, how Bootstrap) error {
+	return write(filepath.Join(dir, BootstrapFile), []byte(how+"\n"))
 }
 
-// Begins says what stands in BeginFile.
-func Begins(dir string) Beginning {
-	text, err := read(filepath.Join(dir, BeginFile))
+// ReadBootstrap says what stands in BootstrapFile.
+func ReadBootstrap(dir string) Bootstrap {
+	text, err := read(filepath.Join(dir, BootstrapFile))
 	if err != nil {
 		return BegunAlready
 	}
-	return Beginning(strings.TrimSpace(string(text)))
+	return Bootstrap(strings.TrimSpace(string(text)))
 }
 
-// Begun takes BeginFile away.
-func Begun(dir string) error {
-	if err := os.Remove(filepath.Join(dir, BeginFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// ClearBootstrap takes BootstrapFile away.
+func ClearBootstrap(dir string) error {
+	if err := os.Remove(filepath.Join(dir, BootstrapFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrFiles, err)
 	}
 	return nil

@@ -44,7 +44,7 @@ func handshakeOf(t *testing.T, client, server *Credentials, blind bool) (clientE
 	defer cancel()
 	over := make(chan error, 1)
 	go func() {
-		err := server.Start("test", Agent)(b).HandshakeContext(ctx)
+		err := server.ServerSide("test", Agent)(b).HandshakeContext(ctx)
 		b.Close() // a client that waits hears of it
 		over <- err
 	}()

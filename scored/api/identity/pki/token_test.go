@@ -112,9 +112,9 @@ func TestDoor(t *testing.T) {
 		door  *tls.Config
 		fault Fault
 	}{
-		{"server", daemon(t, ours, Name{"c1", Server, "s1"}, at.now).Door(), FaultNone},
-		{"agent", daemon(t, ours, Name{"c1", Agent, "n1"}, at.now).Door(), FaultRole},
-		{"other cluster", daemon(t, theirs, Name{"c1", Server, "s1"}, at.now).Door(), FaultForeign},
+		{"server", daemon(t, ours, Name{"c1", Server, "s1"}, at.now).NewcomerConfig(), FaultNone},
+		{"agent", daemon(t, ours, Name{"c1", Agent, "n1"}, at.now).NewcomerConfig(), FaultRole},
+		{"other cluster", daemon(t, theirs, Name{"c1", Server, "s1"}, at.now).NewcomerConfig(), FaultForeign},
 		{"shows our authority", impostor(daemon(t, theirs, Name{"c1", Server, "s1"}, at.now), ours), FaultForeign},
 		{"authority alone", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{ours.cert.Raw}, PrivateKey: ours.key}}}, FaultForeign},
 	} {

@@ -20,9 +20,9 @@ const (
 	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
 )
 
-// Answer copies an answer to its end, message by message, so that a stream whose server is lost
+// CopyAnswer copies an answer to its end, message by message, so that a stream whose server is lost
 // ends with an error that the caller can read.
-func Answer(w http.ResponseWriter, response *http.Response) {
+func CopyAnswer(w http.ResponseWriter, response *http.Response) {
 	header := w.Header()
 	for name, values := range response.Header {
 		header[name] = values

@@ -13,11 +13,11 @@ import (
 	"score/scored/api/transport/h2"
 )
 
-// ErrLostWithIt is the answer to a call that may have been carried out, and must not be made again.
-var ErrLostWithIt = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
+// ErrLeaderLost is the answer to a call that may have been carried out, and must not be made again.
+var ErrLeaderLost = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
 
-// Lost is ErrLostWithIt as its caller is told.
-func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLostWithIt) }
+// Lost is ErrLeaderLost as its caller is told.
+func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLeaderLost) }
 
 // Undecided tells a caller that nobody could decide; doubt says what may have been done all the
 // same, "": nothing, so that the call may be made again.
@@ -45,11 +45,11 @@ func DropHop(h http.Header) {
 	}
 }
 
-// Ask makes the call of another daemon; who gets the response closes its body. Of an answer that is
+// Send makes the call of another daemon; who gets the response closes its body. Of an answer that is
 // one message the whole has come. After an error the body tells whether the call may have been
 // carried out.
-func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
-	body.Give(out)
+func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
+	body.Attach(out)
 	response, err := to.RoundTrip(out)
 	if err != nil {
 		if !errors.Is(err, h2.ErrDial) {
@@ -60,7 +60,7 @@ func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, e
 	if response.StatusCode == http.StatusMisdirectedRequest {
 		return response, nil // it has done nothing
 	}
-	if err := gather(response); err != nil {
+	if err := readWhole(response); err != nil {
 		response.Body.Close()
 		body.read.Store(true)
 		return nil, err
@@ -68,9 +68,9 @@ func Ask(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, e
 	return response, nil
 }
 
-// gather has the whole answer come that is one message, so that the caller is told in a sentence if
+// readWhole has the whole answer come that is one message, so that the caller is told in a sentence if
 // the server is lost meanwhile.
-func gather(response *http.Response) error {
+func readWhole(response *http.Response) error {
 	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	if kind != "application/proto" && kind != "application/json" {
 		return nil

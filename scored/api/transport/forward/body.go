@@ -25,9 +25,9 @@ type Body struct {
 	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
 }
 
-// Take takes a request's body; keys tells whether submissions under keys are carried out once,
+// ReadBody takes a request's body; keys tells whether submissions under keys are carried out once,
 // however often they are made. The error is for its caller.
-func Take(r *http.Request, keys bool) (*Body, error) {
+func ReadBody(r *http.Request, keys bool) (*Body, error) {
 	if streaming(r) {
 		return &Body{stream: r.Body}, nil
 	}
@@ -70,8 +70,8 @@ func (b *Body) Repeatable(r *http.Request) bool {
 	return b.keys && decode(b.kept, request) == nil && len(request.GetKey()) > 0
 }
 
-// Give gives the body to a request.
-func (b *Body) Give(r *http.Request) {
+// Attach gives the body to a request.
+func (b *Body) Attach(r *http.Request) {
 	if b.stream == nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b.kept)), int64(len(b.kept))
 		return
@@ -88,14 +88,14 @@ func (b *Body) Read(into []byte) (int, error) {
 // Close implements io.Closer. A stream of which nothing was read can still go to another daemon; of
 // one that was read it ends whoever reads, without which the call could not end.
 func (b *Body) Close() error {
-	if !b.Used() {
+	if !b.MayHaveRun() {
 		return nil
 	}
 	return b.stream.Close()
 }
 
-// Used tells whether the call may have been carried out somewhere, or cannot be made again.
-func (b *Body) Used() bool { return b.read.Load() }
+// MayHaveRun tells whether the call may have been carried out somewhere, or cannot be made again.
+func (b *Body) MayHaveRun() bool { return b.read.Load() }
 
-// Anew forgets what became of the call, which is made again.
-func (b *Body) Anew() { b.read.Store(false) }
+// Reset forgets what became of the call, which is made again.
+func (b *Body) Reset() { b.read.Store(false) }

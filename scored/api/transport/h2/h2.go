@@ -68,15 +68,15 @@ func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transpo
 // Dialer makes a connection with an address, host:port.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// NewClientBy is NewClient for daemons to whom dial knows the way.
-func NewClientBy(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
+// NewClientWithDialer is NewClient for daemons to whom dial knows the way.
+func NewClientWithDialer(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 	t := NewTransport(credentials, roles...)
 	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 		raw, err := dial(ctx, address)
 		if err != nil {
 			return nil, err
 		}
-		return credentials.Over(ctx, raw, Protocol, roles...)
+		return credentials.Handshake(ctx, raw, Protocol, roles...)
 	}
 	return &http.Client{Transport: api.WholeMessages(t)}
 }

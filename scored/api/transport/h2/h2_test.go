@@ -25,7 +25,7 @@ func serve(t *testing.T, own *pki.Credentials) (address string) {
 	}
 	address = listener.Addr().String()
 	if own != nil {
-		listener = handshake.Listen(listener, own.Start(h2.Protocol, pki.Agent), zap.NewNop())
+		listener = handshake.Listen(listener, own.ServerSide(h2.Protocol, pki.Agent), zap.NewNop())
 	}
 	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)

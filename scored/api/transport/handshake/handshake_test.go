@@ -33,7 +33,7 @@ func (f *fake) RemoteAddr() net.Addr {
 func TestTheOldestOfAnAddressGoes(t *testing.T) {
 	w := Waiting{Most: 100, MostPerAddress: 2}
 	var conns [4]*fake
-	var guests [4]*Guest
+	var guests [4]*Pending
 	for i := range conns {
 		conns[i] = &fake{from: "10.0.0.1"}
 		guests[i] = w.Add(conns[i])
@@ -90,7 +90,7 @@ func TestSilentConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := pkitest.New(t, "lab")
-	l := Listen(inner, cluster.Daemon(t, pki.Server, "s1").Start("word", pki.Agent), zap.NewNop())
+	l := Listen(inner, cluster.Daemon(t, pki.Server, "s1").ServerSide("word", pki.Agent), zap.NewNop())
 	silent := make([]net.Conn, 0, 2*mostPerAddress)
 	for range cap(silent) {
 		conn, err := net.Dial("tcp", inner.Addr().String())
@@ -135,7 +135,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	core, logged := observer.New(zap.DebugLevel)
-	l := Listen(inner, pkitest.New(t, "lab").Daemon(t, pki.Server, "s1").Start("word", pki.Agent), zap.New(core))
+	l := Listen(inner, pkitest.New(t, "lab").Daemon(t, pki.Server, "s1").ServerSide("word", pki.Agent), zap.New(core))
 	defer l.Close()
 	const strangers = 200
 	begin := time.Now()

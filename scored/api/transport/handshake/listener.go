@@ -62,8 +62,8 @@ func (l *Listener) accept() {
 	for {
 		conn, err := l.listener.Accept()
 		if err == nil {
-			guest := l.waiting.Add(conn)
-			l.work.Go(func() { l.meet(conn, guest) })
+			pending := l.waiting.Add(conn)
+			l.work.Go(func() { l.identify(conn, pending) })
 			continue
 		}
 		if l.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
@@ -74,13 +74,13 @@ func (l *Listener) accept() {
 	}
 }
 
-// meet finds out who comes.
-func (l *Listener) meet(raw net.Conn, guest *Guest) {
+// identify finds out who comes.
+func (l *Listener) identify(raw net.Conn, pending *Pending) {
 	conn := l.start(raw)
 	ctx, cancel := context.WithTimeout(l.ctx, timeout)
 	err := conn.HandshakeContext(ctx)
 	cancel()
-	if crowded := guest.Leave(); crowded != nil {
+	if crowded := pending.Leave(); crowded != nil {
 		err = crowded
 	}
 	if err != nil {

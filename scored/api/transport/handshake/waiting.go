@@ -20,11 +20,11 @@ type Waiting struct {
 
 	mu     sync.Mutex
 	total  int
-	guests map[string][]*Guest // by address; the one that has waited longest first
+	guests map[string][]*Pending // by address; the one that has waited longest first
 }
 
-// Guest is one of them.
-type Guest struct {
+// Pending is one of them.
+type Pending struct {
 	waiting *Waiting
 	conn    net.Conn
 	from    string
@@ -32,10 +32,10 @@ type Guest struct {
 }
 
 // Add adds a connection, and closes another one if there are too many.
-func (w *Waiting) Add(conn net.Conn) *Guest {
-	g := &Guest{waiting: w, conn: conn, from: origin(conn.RemoteAddr())}
+func (w *Waiting) Add(conn net.Conn) *Pending {
+	g := &Pending{waiting: w, conn: conn, from: origin(conn.RemoteAddr())}
 	w.mu.Lock()
-	var victim *Guest
+	var victim *Pending
 	switch {
 	case len(w.guests[g.from]) >= w.MostPerAddress:
 		victim = w.guests[g.from][0]
@@ -47,7 +47,7 @@ func (w *Waiting) Add(conn net.Conn) *Guest {
 		w.remove(victim)
 	}
 	if w.guests == nil {
-		w.guests = make(map[string][]*Guest)
+		w.guests = make(map[string][]*Pending)
 	}
 	w.guests[g.from] = append(w.guests[g.from], g)
 	w.total++
@@ -60,7 +60,7 @@ func (w *Waiting) Add(conn net.Conn) *Guest {
 
 // Leave takes the connection out: it has shown who it is, or has ended. The error is ErrCrowded if
 // it was closed before.
-func (g *Guest) Leave() error {
+func (g *Pending) Leave() error {
 	g.waiting.mu.Lock()
 	defer g.waiting.mu.Unlock()
 	if g.evicted {
@@ -70,10 +70,10 @@ func (g *Guest) Leave() error {
 	return nil
 }
 
-// oldestOfMost is the guest that has waited longest of the address that has the most. The caller
+// oldestOfMost is the pending that has waited longest of the address that has the most. The caller
 // holds mu.
-func (w *Waiting) oldestOfMost() *Guest {
-	var most []*Guest
+func (w *Waiting) oldestOfMost() *Pending {
+	var most []*Pending
 	for _, guests := range w.guests {
 		if len(guests) > len(most) {
 			most = guests
@@ -82,8 +82,8 @@ func (w *Waiting) oldestOfMost() *Guest {
 	return most[0]
 }
 
-// remove takes a guest out if it is there. The caller holds mu.
-func (w *Waiting) remove(g *Guest) {
+// remove takes a pending out if it is there. The caller holds mu.
+func (w *Waiting) remove(g *Pending) {
 	i := slices.Index(w.guests[g.from], g)
 	if i < 0 {
 		return

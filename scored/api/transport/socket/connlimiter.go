@@ -49,7 +49,7 @@ func (c *ConnLimiter) Accept() (net.Conn, error) {
 		}
 		uid, err := PeerUID(unix)
 		if err == nil && c.enter(uid) {
-			return &member{UnixConn: unix, leave: sync.OnceFunc(func() { c.leave(uid) })}, nil
+			return &countedConn{UnixConn: unix, leave: sync.OnceFunc(func() { c.leave(uid) })}, nil
 		}
 		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.most), zap.Error(err))
 		_ = unix.Close() // nothing was said on it
@@ -74,14 +74,14 @@ func (c *ConnLimiter) leave(uid uint32) {
 	}
 }
 
-// member is a connection that is counted.
-type member struct {
+// countedConn is a connection that is counted.
+type countedConn struct {
 	*net.UnixConn
 	leave func()
 }
 
 // Close implements net.Conn.
-func (m *member) Close() error {
+func (m *countedConn) Close() error {
 	m.leave()
 	return m.UnixConn.Close()
 }

@@ -19,7 +19,7 @@ func Listen(t testing.TB, own *pki.Credentials, roles ...pki.Role) net.Listener 
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := handshake.Listen(plain, own.Start(h2.Protocol, roles...), zap.NewNop())
+	listener := handshake.Listen(plain, own.ServerSide(h2.Protocol, roles...), zap.NewNop())
 	t.Cleanup(func() { _ = listener.Close() }) // nobody is left to come
 	return listener
 }
