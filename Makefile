@@ -4,8 +4,11 @@ SHELL := /bin/sh
 BIN := bin
 TOOLS := $(BIN)/tools
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X score/scored/api.version=$(VERSION)"
+GOFLAGS_BUILD := -ldflags "-s -w -X score/scored/api.version=$(VERSION)"
 FUZZTIME ?= 3s
+# How programs are built: tests, and what they build, share the compiled packages with bin/. Vet is a
+# step of make check.
+PURE := CGO_ENABLED=0 GOFLAGS=-trimpath
 ONLY ?=
 RECORD ?=
 # The packages whose tests take longest begin first, so that none of them runs alone at the end.
@@ -24,7 +27,7 @@ setup: ## install what building and testing need (apt, as root), or say what is 
 build: ## build bin/scored and bin/scrun
 	@.ci/setup build
 	@mkdir -p $(BIN)
-	@CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $(BIN)/ ./cmd/scored ./cmd/scrun
+	@$(PURE) go build $(GOFLAGS_BUILD) -o $(BIN)/ ./cmd/scored ./cmd/scrun
 
 .PHONY: demo
 demo: ## two MPI programs share two nodes in time, and the same without coordination
@@ -42,12 +45,12 @@ demo-ha: ## three servers and three nodes on loopback; the server that leads is 
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test
 	@$(MAKE) --no-print-directory build tools-test
-	@$(TOOLS)/gotestsum --format standard-quiet -- -timeout 20m -p $$(($$(nproc) * 3 / 2)) $(LONGEST) ./...
+	@$(PURE) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$(($$(nproc) * 3 / 2)) $(LONGEST) ./...
 
 .PHONY: test-short
 test-short: ## unit tests alone, without real clusters, in a minute
 	@.ci/setup build
-	@go test -short $$(go list ./... | grep -v '^score/tests/')
+	@$(PURE) go test -short -vet=off -p $$(($$(nproc) * 3 / 2)) $$(go list ./... | grep -v '^score/tests/')
 
 .PHONY: check
 check: ## what CI runs besides the tests: format, vet, lint, generated code, race, fuzz

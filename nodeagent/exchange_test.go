@@ -151,6 +151,9 @@ func TestMPICHOverTwoNodes(t *testing.T) {
 }
 
 func TestUnreachablePeerEndsTheJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a bound of many seconds; run without -short")
+	}
 	program := compile(t, hello)
 	for _, byAgents := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by agents %v", byAgents), func(t *testing.T) { unreachablePeerEndsTheJob(t, program, byAgents) })

@@ -52,6 +52,9 @@ func write(t *testing.T, path, text string) {
 // A process of a job that the leader has forgotten and that nothing ends stops no new job of the
 // node, and is told of.
 func TestNewJobsBeginBesideAProcessThatDoesNotEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a bound of many seconds; run without -short")
+	}
 	t.Parallel()
 	leader := startLeader(t)
 	n := startNode(t, leader)

@@ -152,6 +152,9 @@ func onlyChild(t *testing.T, parent int) int {
 // A scrun whose cluster stands still ends at a bound of its own when it is told to, with nothing
 // left.
 func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a bound of many seconds; run without -short")
+	}
 	scrun, _ := alone(t)
 	command := scrun("sh", "-c", "echo $$; exec sleep 1000")
 	var errs bytes.Buffer

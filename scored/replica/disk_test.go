@@ -201,6 +201,9 @@ func commitUntilItFails(t *testing.T, r *Replica) (acknowledged int64) {
 // The disk of the leader of three fails: another leads, and has all that was acknowledged. One that
 // hangs keeps the cluster waiting for guard.WriteBound and an election, no longer.
 func TestLeadersDiskFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a bound of many seconds; run without -short")
+	}
 	for _, test := range []struct {
 		name, points string
 		least        time.Duration
