@@ -86,11 +86,11 @@ func openFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 }
 
-// SetJob tells the job's number, for %j.
+// SetJob sets the job's number, for %j.
 func (d *Display) SetJob(id uint64) { d.jobID = id }
 
-// Place learns where the ranks run, for %N, and makes the files of all of them:
-// of a rank that never says anything no output comes. After an error everything
+// Place sets where the ranks run, for %N, and creates the files of all of them:
+// a rank that writes nothing has no output to show. After an error everything
 // is dropped.
 func (d *Display) Place(places []*scorev1.NodePlace) error {
 	if d.broken {
@@ -191,7 +191,7 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	}
 }
 
-// Flush shows begun lines: what comes next is of ranks that begin anew.
+// Flush shows incomplete lines: what comes next is of restarted ranks.
 func (d *Display) Flush() error {
 	for key, s := range d.open {
 		delete(d.open, key)
@@ -206,7 +206,7 @@ func (d *Display) Flush() error {
 	return nil
 }
 
-// Close shows begun lines and closes the files.
+// Close shows incomplete lines and closes the files.
 func (d *Display) Close() error {
 	var failures []error
 	for _, s := range d.open {

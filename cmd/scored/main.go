@@ -18,7 +18,7 @@ func main() {
 	os.Exit(cli.Execute(rootCommand(), os.Args[1:]))
 }
 
-// rootCommand is scored with all its commands.
+// rootCommand returns scored with all its commands.
 func rootCommand() *cobra.Command {
 	root := cli.Root()
 	root.AddCommand(daemon.Commands()...)

@@ -84,8 +84,8 @@ func mayComeBack(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
 
-// patienceOf is how long scrun waits for a cluster that cannot answer. Its own one does not come
-// back.
+// patienceOf returns how long scrun waits for a cluster that cannot answer. Its own one does not
+// come back.
 func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
 		messages.print(client.Sentence(err) + "; scrun waits")
@@ -99,8 +99,8 @@ func patienceOf(o *options.Options, messages messenger, own bool) client.Patienc
 	return p
 }
 
-// refused tells whether the daemon has said why it breaks the attachment off: while another server
-// begins to lead it has to, more than once.
+// refused reports whether the daemon has said why it breaks the attachment off: while another
+// server begins to lead it has to, more than once.
 func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }

@@ -31,7 +31,7 @@ func (v messenger) fail(sentence string) int {
 	return exitCluster
 }
 
-// failUnlessLeft is fail for a step before the job is known; left is what to say when it
+// failUnlessLeft is fail for a step before the job is known; left is the message when it
 // was a signal that ended the step.
 func (v messenger) failUnlessLeft(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
@@ -48,7 +48,7 @@ func (v messenger) warn(sentence string) {
 	}
 }
 
-// note says what -v asks for.
+// note prints a message of -v.
 func (v messenger) note(format string, arguments ...any) {
 	if v.verbose {
 		v.print(fmt.Sprintf(format, arguments...))

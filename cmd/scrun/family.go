@@ -8,7 +8,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// noteMPI says, with -v, by which interface the ranks will find each other, as
+// noteMPI prints, with -v, by which interface the ranks will find each other, as
 // far as it can be seen from the program here: the nodes look for themselves.
 func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string) {
 	if !messages.verbose {

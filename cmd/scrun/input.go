@@ -103,7 +103,7 @@ func (s *sentInput) run(ctx context.Context) {
 	}
 }
 
-// next is what a stream is to be sent now; nil: nothing.
+// next returns what a stream is to be sent now; nil: nothing.
 func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ type interrupts struct {
 	killed bool      // the job's end was asked for
 }
 
-// press is one ^C at now.
+// press handles one ^C at now.
 func (i *interrupts) press(now time.Time) interruptAction {
 	switch {
 	case i.killed:

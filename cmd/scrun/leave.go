@@ -25,7 +25,7 @@ type leftBy struct{ number syscall.Signal }
 func (l leftBy) Error() string { return fmt.Sprintf("%v on signal %d", errLeft, int(l.number)) }
 func (l leftBy) Unwrap() error { return errLeft }
 
-// exitCode is that of a shell's command which the signal ended.
+// exitCode returns that of a shell's command which the signal ended.
 func (l leftBy) exitCode() int { return 128 + int(l.number) }
 
 // unlessLeft does a step that comes before the job is known, and gives it up at

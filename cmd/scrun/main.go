@@ -27,7 +27,7 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// run is scrun with its arguments; it returns the exit code.
+// run runs scrun with its arguments and returns the exit code.
 func run(arguments []string) int {
 	// It has nothing to wait for or to clean up, and ends by itself within
 	// milliseconds, beside the reading of the command line.

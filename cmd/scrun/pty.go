@@ -105,7 +105,7 @@ func guardTerminal() int {
 	return 0
 }
 
-// terminalSize is that of the first of some files that is a terminal.
+// terminalSize returns that of the first of some files that is a terminal.
 func terminalSize(files ...*os.File) *scorev1.Terminal {
 	for _, file := range files {
 		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 && size.Col > 0 {

@@ -14,7 +14,7 @@ import (
 // wonders about.
 const tellQueueAfter = time.Second
 
-// stoppedTimer is a timer that has not begun.
+// stoppedTimer returns a timer that has not begun.
 func stoppedTimer() *time.Timer {
 	timer := time.NewTimer(tellQueueAfter)
 	timer.Stop()
@@ -30,8 +30,8 @@ func (s *session) timeQueue(state scorev1.JobState) {
 	s.longQueued.Stop()
 }
 
-// tellQueue is why the job waits, in one line. A cluster that cannot say it now is waited for, and
-// that is told elsewhere.
+// tellQueue returns why the job waits, in one line. A cluster that cannot say it now is waited for,
+// and that is told elsewhere.
 func (s *session) tellQueue(ctx context.Context) string {
 	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it was given its places meanwhile

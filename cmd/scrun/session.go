@@ -141,7 +141,7 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	}, nil
 }
 
-// wait is scrun's one loop: signals, output that nobody takes, the job's end.
+// wait is scrun's only loop: signals, output that nobody takes, the job's end.
 func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan struct{}) int {
 	for {
 		select {

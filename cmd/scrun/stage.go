@@ -136,7 +136,7 @@ func (s *source) open() (*os.File, error) {
 	return file, nil
 }
 
-// send gives the files to the cluster, those that it does not keep yet.
+// send uploads those files that the cluster does not keep yet.
 func send(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

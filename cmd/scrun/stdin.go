@@ -136,7 +136,7 @@ func (p *pump) ready() bool {
 }
 
 // wait polls for interrupt and, unless nil, for the file to be readable, at most
-// limit milliseconds (negative: for ever).
+// limit milliseconds (negative: forever).
 func (p *pump) wait(file *os.File, limit int) (readable bool) {
 	fds := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
 	if file != nil {
@@ -151,7 +151,7 @@ func (p *pump) wait(file *os.File, limit int) (readable bool) {
 	return file != nil && fds[1].Revents != 0
 }
 
-// inForeground tells whether the terminal's input is for this process group. A
+// inForeground reports whether the terminal's input is for this process group. A
 // terminal that is not the controlling one knows no foreground: it can be read.
 func (p *pump) inForeground() bool {
 	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
@@ -171,7 +171,7 @@ func inputFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// isNull tells whether a file is /dev/null, which has nothing to carry.
+// isNull reports whether a file is /dev/null, which has nothing to carry.
 func isNull(file *os.File) bool {
 	var info unix.Stat_t
 	err := unix.Fstat(int(file.Fd()), &info)

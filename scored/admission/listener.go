@@ -49,7 +49,7 @@ type Listener struct {
 	strangers *zap.Logger
 }
 
-// Listen lets daemons come to the listener, which is the Listener's from now on, and newcomers.
+// Listen accepts daemons and newcomers on the listener, which the Listener owns from now on.
 func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
@@ -86,19 +86,19 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 	return l
 }
 
-// errNoProtocol is somebody who did not come for anything that is here.
+// errNoProtocol is a connection for an unknown protocol.
 var errNoProtocol = errors.New("the other side speaks none of the daemons' protocols")
 
-// Of gives the connections of the way to which a protocol belongs.
+// Of returns the connections of the way to which a protocol belongs.
 func (l *Listener) Of(protocol string) net.Listener { return &branch{l, l.ready[protocol]} }
 
-// branch is one way of a Listener. The first that is closed closes all.
+// branch is one route of a Listener. Closing one closes all.
 type branch struct {
 	*Listener
 	ready chan *tls.Conn
 }
 
-// route passes connections on to their ways until the listener is closed.
+// route passes connections to their branches until the listener is closed.
 func (l *Listener) route() {
 	for {
 		conn, err := l.met.Accept()
@@ -123,7 +123,7 @@ func (l *Listener) pass(conn *tls.Conn) {
 	}
 }
 
-// serveNewcomer has the one conversation with who wants to join.
+// serveNewcomer answers the request of one newcomer.
 func (l *Listener) serveNewcomer(conn *tls.Conn) {
 	defer func() { _ = conn.Close() }() // all was said, or he went away
 	guest := l.newcomers.Add(conn.NetConn())
@@ -165,7 +165,7 @@ func (l *Listener) slot(ctx context.Context) error {
 	}
 }
 
-// plain is the sentence of an error, which may come from another server.
+// plain returns the sentence of an error, which may come from another server.
 func plain(err error) string {
 	if refused, ok := errors.AsType[*connect.Error](err); ok {
 		return refused.Message()

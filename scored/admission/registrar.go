@@ -17,10 +17,10 @@ import (
 // ErrNoAuthority is a cluster whose daemons know each other by a shared key, on one host.
 var ErrNoAuthority = errors.New("this cluster has no authority for certificates; run 'scored init' on the server's host and restart it")
 
-// ErrTaken is a name that another server has.
+// ErrTaken is returned for a name that another server has.
 var ErrTaken = errors.New("the name is taken")
 
-// Leader remembers what was decided.
+// Leader stores the decisions.
 type Leader interface {
 	AddToken(ctx context.Context, t *pki.Token, by string) error
 	Admit(ctx context.Context, id string, secret []byte, c *state.Certificate) error
@@ -28,7 +28,7 @@ type Leader interface {
 	ClusterTime() time.Time
 }
 
-// Options of an Registrar; all but Elsewhere and Now are needed.
+// Options of a Registrar. Elsewhere and Now are optional.
 type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
@@ -37,7 +37,7 @@ type Options struct {
 	ClusterKey string
 	// Addresses are where newcomers find the cluster, host:port.
 	Addresses func() []string
-	// IsServer tells whether the cluster has a server of this name.
+	// IsServer reports whether the cluster has a server of this name.
 	IsServer func(name string) bool
 	// Elsewhere is the registrar of the server that leads, nil while it is this one.
 	Elsewhere func() PeerRegistrar
@@ -54,11 +54,11 @@ type PeerRegistrar interface {
 	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
 
-// Registrar makes daemons members. Its methods may be called at once. The nil Registrar is that of
-// a cluster without certificates.
+// Registrar admits daemons to the cluster. It is safe for concurrent use. The nil Registrar is that
+// of a cluster without certificates.
 type Registrar struct{ Options }
 
-// New makes an Registrar.
+// New makes a Registrar.
 func New(options Options) *Registrar {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -66,7 +66,7 @@ func New(options Options) *Registrar {
 	return &Registrar{options}
 }
 
-// CreateToken makes a token and gives its text, which is nowhere else. A life of 0 is the default.
+// CreateToken makes a token and returns its text, which is not stored. A life of 0 is the default.
 func (r *Registrar) CreateToken(ctx context.Context, role string, life time.Duration, by string) (text string, about *scorev1.JoinToken, err error) {
 	if r == nil {
 		return "", nil, ErrNoAuthority
@@ -94,7 +94,7 @@ func (r *Registrar) CreateToken(ctx context.Context, role string, life time.Dura
 	return text, &scorev1.JoinToken{Id: token.ID, Role: role, ExpiresNanos: token.Expires.UnixNano(), MadeBy: by}, nil
 }
 
-// Renew signs the next certificate of a daemon, who has proved who he is.
+// Renew signs the next certificate of an authenticated daemon.
 func (r *Registrar) Renew(ctx context.Context, name pki.Name, request []byte) ([]byte, error) {
 	if r == nil {
 		return nil, ErrNoAuthority
@@ -120,7 +120,7 @@ func (r *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *sta
 	}, nil
 }
 
-// receive has a newcomer answered, here or where it is decided.
+// receive answers a newcomer, or forwards its request to the leader.
 func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	if serial := request.GetSerial(); len(serial) > 0 {
 		return r.revocation(serial)
@@ -134,9 +134,9 @@ func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (
 // maxSerial bounds the number of a certificate in bytes (RFC 5280, section 4.1.2.2).
 const maxSerial = 20
 
-// revocation tells whether a certificate was revoked: its owner is refused in the handshake, where no
-// reason can be told. What any server knows of it holds, since nothing makes it good again; and
-// nobody else knows its number.
+// revocation reports whether a certificate was revoked: its owner is refused in the handshake,
+// where no reason can be told. What any server knows of it holds, since nothing makes it good
+// again; and nobody else knows its number.
 func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
@@ -184,7 +184,7 @@ func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*s
 	return answer, nil
 }
 
-// KeepOwn renews this server's own certificate, which is in dir, until ctx ends.
+// KeepOwn renews this server's own certificate in dir until ctx ends.
 func (r *Registrar) KeepOwn(ctx context.Context, dir string) {
 	r.Credentials.Keep(ctx, pki.Keeper{
 		Dir: dir, Ask: r.renewOwn,

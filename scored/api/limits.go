@@ -66,7 +66,7 @@ func ParseLimits(text string) ([]*scorev1.ResourceLimit, error) {
 	return limits, nil
 }
 
-// BoundLimits are the limits that a submission gets: what it claims, and no more
+// BoundLimits returns the limits that a submission gets: what it claims, and no more
 // than the submitting process has. Any process may raise a soft limit up to its
 // hard one, so the hard limits are the bound of both. Limits that are not claimed
 // are those of the process.

@@ -4,7 +4,7 @@ package api
 // (RFC 1035, section 2.3.4).
 const MaxName = 63
 
-// ValidName tells whether a cluster or node may have a name, so that it can
+// ValidName reports whether a cluster or node may have a name, so that it can
 // stand in directory names and host names: letters, digits, and behind the
 // first place - and _. It is a loop because a pattern costs each process, even
 // one that checks no name, part of a millisecond at its start.

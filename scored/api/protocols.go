@@ -16,10 +16,10 @@ const (
 	maxBuild = 64
 )
 
-// ProgramHeaders are those by which a user's program says what it is, which daemons pass on.
+// ProgramHeaders returns those by which a user's program says what it is, which daemons pass on.
 func ProgramHeaders() []string { return []string{protocolsHeader, buildHeader} }
 
-// SendProtocols has each request say what this program understands.
+// SendProtocols returns a transport that adds this program's protocol versions to each request.
 func SendProtocols(next http.RoundTripper, build string) http.RoundTripper {
 	return &protocolSender{next: next, build: build}
 }

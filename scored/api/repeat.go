@@ -44,7 +44,7 @@ var once = map[string]string{
 	scorev1connect.ClusterServiceStepDownProcedure:           "another server leads meanwhile, and would step down, too",
 }
 
-// Repeatable tells whether a call may be made again when nobody knows whether it was carried out.
+// Repeatable reports whether a call may be made again when nobody knows whether it was carried out.
 // KeyedSubmit is the procedure of submissions, which may be if they have a key.
 func Repeatable(procedure string) bool { return repeatable[procedure] }
 

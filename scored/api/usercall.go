@@ -11,6 +11,6 @@ const (
 // names and lengths around it.
 const MaxUserMessage = 8 << 20
 
-// MaxRespawns bounds how often a user may have a rank begun anew; what a rank may ask for itself,
+// MaxRespawns bounds how often a user may have a rank restarted; what a rank may ask for itself,
 // pmi.MaxRespawns, is as often.
 const MaxRespawns = 1000

@@ -1,4 +1,4 @@
-// Package backup is the file that 'scored snapshot save' writes: the state of a
+// Package backup reads and writes the file of 'scored snapshot save': the state of a
 // cluster at one moment, with what is needed to believe it.
 //
 //	magic    8 bytes   89 'S' 'C' 'O' 'R' 'E' '\r' '\n' (a transfer as text spoils it)

@@ -23,10 +23,10 @@ const (
 	tellAfter = 3 * time.Second
 )
 
-// Patience is for how long a call waits for a cluster that cannot answer.
+// Patience is how long a call waits for a cluster that cannot answer.
 type Patience struct {
 	// Gone is how long it waits while no daemon answers, and Undecided while one does, and no
-	// server can decide. Negative: for ever.
+	// server can decide. Negative: forever.
 	Gone, Undecided time.Duration
 	// Waiting, if not nil, is told once per call why it waits.
 	Waiting func(error)
@@ -37,25 +37,25 @@ var usual = Patience{Gone: againFor, Undecided: againFor}
 
 type patienceKey struct{}
 
-// WithPatience gives the calls of a context another patience.
+// WithPatience returns a context whose calls have another patience.
 func WithPatience(ctx context.Context, p Patience) context.Context {
 	return context.WithValue(ctx, patienceKey{}, p)
 }
 
-// Wait is one wait of a call, or of a stream, for a cluster that cannot answer.
+// Wait is one wait of a call or stream for a cluster that cannot answer.
 type Wait struct {
 	patience    Patience
 	since, gone time.Time // its beginning, and that of the latest time without any answer
 	told        bool
 }
 
-// NewWait begins no wait yet.
+// NewWait returns a Wait that has not begun.
 func (p Patience) NewWait() *Wait { return &Wait{patience: p} }
 
 // Answered ends the wait.
 func (w *Wait) Answered() { w.since, w.gone, w.told = time.Time{}, time.Time{}, false }
 
-// Continue tells whether to go on after a failure that may end by itself.
+// Continue reports whether to go on after a failure that may end by itself.
 func (w *Wait) Continue(now time.Time, err error) bool {
 	if w.since.IsZero() {
 		w.since = now
@@ -80,7 +80,7 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 	return true
 }
 
-// again makes calls anew that another server has to decide, or that do no harm the second time and
+// again makes calls again that another server has to decide, or that do no harm the second time and
 // whose server was lost, so that people do not notice when servers come and go. Other calls that
 // may have changed something are made once.
 func again(next connect.UnaryFunc) connect.UnaryFunc {
@@ -108,7 +108,7 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// mayRepeat tells whether making the call again does no harm and can help; patient is a user who
+// mayRepeat reports whether making the call again does no harm and can help; patient is a user who
 // waits for daemons that are not there.
 func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
@@ -130,14 +130,14 @@ func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	return IsUndecided(err) || api.Repeatable(procedure)
 }
 
-// IsUndecided tells whether the servers that could be reached have done nothing, since they have no
-// majority or are about to have another leader.
+// IsUndecided reports whether the servers that could be reached have done nothing, since they have
+// no majority or are about to have another leader.
 func IsUndecided(err error) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
 	return ok && failure.Meta().Get(api.Unchanged) != ""
 }
 
-// isGone tells whether nobody listens.
+// isGone reports whether nobody listens.
 func isGone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }

@@ -114,7 +114,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// A wait has a bound of its own where no server can decide, begins anew with every answer, and is
+// A wait has a bound of its own where no server can decide, starts again with every answer, and is
 // told once.
 func TestWait(t *testing.T) {
 	undecided, gone := clienttest.Undecided(), errors.New("gone")

@@ -76,7 +76,7 @@ func (c *Client) transport(sockets []string, first net.Conn) *http.Transport {
 	return transport
 }
 
-// byServer keeps to the host's server, also while that is being started anew, what is refused by
+// byServer keeps to the host's server, also while that is being restarted, what is refused by
 // way of an agent: calls that take a role, and root's submissions. Their user is to hear that the
 // server is away, or to wait for it, and not that he may not. Where no server is, the agent says
 // where to go.
@@ -97,7 +97,7 @@ func (b *byServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.server.RoundTrip(r)
 }
 
-// Socket is the path of the Unix socket that was named, or found.
+// Socket returns the path of the Unix socket that was named, or found.
 func (c *Client) Socket() string { return c.sockets[0] }
 
 // Clone returns a client of the same daemon with connections of its own.

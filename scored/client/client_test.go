@@ -245,7 +245,7 @@ func TestAgentInAPlaceOfOthers(t *testing.T) {
 }
 
 // TestAdministratorsGoToTheServer: what takes a role is for the host's server, also while that is
-// being started anew; where none is, the agent answers.
+// being restarted; where none is, the agent answers.
 func TestAdministratorsGoToTheServer(t *testing.T) {
 	path := besides(t, false, true)
 	if err := os.Rename(deadSocket(t), path); err != nil {

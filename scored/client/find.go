@@ -26,7 +26,7 @@ const (
 	devSocketName = "dev.sock"
 )
 
-// ErrNoCluster says that no daemon was chosen and none was found.
+// ErrNoCluster is returned if no daemon was chosen and none was found.
 var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev', or 'scored agent' on a node of one")
 
 // Choice is what the user said about the cluster, if anything.
@@ -42,7 +42,7 @@ type Choice struct {
 	Dev    string
 }
 
-// ChoiceFrom is the choice of a user who gave flag (which wins) and whose
+// ChoiceFrom returns the choice of a user who gave flag (which wins) and whose
 // environment getenv looks into.
 func ChoiceFrom(flag string, getenv func(string) string) Choice {
 	if flag != "" {
@@ -107,8 +107,8 @@ func silent(socket, daemon string, err error) error {
 	return fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s", socket, cause(err), daemon, Embedded)
 }
 
-// candidates are the sockets at which a daemon is looked for: the one that is named, then that of
-// this host's agent beside it, unless others than its owner could put one there.
+// candidates returns the sockets at which a daemon is looked for: the one that is named, then that
+// of this host's agent beside it, unless others than its owner could put one there.
 func candidates(socket string) []string {
 	dir := filepath.Dir(socket)
 	agent := filepath.Join(dir, api.AgentSocketName)
@@ -160,7 +160,7 @@ func DevSocket() (string, error) {
 	return filepath.Join(dir, devSocketName), nil
 }
 
-// cause is the errno of a failed dial, since the rest of net's text repeats
+// cause returns the errno of a failed dial, since the rest of net's text repeats
 // the path that our sentence has already.
 func cause(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {

@@ -10,8 +10,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// ListJobs gives the jobs of a list page by page, so that neither side ever holds more than one. An
-// error ends it.
+// ListJobs returns the jobs of a list page by page, so that neither side ever holds more than one.
+// An error ends it.
 func (c *Client) ListJobs(ctx context.Context, r *scorev1.ListJobsRequest) iter.Seq2[*scorev1.Job, error] {
 	return pages(func(page *scorev1.JobPage) ([]*scorev1.Job, *scorev1.JobPage, error) {
 		next := proto.CloneOf(r)
@@ -24,7 +24,7 @@ func (c *Client) ListJobs(ctx context.Context, r *scorev1.ListJobsRequest) iter.
 	})
 }
 
-// History gives finished jobs as ListJobs does.
+// History returns finished jobs as ListJobs does.
 func (c *Client) History(ctx context.Context, r *scorev1.GetHistoryRequest) iter.Seq2[*scorev1.Job, error] {
 	return pages(func(page *scorev1.JobPage) ([]*scorev1.Job, *scorev1.JobPage, error) {
 		next := proto.CloneOf(r)

@@ -6,7 +6,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// RankWords says how a rank is, or how it ended.
+// RankWords describes the state of a rank, or how it ended.
 func RankWords(rank *scorev1.RankState) string {
 	switch {
 	case rank.GetSignal() != 0:

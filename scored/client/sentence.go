@@ -13,10 +13,10 @@ import (
 	"score/scored/api/quote"
 )
 
-// ErrLost says that the connection to the daemon broke.
+// ErrLost is returned if the connection to the daemon broke.
 var ErrLost = errors.New("the connection to the cluster's daemon was lost; 'scored job list' tells whether the job goes on")
 
-// Sentence is what a user shall read about an error of a call: the daemon's
+// Sentence returns what a user shall read about an error of a call: the daemon's
 // own sentence where it sent one, else what happened to the connection.
 func Sentence(err error) string {
 	if err == nil {
@@ -44,9 +44,9 @@ func Sentence(err error) string {
 	}
 }
 
-// isUnsendable tells whether a request could not be written at all, which is so alone of names and
-// reasons that are not UTF-8, see package texts: it is no failure of a daemon, and will not end by
-// itself.
+// isUnsendable reports whether a request could not be written at all, which is so alone of names
+// and reasons that are not UTF-8, see package texts: it is no failure of a daemon, and will not end
+// by itself.
 func isUnsendable(err error) bool {
 	return errors.Is(err, proto.Error) && connect.CodeOf(err) == connect.CodeInternal && !connect.IsWireError(err)
 }

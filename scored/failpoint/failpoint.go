@@ -37,8 +37,8 @@ type set [pointCount][]*rule
 // armed is what is set, nil where nothing is.
 var armed atomic.Pointer[set]
 
-// Hit is called where a point is. It does what is set there, and returns ErrInjected
-// if the work is to fail; else nil.
+// Hit returns called where a point is. It does what is set there, and returns ErrInjected
+// if the work there is to fail.
 func Hit(p Point) error {
 	if s := armed.Load(); s != nil {
 		return s.hit(p)
@@ -46,7 +46,7 @@ func Hit(p Point) error {
 	return nil
 }
 
-// Shift is called where a value may be shifted, and returns by how much.
+// Shift returns by how much to shift the value at point p.
 func Shift(p Point) (by time.Duration) {
 	s := armed.Load()
 	if s == nil {

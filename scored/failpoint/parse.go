@@ -81,7 +81,7 @@ func lookup(name string) (Info, error) {
 	return Info{}, fmt.Errorf("there is no failpoint %q; these are the points: %s", name, strings.Join(Names(), " "))
 }
 
-// Names are the names of all points.
+// Names returns the names of all points.
 func Names() []string {
 	names := make([]string, 0, pointCount)
 	for _, info := range Table {

@@ -89,7 +89,7 @@ var Table = [pointCount]Info{
 	{LogStored, "log.stored", "They are on the disk; the server does not know yet.", 0},
 }
 
-// String gives the point's name.
+// String returns the point's name.
 func (p Point) String() string {
 	if int(p) >= pointCount {
 		return "unknown"

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// answerTime is how long a node may take to answer. Then all are asked anew.
+	// answerTime is how long a node may take to answer. Then all are asked again.
 	answerTime = 2 * time.Second
 	// FirstLook is when it is first looked what could wake an idle gang: most wake before.
 	FirstLook = 500 * time.Millisecond
@@ -87,22 +87,22 @@ func New(nodes []string) *Gang {
 	return g
 }
 
-// State is how the gang is.
+// State returns how the gang is.
 func (g *Gang) State() State { return g.state }
 
-// Since is when it became idle; of no meaning in other states than Idle and Deadlocked.
+// Since returns when it became idle; of no meaning in other states than Idle and Deadlocked.
 func (g *Gang) Since() int64 { return g.since }
 
-// Waker is what may wake it, as far as anybody has looked.
+// Waker returns what may wake it, as far as anybody has looked.
 func (g *Gang) Waker() string { return g.waker }
 
-// Deadline is when Tick is to be called, 0: not at all.
+// Deadline returns when Tick is to be called, 0: not at all.
 func (g *Gang) Deadline() int64 { return g.deadline }
 
-// Nodes are those on which something of the gang runs, sorted.
+// Nodes returns those on which something of the gang runs, sorted.
 func (g *Gang) Nodes() []string { return slices.Sorted(maps.Keys(g.cuts)) }
 
-// OnCut takes what a node says.
+// OnCut handles a node's report.
 func (g *Gang) OnCut(node string, c Cut, now int64) Question {
 	if _, ok := g.cuts[node]; !ok {
 		return Question{}
@@ -127,7 +127,7 @@ func (g *Gang) OnCut(node string, c Cut, now int64) Question {
 	return Question{}
 }
 
-// OnNodeLost takes back what a node has said: nobody knows what its ranks do.
+// OnNodeLost discards a node's reports: the state of its ranks is unknown.
 func (g *Gang) OnNodeLost(node string) {
 	if _, ok := g.cuts[node]; ok {
 		g.cuts[node] = Cut{}
@@ -135,7 +135,7 @@ func (g *Gang) OnNodeLost(node string) {
 	}
 }
 
-// OnNodeEnded says that nothing of the gang runs on the node any more.
+// OnNodeEnded handles that nothing of the gang runs on the node any more.
 func (g *Gang) OnNodeEnded(node string, now int64) Question {
 	if _, ok := g.cuts[node]; !ok {
 		return Question{}
@@ -145,7 +145,8 @@ func (g *Gang) OnNodeEnded(node string, now int64) Question {
 	return g.collect(now)
 }
 
-// Tick is due at Deadline. alone says that no other job belongs to the gang, which could wake it.
+// Tick returns due at Deadline. alone says that no other job belongs to the gang, which could wake
+// it.
 func (g *Gang) Tick(now int64, alone bool) Question {
 	if g.deadline == 0 || now < g.deadline {
 		return Question{}

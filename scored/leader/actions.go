@@ -98,14 +98,14 @@ func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	c.onFailure(j, v, exit.GetAtNanos())
 }
 
-// countCode has a rank's exit code be the job's if it is the highest.
+// countCode makes a rank's exit code the job's if it is the highest.
 func (j *job) countCode(p *part, rank, code int32) {
 	if code > j.code {
 		j.code, j.codeRank, j.codeNode = code, rank, p.Node
 	}
 }
 
-// exitCode is what an end counts as that does not end the job.
+// exitCode returns what an end counts as that does not end the job.
 func exitCode(exit *scorev1.RankExited) int32 {
 	switch {
 	case exit.GetByUs():
@@ -128,7 +128,7 @@ func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	c.onFailure(j, v, abort.GetAtNanos())
 }
 
-// onFailure ends a job for what a rank did. Ranks die of each other's deaths, and abort
+// onFailure ends a job after a rank failed. Ranks die because others died, and abort
 // when they hear of one; the first is the reason, whichever node's report came first.
 func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
@@ -153,7 +153,7 @@ func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	c.finishIfDone(j)
 }
 
-// exitVerdict is that of a job whose ranks all ended by themselves.
+// exitVerdict returns that of a job whose ranks all ended by themselves.
 func (j *job) exitVerdict() *scorev1.Verdict {
 	v := &scorev1.Verdict{Reason: exited, ExitCode: j.code, Rank: noRank}
 	if j.code != 0 {
@@ -191,7 +191,7 @@ func killMessage(id uint64, reason string) *scorev1.ServerMessage {
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: id, Reason: reason}}}
 }
 
-// becomeDone commits the verdict and lets everything go.
+// becomeDone commits the verdict and releases the job's resources.
 func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	if j.again != "" {
 		v.Message += "; submit it again"

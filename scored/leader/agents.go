@@ -8,7 +8,7 @@ import (
 	"score/scored/api/texts"
 )
 
-// onMessage handles what an agent says; a link that another has replaced is not
+// onMessage handles an agent's message; a link that another has replaced is not
 // listened to.
 func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) {
 	n := c.nodes[name]
@@ -114,7 +114,7 @@ func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 	c.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
 }
 
-// oneSentence is what the log and the user get of a reason that an agent gives: one line, of
+// oneSentence returns what the log and the user get of a reason that an agent gives: one line, of
 // bounded length however long the paths in it are, with escapes for what cannot be read.
 func oneSentence(text string) string {
 	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))

@@ -104,8 +104,8 @@ func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error
 	return a.leader.do(ctx, func(c *controller) { c.read(job, attempt) })
 }
 
-// Address is where a source's agent is now: one that was restarted may listen elsewhere. It is ""
-// when there is nothing to be had from the source any more.
+// Address returns where a source's agent is now: one that was restarted may listen elsewhere. It is
+// "" when there is nothing to be had from the source any more.
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	address, err := consult(ctx, a.leader, func(c *controller, answer func(string, error)) {
 		j, n := c.jobs[source.Job], c.nodes[source.Node]

@@ -16,7 +16,7 @@ import (
 	"score/scored/state/statepb"
 )
 
-// CallerOf is the user with the role that the cluster gives, as far as this
+// CallerOf returns the user with the role that the cluster gives, as far as this
 // server knows. Whoever is an administrator by the system is one here.
 func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 	caller := Caller{UID: uid, Role: scorev1.Role_ROLE_USER}

@@ -133,7 +133,7 @@ func (c *controller) sources(j *job) []*Source {
 	return sources
 }
 
-// readsInput tells whether a rank of the part reads what the client sends.
+// readsInput reports whether a rank of the part reads what the client sends.
 func (j *job) readsInput(p *part) bool {
 	switch j.spec.GetStdin() {
 	case scorev1.StdinMode_STDIN_MODE_NONE:
@@ -225,7 +225,7 @@ func (c *controller) warnOnce(j *job, text string) {
 	}
 }
 
-// watchedJob is the job whose attachments hear what is said of j.
+// watchedJob returns the job whose attachments hear what is said of j.
 func (j *job) watchedJob() *job {
 	for j.parent != nil && len(j.watchers) == 0 {
 		j = j.parent

@@ -29,7 +29,7 @@ func (c *controller) mayHaveChild(child *job) error {
 	return nil
 }
 
-// root is the job that a program began with, as far as it is not forgotten.
+// root returns the job that a program began with, as far as it is not forgotten.
 func (j *job) root() *job {
 	for j.parent != nil {
 		j = j.parent
@@ -48,7 +48,7 @@ func (j *job) spawnedNow() int {
 	return n
 }
 
-// tree is the job and all that it spawned.
+// tree returns the job and all that it spawned.
 func (j *job) tree() []*job {
 	all := []*job{j}
 	for i := 0; i < len(all); i++ {

@@ -52,7 +52,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, ow
 	return spec, own, nil
 }
 
-// commandsOf are the commands of a job; none if all ranks run the first.
+// commandsOf returns the commands of a job; none if all ranks run the first.
 func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
 	if len(apps) == 1 {
 		return nil
@@ -66,7 +66,7 @@ func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
 	return commands
 }
 
-// nodesOf are the nodes that any of the commands is to run on.
+// nodesOf returns the nodes that any of the commands is to run on.
 func nodesOf(apps []*scorev1.SpawnApp) []string {
 	var names []string
 	for _, app := range apps {

@@ -16,5 +16,5 @@ func newClock(last int64) *Clock {
 	return &Clock{start: start, base: max(start.UnixNano(), last)}
 }
 
-// Now is the cluster's time in nanoseconds since the Unix epoch.
+// Now returns the cluster's time in nanoseconds since the Unix epoch.
 func (c *Clock) Now() int64 { return c.base + time.Since(c.start).Nanoseconds() }

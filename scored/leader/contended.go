@@ -87,7 +87,7 @@ func (c *controller) cpusOf(host string, alias func(host string) string) (cpus i
 	return cpus
 }
 
-// hostOf is the host of an address, host:port.
+// hostOf returns the host of an address, host:port.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

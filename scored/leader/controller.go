@@ -131,8 +131,8 @@ func (c *controller) numbers() numbers {
 	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
 }
 
-// continueFrom numbers on from a controller that was given up in the same term: agents obey only plans that
-// are newer than those they have redactedFor.
+// continueFrom numbers on from a controller that was given up in the same term: agents obey only
+// plans that are newer than those they have redactedFor.
 func (c *controller) continueFrom(from numbers) {
 	if from.term == c.term {
 		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask
@@ -203,7 +203,7 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 	}
 }
 
-// addJob enters a job into the table.
+// addJob adds a job to the table.
 func (c *controller) addJob(j *job) {
 	c.jobs[j.id] = j
 	c.countJob(j, 1)
@@ -299,5 +299,5 @@ func (c *controller) place() {
 	}
 }
 
-// plain is an error as a sentence for users.
+// plain returns an error as a sentence for users.
 func plain(err error) string { return fmt.Sprint(err) }

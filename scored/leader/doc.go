@@ -2,7 +2,7 @@
 // gangs run, and how they end.
 //
 // One goroutine owns the controller: a gang.Machine and a table of jobs and nodes,
-// made anew from the committed state whenever this server begins to lead. What
+// rebuilt from the committed state whenever this server begins to lead. What
 // comes from users and agents changes the controller at once, and yields commands
 // for the log and effects on the world. Effects wait until the commands decided
 // before them are committed, so nobody is told what could still be lost. While

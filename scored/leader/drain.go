@@ -17,7 +17,7 @@ import (
 
 // What administrators do with nodes: drain, resume, remove.
 
-// updateDrain lets the matrix give the node new gangs, or not: only a node that is
+// updateDrain opens or closes the node for new gangs in the matrix: only a node that is
 // heard, and not drained, gets any.
 func (c *controller) updateDrain(n *node) {
 	if !n.inMatrix {
@@ -146,7 +146,7 @@ func (c *controller) jobsOn(n *node) (ids []uint64) {
 // maxListed bounds the jobs that a sentence names.
 const maxListed = 8
 
-// jobList is "job 3" or "jobs 3, 5".
+// jobList returns "job 3" or "jobs 3, 5".
 func jobList(ids []uint64) string {
 	words := make([]string, 0, maxListed)
 	for _, id := range ids[:min(len(ids), maxListed)] {

@@ -10,7 +10,7 @@ import (
 // Link leads to one agent. Its methods do not block.
 type Link interface {
 	// Send queues a message. A link that cannot take it closes itself; the
-	// agent connects again and is told anew what it must know.
+	// agent connects again and is told again what it must know.
 	Send(*scorev1.ServerMessage)
 	// Close ends the link. A reason that is not empty is a refusal: the agent
 	// shall not try again.
@@ -104,7 +104,7 @@ func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint6
 	return commands, o.decided - uint64(len(o.commands))
 }
 
-// waited tells whether an effect waits for one of the decided commands that the
+// waited reports whether an effect waits for one of the decided commands that the
 // log does not have yet.
 func (o *outbox) waited() bool {
 	return len(o.commands) > 0 && o.urgent > o.decided-uint64(len(o.commands))

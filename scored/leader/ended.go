@@ -38,7 +38,8 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	c.awaitOwner(j)
 }
 
-// linkChildren makes jobs children of those that spawned them, whichever of the two was restored first.
+// linkChildren makes jobs children of those that spawned them, whichever of the two was restored
+// first.
 func (c *controller) linkChildren() {
 	for _, j := range c.sortedJobs() {
 		if parent := c.jobs[j.parents]; j.parent == nil && parent != nil {
@@ -56,7 +57,7 @@ func (c *controller) linkChildren() {
 	}
 }
 
-// unheard tells whether a node has yet to say if it keeps output of the job.
+// unheard reports whether a node has yet to say if it keeps output of the job.
 func (j *job) unheard() bool {
 	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.unheard })
 }
@@ -87,8 +88,8 @@ func (c *controller) lostEnded(node string) {
 	}
 }
 
-// noteMissingOutput tells that a node does not keep output of an ended job any more. A client that has
-// all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
+// noteMissingOutput tells that a node does not keep output of an ended job any more. A client that
+// has all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
 // spawner's client has all, so it may have lost nothing.
 func (c *controller) noteMissingOutput(j *job, node, because string) {
 	c.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))

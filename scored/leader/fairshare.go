@@ -49,7 +49,7 @@ func (c *controller) updateUsage() {
 	c.shareOut()
 }
 
-// welcomeUser gives somebody who had no jobs points as soon as may be: without, a job would stand
+// welcomeUser gives somebody who had no jobs points as soon as possible: without, a job would stand
 // behind all those of whoever has just submitted thousands.
 func (c *controller) welcomeUser() {
 	if c.shareAt == 0 {
@@ -94,7 +94,7 @@ func (c *controller) shareOut() {
 	}
 }
 
-// sliceShare is the user's share as the matrix knows it; 0: the usual one.
+// sliceShare returns the user's share as the matrix knows it; 0: the usual one.
 func (a *account) sliceShare() int {
 	if a.share == state.DefaultShare {
 		return 0
@@ -105,7 +105,7 @@ func (a *account) sliceShare() int {
 // weights gives every user with jobs the points for what is left of the share: 2^(-used/share) of
 // the most there are, where both are parts of what all such users have; what a user has now counts
 // as used until the next weighing. Who has used what the share says has half of them, whoever has
-// used nothing all. Points come in a thousand steps, so that the queue is not sorted anew for
+// used nothing all. Points come in a thousand steps, so that the queue is not sorted again for
 // nothing.
 func (c *controller) weights() {
 	most := fairSharePoints(c.settings)

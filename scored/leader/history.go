@@ -52,7 +52,7 @@ func history(records []*state.Job, r *scorev1.GetHistoryRequest, caller Caller) 
 	return response
 }
 
-// rest are the records of a page and those that follow.
+// rest returns the records of a page and those that follow.
 func rest(records []*state.Job, p *scorev1.JobPage) []*state.Job {
 	if p == nil {
 		return records
@@ -61,7 +61,7 @@ func rest(records []*state.Job, p *scorev1.JobPage) []*state.Job {
 	return records[from:max(from, to)]
 }
 
-// position is how many records there are up to that of a job, and with it. Where the job is
+// position returns how many records there are up to that of a job, and with it. Where the job is
 // forgotten, so are those that ended before it.
 func position(records []*state.Job, id uint64, ended int64) int {
 	first := sort.Search(len(records), func(i int) bool { return records[i].Ended >= ended })

@@ -194,7 +194,7 @@ func waitsOf(j *job) (all []*scorev1.RankWait) {
 	return all
 }
 
-// idleView is what users are told of a job that sleeps; nil: it does not.
+// idleView returns what users are told of a job that sleeps; nil: it does not.
 func (c *controller) idleView(j *job) *scorev1.Idleness {
 	if j.idle == nil || j.idle.shown == idle.Awake {
 		return nil

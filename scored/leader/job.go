@@ -88,7 +88,7 @@ type job struct {
 	started   int64 // 0: no rank has been started
 	ended     int64
 	attempts  uint32
-	restarts  uint32 // attempts that began it anew after ranks may have run
+	restarts  uint32 // attempts that began it again after ranks may have run
 	because   string // why it was last put back into the queue; empty: it never was
 	row       int
 	founder   gang.JobID       // of its gang
@@ -163,7 +163,7 @@ func (j *job) owners() int {
 	return n
 }
 
-// reading tells whether somebody may still want output of the job.
+// reading reports whether somebody may still want output of the job.
 func (j *job) reading() bool {
 	for _, w := range j.watchers {
 		if w.options.Output {
@@ -173,7 +173,7 @@ func (j *job) reading() bool {
 	return j.parent != nil && j.parent.reading()
 }
 
-// needsOwner tells whether the job lives on its owner's behalf: its output has
+// needsOwner reports whether the job lives on its owner's behalf: its output has
 // nowhere else to go.
 func (j *job) needsOwner() bool { return !j.spec.GetDetached() && j.parents == 0 }
 
@@ -214,7 +214,7 @@ func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
 	return sum
 }
 
-// placesOf are a gang's places as the log keeps them.
+// placesOf returns a gang's places as the log keeps them.
 func placesOf(a gang.Allocation) []*statepb.Place {
 	places := make([]*statepb.Place, len(a.Places))
 	for i, p := range a.Places {

@@ -8,13 +8,13 @@ import (
 	"score/scored/replica"
 )
 
-// elsewhere tells whether another server leads, so that what comes here is in vain.
+// elsewhere reports whether another server leads, so that what comes here is in vain.
 func (l *Leader) elsewhere() bool {
 	name, _ := l.options.Replica.Leader()
 	return name != "" && name != l.options.Replica.Name()
 }
 
-// Leads tells whether this server decides: it has a majority's word that it leads, or had it a
+// Leads reports whether this server decides: it has a majority's word that it leads, or had it a
 // moment ago.
 func (l *Leader) Leads() bool { return l.deciding.Load() }
 

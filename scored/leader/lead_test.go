@@ -46,7 +46,7 @@ func TestAnotherLeads(t *testing.T) {
 }
 
 // A leader that stood still, while another was elected, acts on nothing that is due since: it has
-// agents and clients connect anew.
+// agents and clients connect again.
 func TestLeaderStoodStill(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")

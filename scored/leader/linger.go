@@ -8,7 +8,7 @@ import (
 
 // What happens between the end of a job and its being forgotten.
 
-// over tells whether the job and all it spawned are done, and it is known where their output is.
+// over reports whether the job and all it spawned are done, and it is known where their output is.
 func (j *job) over() bool {
 	if j.state != done || j.unheard() {
 		return false
@@ -21,8 +21,8 @@ func (j *job) over() bool {
 	return true
 }
 
-// lastVerdict is the end of the job and of all it spawned, which are one program: its own failure,
-// then that of what it spawned, then the highest exit code of all ranks.
+// lastVerdict returns the end of the job and of all it spawned, which are one program: its own
+// failure, then that of what it spawned, then the highest exit code of all ranks.
 func (j *job) lastVerdict() *scorev1.Verdict {
 	c := j.childVerdict
 	if c == nil || j.verdict.GetReason() != exited {
@@ -92,7 +92,7 @@ func (c *controller) settleOne(j *job) {
 	}
 }
 
-// mayForget tells whether nobody is going to read output that the nodes hold.
+// mayForget reports whether nobody is going to read output that the nodes hold.
 // The owner of a job that was over in an instant may still be on its way.
 func (j *job) mayForget() bool {
 	if j.started == 0 || j.outputRead {

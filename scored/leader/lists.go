@@ -30,7 +30,7 @@ func (p *page) add(j *scorev1.Job) {
 	p.bytes += proto.Size(j)
 }
 
-// ofUser tells whether a job is the user's, who is given by name or number; "" is everybody.
+// ofUser reports whether a job is the user's, who is given by name or number; "" is everybody.
 func ofUser(owner *scorev1.Identity, user string) bool {
 	return user == "" || user == owner.GetUser() || user == strconv.FormatUint(uint64(owner.GetUid()), 10)
 }
@@ -123,7 +123,8 @@ func (l *Leader) bounds(ctx context.Context, list *listing) error {
 	return nil
 }
 
-// listed are the next jobs of a list that are not done, with the rows in which gangs are guests.
+// listed returns the next jobs of a list that are not done, with the rows in which gangs are
+// guests.
 func (c *controller) listed(list *listing) []*scorev1.Job {
 	guests, explained := c.guestRows(), c.firstQueued()
 	var p page
@@ -145,7 +146,7 @@ func (c *controller) listed(list *listing) []*scorev1.Job {
 	return p.jobs
 }
 
-// firstQueued are the jobs of which a list says why they wait.
+// firstQueued returns the jobs of which a list says why they wait.
 func (c *controller) firstQueued() map[uint64]bool {
 	var ids []uint64
 	for id, j := range c.jobs {

@@ -12,8 +12,8 @@ import (
 
 // What is done when a node or an answer does not come.
 
-// lose notes that the part's node is lost. Ranks that have a lease may live on there as long as that
-// lasts.
+// lose notes that the part's node is lost. Ranks that have a lease may live on there as long as
+// that lasts.
 func (p *part) lose(j *job) { p.lost, p.done = true, !j.spec.GetRequeue() }
 
 // lossVerdict logs and returns what the loss of a part means for the job: an end, or a restart.
@@ -67,7 +67,7 @@ func (c *controller) sendPartsGone(j *job, n *node) {
 	}
 }
 
-// lossHint is what a user can do about the loss of a node.
+// lossHint returns what a user can do about the loss of a node.
 func (j *job) lossHint() string {
 	if j.spec.GetRequeue() && j.parents == 0 {
 		return fmt.Sprintf("it has restarted %d times, which is the limit", j.restarts)

@@ -31,14 +31,14 @@ type rates struct {
 // use takes a node's latest word on what the part has used.
 func (p *part) use(usage *scorev1.Usage, now int64) {
 	if usage.Fences == nil {
-		usage.Fences = p.usage.GetFences() // of an agent that began anew, until there is a next one
+		usage.Fences = p.usage.GetFences() // of an agent that began again, until there is a next one
 	}
 	if usage.Messages = never(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
 		p.rates.measure(usage, now)
 	} else {
 		p.rates.from, p.rates.usage = now, usage
 	}
-	// The largest process may have ended, and an agent that began anew may not have found all yet.
+	// The largest process may have ended, and an agent that began again may not have found all yet.
 	usage.CpuNanos = max(usage.GetCpuNanos(), p.usage.GetCpuNanos())
 	usage.MaxRssBytes = max(usage.GetMaxRssBytes(), p.usage.GetMaxRssBytes())
 	p.usage = usage
@@ -58,7 +58,7 @@ func (r *rates) measure(usage *scorev1.Usage, now int64) {
 	r.from, r.at, r.usage = now, now, usage
 }
 
-// never keeps counts from falling: an agent that began anew has not looked at all contexts yet.
+// never keeps counts from falling: an agent that began again has not looked at all contexts yet.
 func never(was, is *scorev1.Messages) *scorev1.Messages {
 	if was == nil {
 		return is
@@ -99,7 +99,7 @@ func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 	}
 }
 
-// shares are what the job's nodes have told of it.
+// shares returns what the job's nodes have told of it.
 func (j *job) shares() []*scorev1.NodeShare {
 	shares := make([]*scorev1.NodeShare, len(j.parts))
 	for i, p := range j.parts {
@@ -108,7 +108,7 @@ func (j *job) shares() []*scorev1.NodeShare {
 	return shares
 }
 
-// topView is what scored top shows, but for the times of switches.
+// topView returns what scored top shows, but for the times of switches.
 func (c *controller) topView() *scorev1.GetTopResponse {
 	view := &scorev1.GetTopResponse{NowNanos: c.now, Cluster: c.cluster, Nodes: uint32(len(c.nodes)), Matrix: c.matrixView()}
 	for _, n := range c.nodes {

@@ -46,7 +46,7 @@ func (w *world) top(t *testing.T, id uint64) *scorev1.TopJob {
 	return nil
 }
 
-// Rates are those between two reports, over all nodes, and are not told for ever; sums never fall.
+// Rates are those between two reports, over all nodes, and are not told forever; sums never fall.
 func TestTopTellsRates(t *testing.T) {
 	w, id := twoNodes(t)
 	w.say("n1", reported(id, 0, 100, 0))

@@ -50,7 +50,7 @@ func (m *members) revoked() (serials [][]byte) {
 	return serials
 }
 
-// isRevoked tells it of one certificate. A door may have let its owner in before its server had
+// isRevoked tells it of one certificate. A listener may have accepted its owner before its server had
 // heard of it.
 func (m *members) isRevoked(serial []byte) bool {
 	c := m.certificates[string(serial)]
@@ -164,7 +164,7 @@ func (c *controller) revoke(role, name string) (count int) {
 	return count
 }
 
-// sendRevoked tells this server's doors and all agents what is no longer taken.
+// sendRevoked sends the revoked certificates to this server's listeners and all agents.
 func (c *controller) sendRevoked() {
 	serials := c.members.revoked()
 	if observe := c.members.observe; observe != nil {
@@ -246,7 +246,7 @@ func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate
 	})
 }
 
-// ClusterTime is the cluster's, to the second as certificates have it.
+// ClusterTime returns the cluster's, to the second as certificates have it.
 func (l *Leader) ClusterTime() time.Time {
 	nanos, _ := l.Now()
 	return time.Unix(0, nanos)

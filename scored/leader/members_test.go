@@ -11,11 +11,11 @@ import (
 )
 
 // TestMembers: what the controller decides fits the state, survives another leader, and reaches the
-// doors.
+// revoked.
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
-	var doors [][]byte
-	w.b.members.observe = func(serials [][]byte) { doors = serials }
+	var revoked [][]byte
+	w.b.members.observe = func(serials [][]byte) { revoked = serials }
 	token := func(life time.Duration) *pki.Token {
 		tk, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, w.b.now), life)
 		if err != nil {
@@ -47,7 +47,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	w.restart() // tokens and certificates are the next leader's too
-	w.b.members.observe = func(serials [][]byte) { doors = serials }
+	w.b.members.observe = func(serials [][]byte) { revoked = serials }
 	if err := admit(first, second.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
 		t.Errorf("another's secret: %v", err)
 	}
@@ -69,20 +69,20 @@ func TestMembers(t *testing.T) {
 	if err := do(func(answer func(struct{}, error)) { w.b.renewed(cert("n1"), answer) }); err != nil {
 		t.Error(err)
 	}
-	if len(doors) != 0 {
-		t.Errorf("revoked: %x", doors)
+	if len(revoked) != 0 {
+		t.Errorf("revoked: %x", revoked)
 	}
 	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined anew: the old ones are taken back
 		t.Error(err)
 	}
-	if len(doors) != 2 {
-		t.Errorf("revoked: %x", doors)
+	if len(revoked) != 2 {
+		t.Errorf("revoked: %x", revoked)
 	}
 	count := -1
 	w.b.revokeCertificates("agent", "n1", func(n int, err error) { count = n })
 	w.settle()
-	if count != 1 || len(doors) != 3 {
-		t.Errorf("%d revoked, the doors know %x", count, doors)
+	if count != 1 || len(revoked) != 3 {
+		t.Errorf("%d revoked, the revoked know %x", count, revoked)
 	}
 	var refused error
 	w.b.revokeCertificates("agent", "n1", func(_ int, err error) { refused = err })
@@ -91,13 +91,13 @@ func TestMembers(t *testing.T) {
 		t.Errorf("nothing to revoke: %v", refused)
 	}
 	w.restart()
-	if got := fmt.Sprintf("%x", w.b.members.revoked()); got != fmt.Sprintf("%x", doors) {
-		t.Errorf("the next leader knows %s, the doors %x", got, doors)
+	if got := fmt.Sprintf("%x", w.b.members.revoked()); got != fmt.Sprintf("%x", revoked) {
+		t.Errorf("the next leader knows %s, the revoked %x", got, revoked)
 	}
 }
 
-// A node whose certificate was revoked is refused, though a server's door has let it in before it
-// had heard of that; joined anew it is taken.
+// A node whose certificate was revoked is refused, though a server's listener has let it in before it
+// had heard of that; joined again it is taken.
 func TestRevokedNodeIsRefused(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		admit := func(serial byte) {

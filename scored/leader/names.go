@@ -179,7 +179,7 @@ func (c *controller) publish(key nameKey, wanted name) bool {
 	return true
 }
 
-// requestBy is for the log, if the log may have it.
+// requestBy returns for the log, if the log may have it.
 func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 	if c.requireProtocol(protocol.Answers) != nil {
 		return nil

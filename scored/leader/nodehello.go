@@ -87,7 +87,7 @@ func (c *controller) replaceColumn(n *node, known bool) {
 	n.inMatrix = true
 }
 
-// sendJobs tells an agent all that it must know, whatever it knew before.
+// sendJobs sends an agent its complete state, whatever it had before.
 func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
@@ -132,7 +132,7 @@ func (c *controller) resume(n *node, j *job, held bool) {
 	case j.state == starting && (held || !c.mayHaveRun(n, j, p)):
 		c.prepare(j, slices.Index(j.parts, p), c.prepareOrders(j))
 	case p.lost:
-		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may begin anew
+		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may start again
 	case !held:
 		c.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
@@ -145,9 +145,9 @@ func (c *controller) resume(n *node, j *job, held bool) {
 	}
 }
 
-// mayHaveRun tells whether a node that does not know a starting job could have
+// mayHaveRun reports whether a node that does not know a starting job could have
 // run it. This leader has sent no plan with it yet; an earlier one may have, but
-// an agent that has not been started anew since keeps what it was told.
+// an agent that has not been restarted since keeps what it was told.
 func (c *controller) mayHaveRun(n *node, j *job, p *part) bool {
 	return j.inherited && p.BootID != n.bootID
 }

@@ -49,7 +49,7 @@ type node struct {
 	clock *scorev1.Ping // what it last told about its clock and its troubles, or nil
 }
 
-// addressOf is where the node's agent listens; of no node it is "".
+// addressOf returns where the node's agent listens; of no node it is "".
 func (n *node) addressOf() string {
 	if n == nil {
 		return ""
@@ -105,7 +105,7 @@ func (n *node) heartbeat(ping *scorev1.Ping) {
 	ping.Troubles = clippedNotes(ping.GetTroubles())
 }
 
-// sameAs tells whether the log already knows all this.
+// sameAs reports whether the log already knows all this.
 func (n *node) sameAs(other *node) bool {
 	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
 		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && n.channels == other.channels && n.byLetter == other.byLetter && slices.Equal(n.notes, other.notes)

@@ -10,7 +10,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// nodeViews are the nodes as users see them.
+// nodeViews returns the nodes as users see them.
 func (c *controller) nodeViews() []*scorev1.Node {
 	jobs := make(map[string][]uint64)
 	memory := make(map[string]uint64)
@@ -57,7 +57,7 @@ func (c *controller) agentCertificates() map[string]int64 {
 	return expires
 }
 
-// view is the node with the jobs that have a place on it.
+// view returns the node with the jobs that have a place on it.
 func (n *node) view(jobs []uint64) *scorev1.Node {
 	slices.Sort(jobs)
 	view := &scorev1.Node{
@@ -77,7 +77,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 	return view
 }
 
-// wallOffset is by how much the node's system clock is before the cluster's.
+// wallOffset returns by how much the node's system clock is before the cluster's.
 func wallOffset(clock *scorev1.Ping) int64 {
 	if clock.GetWallNanos() == 0 || clock.GetRoundTripNanos() == 0 {
 		return 0

@@ -48,7 +48,7 @@ func (c *controller) resumeOrders(records []*state.Job) {
 	}
 }
 
-// requireProtocol is the refusal of what the log cannot say yet; nil: it can.
+// requireProtocol returns an error if the log is written in an older protocol.
 func (c *controller) requireProtocol(version uint32) error {
 	if c.protocol >= version {
 		return nil

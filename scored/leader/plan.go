@@ -18,11 +18,11 @@ const (
 	planLeadPerNode = 20 * time.Microsecond
 )
 
-// PlanLead is how far ahead a plan takes effect that so many nodes are told, so that
+// PlanLead returns how far ahead a plan takes effect that so many nodes are told, so that
 // all switch together.
 func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*planLeadPerNode }
 
-// onMove commits that a gang has another row, so that the next leader finds it
+// onMove commits a gang's new row, so that the next leader finds it
 // there.
 func (c *controller) onMove(move gang.Move) {
 	for _, j := range c.gangOf(move.Job) {
@@ -35,7 +35,7 @@ func (c *controller) onMove(move gang.Move) {
 	c.planDirty = true
 }
 
-// gangOf is the job named by a move. (The matrix names every member.)
+// gangOf returns the job named by a move. (The matrix names every member.)
 func (c *controller) gangOf(id gang.JobID) []*job {
 	if j := c.jobs[uint64(id)]; j != nil {
 		return []*job{j}
@@ -88,7 +88,7 @@ func (c *controller) concerned(rows []gang.RotationRow) int {
 	return len(told)
 }
 
-// nodesOf are the nodes that a job of the plan is on.
+// nodesOf returns the nodes that a job of the plan is on.
 func (c *controller) nodesOf(id gang.JobID) []gang.NodeID {
 	j := c.jobs[uint64(id)]
 	if j == nil {

@@ -20,7 +20,7 @@ func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.P
 	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
 }
 
-// prepareOrders gives each of a job's nodes, by its index, what it is told to prepare the job. What
+// prepareOrders returns the order to prepare the job by the index of a node. What
 // grows with the nodes is made once for all of them: a job of a thousand nodes would take seconds
 // otherwise.
 func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
@@ -48,8 +48,8 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 // keyLabel keeps the keys of jobs apart from all else that is derived from the same secret.
 const keyLabel = "score leader: key of a job, 2"
 
-// jobKey is what the nodes of a job derive the keys of its datagrams from. Each server derives the
-// same one. Who knows those of some jobs, as a node does, learns nothing of others'. A cluster
+// jobKey returns what the nodes of a job derive the keys of its datagrams from. Each server derives
+// the same one. Who knows those of some jobs, as a node does, learns nothing of others'. A cluster
 // restored from a backup gives numbers of jobs again; the time of the submission, which is in the
 // log, keeps the keys of such jobs apart.
 func jobKey(secret []byte, job uint64, submitted int64) []byte {
@@ -63,13 +63,13 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	return mac.Sum(nil)
 }
 
-// byLetter tells whether the stewards of all of a job's nodes can exchange by themselves. One that
-// cannot would wait for ever for the others.
+// byLetter reports whether the stewards of all of a job's nodes can exchange by themselves. One
+// that cannot would wait forever for the others.
 func (c *controller) byLetter(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.byLetter })
 }
 
-// maxProcesses is how many processes and threads a job may have on a node.
+// maxProcesses returns how many processes and threads a job may have on a node.
 func (c *controller) maxProcesses() uint32 {
 	if most := c.settings.GetMaxProcesses(); most > 0 {
 		return most
@@ -77,7 +77,7 @@ func (c *controller) maxProcesses() uint32 {
 	return DefaultMaxProcesses
 }
 
-// memoryLimit is what the job may use on each of its nodes; 0: no limit. A
+// memoryLimit returns what the job may use on each of its nodes; 0: no limit. A
 // spawned job lives within what its parent was promised.
 func (c *controller) memoryLimit(j *job) int64 {
 	if j.request.MemPerNode == 0 && j.parent != nil {
@@ -86,8 +86,8 @@ func (c *controller) memoryLimit(j *job) int64 {
 	return j.request.MemPerNode
 }
 
-// universe is what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly be,
-// their own with all that they spawn. It is the number of the cluster's CPUs, as with other
+// universe returns what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly
+// be, their own with all that they spawn. It is the number of the cluster's CPUs, as with other
 // launchers, for a job with fewer ranks. A job that has a rank on every CPU may still spawn one for
 // each CPU: these share the CPUs with their spawners in time, and a program that found no room
 // would not spawn at all.

@@ -9,7 +9,7 @@ type Caller struct {
 	Role scorev1.Role
 }
 
-// operates tells whether the caller may do to any job what its owner may.
+// operates reports whether the caller may do to any job what its owner may.
 func (c Caller) operates() bool { return c.Role >= scorev1.Role_ROLE_OPERATOR }
 
 func (c Caller) controls(owner *scorev1.Identity) bool {
@@ -22,7 +22,7 @@ func (c Caller) controls(owner *scorev1.Identity) bool {
 // with its owner and operators: command line, environment, directory and file
 // names, the sentence of its end, its processes, its channels, its output.
 
-// redactedFor is the job as the caller may see it.
+// redactedFor returns the job as the caller may see it.
 func redactedFor(job *scorev1.Job, caller Caller) *scorev1.Job {
 	if job == nil || caller.controls(job.GetUser()) {
 		return job
@@ -45,7 +45,7 @@ func publicIdleness(i *scorev1.Idleness) *scorev1.Idleness {
 	return &scorev1.Idleness{SinceNanos: i.GetSinceNanos(), DeadlockedNanos: i.GetDeadlockedNanos()}
 }
 
-// publicSpec is the size of what was asked for.
+// publicSpec returns the size of what was asked for.
 func publicSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	return &scorev1.JobSpec{
 		Name: spec.GetName(), Tasks: spec.GetTasks(), Nodes: spec.GetNodes(), CpusPerTask: spec.GetCpusPerTask(),

@@ -48,7 +48,7 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 	return ""
 }
 
-// mismatch is why an agent is not understood, or "".
+// mismatch returns why an agent is not understood, or "".
 func (c *controller) mismatch(h *scorev1.Hello) string {
 	own, theirs := protocol.Own(), agentRange(h)
 	if _, ok := own.Meet(theirs); ok {

@@ -29,13 +29,13 @@ const (
 	maxRestarts = 8
 )
 
-// mayRestart tells whether the job goes back to the queue when a node of it is
+// mayRestart reports whether the job goes back to the queue when a node of it is
 // lost or drained. A spawned job ends, and its parent restarts.
 func (j *job) mayRestart() bool {
 	return j.spec.GetRequeue() && j.parents == 0 && j.restarts < maxRestarts
 }
 
-// lease is how long its ranks go on without a leader; 0: for ever.
+// lease returns how long its ranks go on without a leader; 0: forever.
 func (j *job) lease() time.Duration {
 	if j.spec.GetRequeue() {
 		return requeueLease
@@ -50,7 +50,7 @@ func (j *job) endToRequeue(reason string) *scorev1.Verdict {
 	return verdict(nodeLost, exitCluster, "%s; the job restarts", reason)
 }
 
-// expireLeases takes the lost parts for dead whose lease has passed, and tells when the
+// expireLeases marks lost parts done after their lease has passed, and returns when the
 // next one has; 0: none. A node that is back is asked instead, and answers.
 func (c *controller) expireLeases(j *job) (next int64) {
 	for _, p := range j.parts {
@@ -129,7 +129,7 @@ func (c *controller) finishIfDone(j *job) {
 	}
 }
 
-// hasActiveChild tells whether a job that this one spawned is not done.
+// hasActiveChild reports whether a job that this one spawned is not done.
 func (j *job) hasActiveChild() bool {
 	for _, child := range j.children {
 		if child.state != done {
@@ -139,7 +139,7 @@ func (j *job) hasActiveChild() bool {
 	return false
 }
 
-// becomeQueued lets the job wait for other places.
+// becomeQueued puts the job back into the queue.
 func (c *controller) becomeQueued(j *job) {
 	reason, restart := j.again, j.restarting
 	usage := j.usage()

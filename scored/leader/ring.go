@@ -25,7 +25,7 @@ const (
 	watchersPerNode = 2
 )
 
-// silence is for how long a node may not be heard.
+// silence returns for how long a node may not be heard.
 func (c *controller) silence() time.Duration {
 	if silence := time.Duration(c.settings.GetNodeSilenceNanos()); silence > 0 {
 		return silence
@@ -74,8 +74,8 @@ func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	c.checkSilent(n)
 }
 
-// checkSilent gives a node up of which neither the leader nor a neighbour hears. An agent
-// that has ended while its host is there may be starting anew, and may be slow
+// checkSilent declares a node lost if neither the leader nor a neighbour hears it. An agent
+// that has ended while its host is there may be starting again, and may be slow
 // to answer then.
 func (c *controller) checkSilent(n *node) {
 	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {

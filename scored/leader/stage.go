@@ -77,7 +77,7 @@ func (c *controller) checkStage(spec *scorev1.JobSpec) error {
 	return nil
 }
 
-// stageTime is how much longer preparing may take for the job's files.
+// stageTime returns how much longer preparing may take for the job's files.
 func stageTime(spec *scorev1.JobSpec) time.Duration {
 	bytes := uint64(0)
 	for _, f := range spec.GetStaged() {
@@ -111,8 +111,8 @@ func (c *controller) stage() {
 	c.toStage = nil
 }
 
-// stageNodes are nodes that a waiting job is likely to get, without the seed: those of its list,
-// then others.
+// stageNodes returns nodes that a waiting job is likely to get, without the seed: those of its
+// list, then others.
 func (c *controller) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
@@ -153,7 +153,7 @@ func (c *controller) stageOn(j *job, index int) {
 	}}})
 }
 
-// fetchers are the nodes that fetch the job's files from each other.
+// fetchers returns the nodes that fetch the job's files from each other.
 func (j *job) fetchers() []string {
 	nodes := slices.Clone(j.staged)
 	for _, p := range j.parts {
@@ -164,7 +164,7 @@ func (j *job) fetchers() []string {
 	return nodes
 }
 
-// stageAgain tells a node that has connected anew what it fetches and keeps for jobs.
+// stageAgain tells a node that has connected again what it fetches and keeps for jobs.
 func (c *controller) stageAgain(n *node) {
 	for _, j := range c.sortedJobs() {
 		if len(j.spec.GetStaged()) == 0 || j.forgotten || j.state == done {
@@ -189,8 +189,8 @@ func (c *controller) forgetStaged(j *job) {
 	j.staged = nil
 }
 
-// stagedForChild are the files of a job for one that it spawns: programs are those with the names
-// of what is spawned.
+// stagedForChild returns the files of a job for one that it spawns: programs are those with the
+// names of what is spawned.
 func stagedForChild(files []*scorev1.StagedFile, apps []*scorev1.SpawnApp) []*scorev1.StagedFile {
 	var out []*scorev1.StagedFile
 	for _, f := range files {

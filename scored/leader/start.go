@@ -2,8 +2,8 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// onStartReport notes what a node says of the start of its part. What it said first stays: it says more
-// as time goes on, and the rest again.
+// onStartReport notes what a node says of the start of its part. What it said first stays: it says
+// more as time goes on, and the rest again.
 func (c *controller) onStartReport(j *job, p *part, told *scorev1.NodeStart) {
 	if told == nil {
 		return
@@ -28,12 +28,12 @@ func (c *controller) onStartReport(j *job, p *part, told *scorev1.NodeStart) {
 	}
 }
 
-// within is the instant at which a node says that something was, or the nearest that can be: it
-// came after what led to it, and the news is here. A node's estimate of this clock is off by up to
-// half a round trip.
+// within returns the instant at which a node says that something was, or the nearest that can be:
+// it came after what led to it, and the news is here. A node's estimate of this clock is off by up
+// to half a round trip.
 func within(at, after, now int64) int64 { return max(after, min(at, now)) }
 
-// startTrace is how the job's start went so far; nil before it has places.
+// startTrace returns how the job's start went so far; nil before it has places.
 func (j *job) startTrace() *scorev1.StartTrace {
 	if len(j.parts) == 0 {
 		return nil

@@ -70,8 +70,8 @@ func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job 
 	}
 }
 
-// boundTo is the spec of a job that may run on one node alone, whatever it asks for; "": on any. It
-// holds for what the job spawns, too.
+// boundTo returns the spec of a job that may run on one node alone, whatever it asks for; "": on
+// any. It holds for what the job spawns, too.
 func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if node == "" {
 		return spec
@@ -175,7 +175,7 @@ func pairs(from []state.Pair) []*statepb.Pair {
 	return to
 }
 
-// requestOf is what the matrix must know of a job.
+// requestOf returns what the matrix must know of a job.
 func (j *job) requestOf() gang.Request {
 	s := j.spec
 	r := gang.Request{
@@ -201,7 +201,7 @@ func (j *job) requestOf() gang.Request {
 	return r
 }
 
-// memoryPerNode is what the user asked for, or the cluster's default for as
+// memoryPerNode returns what the user asked for, or the cluster's default for as
 // many CPUs as the job can have on one node. A default of zero is an equal
 // share: as many jobs as there are rows then fit into memory beside each other.
 func (c *controller) memoryPerNode(j *job) int64 {
@@ -211,7 +211,7 @@ func (c *controller) memoryPerNode(j *job) int64 {
 	return c.usualMemory(j)
 }
 
-// usualMemory is the cluster's default for the CPUs that a job can have on one node.
+// usualMemory returns the cluster's default for the CPUs that a job can have on one node.
 func (c *controller) usualMemory(j *job) int64 {
 	largest, share := uint32(1), uint64(gang.MaxMemory)
 	for _, n := range c.nodes {
@@ -232,7 +232,7 @@ func (c *controller) usualMemory(j *job) int64 {
 	return int64(min(cpus*min(perCPU, gang.MaxMemory), gang.MaxMemory))
 }
 
-// listedSpec is what everybody may see, and what lists carry: a spec without
+// listedSpec returns what everybody may see, and what lists carry: a spec without
 // the environment, which may hold secrets and is most of its size.
 func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if len(spec.GetEnv()) == 0 && len(spec.GetLimits()) == 0 {

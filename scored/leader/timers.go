@@ -63,7 +63,7 @@ func (t *timers) next(now int64) (timer, bool) {
 	return heap.Pop(&t.heap).(timer), true
 }
 
-// deadline is when the earliest timer is due; 0: there is none.
+// deadline returns when the earliest timer is due; 0: there is none.
 func (t *timers) deadline() int64 {
 	if len(t.heap) == 0 {
 		return 0

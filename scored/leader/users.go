@@ -35,12 +35,12 @@ type account struct {
 	points int  // of priority
 }
 
-// newAccount is the picture of a record of the state.
+// newAccount returns the picture of a record of the state.
 func newAccount(record *state.User) *account {
 	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
 }
 
-// account is that of a user; of one who has no jobs and of whom nobody said
+// account returns that of a user; of one who has no jobs and of whom nobody said
 // anything it is not kept.
 func (c *controller) account(uid uint32, name string) *account {
 	if a := c.accounts[uid]; a != nil {

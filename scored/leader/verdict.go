@@ -45,7 +45,7 @@ func verdict(why reason, code int32, format string, args ...any) *scorev1.Verdic
 	return &scorev1.Verdict{Reason: why, ExitCode: code, Message: fmt.Sprintf(format, args...), Rank: noRank}
 }
 
-// failure is the verdict by which one rank's exit ends its gang, or nil when
+// failure returns the verdict by which one rank's exit ends its gang, or nil when
 // the others may go on.
 func failure(exit *scorev1.RankExited, node string, spec *scorev1.JobSpec, limit int64) *scorev1.Verdict {
 	if exit.GetByUs() || exit.GetSurvived() {
@@ -86,7 +86,7 @@ func coreNote(exit *scorev1.RankExited) string {
 	return ""
 }
 
-// signalText is "11 (SIGSEGV)".
+// signalText returns "11 (SIGSEGV)".
 func signalText(signal int32) string {
 	if name := unix.SignalName(unix.Signal(signal)); name != "" {
 		return fmt.Sprintf("%d (%s)", signal, name)
@@ -94,7 +94,7 @@ func signalText(signal int32) string {
 	return fmt.Sprint(signal)
 }
 
-// memoryText is "512 MiB".
+// memoryText returns "512 MiB".
 func memoryText(bytes int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	unit := 0
@@ -105,7 +105,7 @@ func memoryText(bytes int64) string {
 	return fmt.Sprintf("%d %s", bytes, units[unit])
 }
 
-// abortVerdict is that of a rank that asked for the job's end. Before any rank
+// abortVerdict returns that of a rank that asked for the job's end. Before any rank
 // of the node has been launched it tells that one could not be, and without a
 // rank that the node has a fault.
 func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Verdict {
@@ -127,7 +127,7 @@ func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Ver
 	return v
 }
 
-// exitByte is what of a code fits into the exit status of a process, without
+// exitByte returns what of a code fits into the exit status of a process, without
 // turning a failure into a success.
 func exitByte(code int32) int32 {
 	if low := code & 0xff; low != 0 || code == 0 {

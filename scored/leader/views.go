@@ -14,7 +14,7 @@ import (
 // finding out tries to place each. Those further back wait for their turn.
 const maxExplained = 32
 
-// jobView is the job as users see it.
+// jobView returns the job as users see it.
 func (c *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
@@ -31,7 +31,7 @@ func (c *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 	return view
 }
 
-// nodePlaces are the job's places with the addresses of their agents.
+// nodePlaces returns the job's places with the addresses of their agents.
 func (c *controller) nodePlaces(j *job) []*scorev1.NodePlace {
 	places := make([]*scorev1.NodePlace, len(j.parts))
 	for i, p := range j.parts {
@@ -43,7 +43,7 @@ func (c *controller) nodePlaces(j *job) []*scorev1.NodePlace {
 	return places
 }
 
-// JobOf is a finished job of the log as users see it.
+// JobOf returns a finished job of the log as users see it.
 func JobOf(record *state.Job) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: record.ID, Spec: record.Spec, User: record.User, State: done,
@@ -56,7 +56,7 @@ func JobOf(record *state.Job) *scorev1.Job {
 	return view
 }
 
-// guestRows are the rows beside its own in which each job runs.
+// guestRows returns the rows beside its own in which each job runs.
 func (c *controller) guestRows() map[uint64][]uint32 {
 	guests := make(map[uint64][]uint32)
 	for _, row := range c.gang.Rows() {
@@ -69,7 +69,7 @@ func (c *controller) guestRows() map[uint64][]uint32 {
 	return guests
 }
 
-// waitingFor is why a job is queued, in a few words.
+// waitingFor returns why a job is queued, in a few words.
 func (c *controller) waitingFor(j *job) string {
 	if j.state != queued {
 		return ""

@@ -66,7 +66,7 @@ func mergeInto(to, h *histogram.Histogram) {
 	}
 }
 
-// times is a measure's distribution, nil if it never occurred.
+// times returns a measure's distribution, nil if it never occurred.
 func (d *distributions) times(m ctxswitch.Measure) *scorev1.StepTimes { return timesOf(m, d.steps[m]) }
 
 func timesOf(m ctxswitch.Measure, h *histogram.Histogram) *scorev1.StepTimes {
@@ -76,7 +76,7 @@ func timesOf(m ctxswitch.Measure, h *histogram.Histogram) *scorev1.StepTimes {
 	return stepTimes(ctxswitch.MeasureTable[m].Name, h, false)
 }
 
-// flushes is how the contexts left their channels, nil if they never did.
+// flushes returns how the contexts left their channels, nil if they never did.
 func (d *distributions) flushes() *scorev1.Flushes {
 	if d.clean+d.cutOff+d.heldUp == 0 {
 		return nil

@@ -77,7 +77,7 @@ type progress struct {
 	at   time.Time
 }
 
-// Switches merges the agents' reports. Its methods may be called at once.
+// Switches merges the agents' reports. Its methods may be called concurrently.
 type Switches struct {
 	now func() time.Time
 
@@ -95,7 +95,7 @@ type Switches struct {
 	since     time.Time // of the first report; zero: none came yet
 }
 
-// NewSwitches has seen no report yet.
+// NewSwitches returns an empty Switches.
 func NewSwitches() *Switches {
 	return &Switches{
 		now:       time.Now,
@@ -106,7 +106,7 @@ func NewSwitches() *Switches {
 	}
 }
 
-// Add takes in one report of a node.
+// Add merges one report of a node.
 func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Bound
 	s.reporters[node] = p
 }
 
-// toldByAll is the instant up to which every node that switches has told, of
+// toldByAll returns the instant up to which every node that switches has told, of
 // several; a single one may not be the only one, but the first to report.
 func (s *Switches) toldByAll(before time.Time) int64 {
 	told := int64(math.MaxInt64)
@@ -262,8 +262,8 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 	return response
 }
 
-// sinceNanos is the instant of the first report, 0 if none came yet. What was measured before was
-// told to another server, or to one that has ended.
+// sinceNanos returns the instant of the first report, 0 if none came yet. What was measured before
+// was told to another server, or to one that has ended.
 func (s *Switches) sinceNanos() int64 {
 	if s.since.IsZero() {
 		return 0
@@ -271,7 +271,7 @@ func (s *Switches) sinceNanos() int64 {
 	return s.since.UnixNano()
 }
 
-// keys are all groups: by node, the node's whole before its jobs.
+// keys returns all groups: by node, the node's whole before its jobs.
 func (s *Switches) keys() []groupKey {
 	keys := slices.Clone(s.recent)
 	for node := range s.nodes {

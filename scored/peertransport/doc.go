@@ -1,12 +1,12 @@
-// Package mesh is the connections between the servers of a cluster: the streams by which
-// their replicas agree, and the calls that one server passes on to another.
+// Package peertransport makes the connections between the servers of a cluster: the streams by
+// which their replicas agree, and the calls that one server passes on to another.
 //
 // All go to the one address of a server, encrypted, with certificates on both sides. What a stream
-// is for is told in the TLS handshake (ALPN), so the door (package admission) knows whom to let in
-// before a byte is read. Who dials says which server is meant, by name, and hangs up on any other.
+// is for stands in the TLS handshake (ALPN), so package admission knows whom to admit before a byte
+// is read. The caller names the server it dials, and closes a connection to any other.
 //
-//	m := mesh.New(credentials, address)
+//	m := peertransport.New(credentials, address)
 //	r, err := replica.Open(replica.Options{Network: m, ...})
-//	go m.Serve(listener) // of Protocol, from the door
+//	go m.Serve(listener) // of Protocol, from package admission
 //	client := m.Client(func() (name, address string) { return r.Leader() })
 package peertransport

@@ -17,7 +17,7 @@ const Protocol = "score-replica/1"
 // ErrImpostor is a server that answers where another one was to be.
 var ErrImpostor = errors.New("another server answers at this address")
 
-// Mesh is one server's connections with the others. It implements replica.Network.
+// Mesh holds one server's connections to the others. It implements replica.Network.
 type Mesh struct {
 	credentials *pki.Credentials
 	address     net.Addr
@@ -37,7 +37,7 @@ func New(credentials *pki.Credentials, address net.Addr) *Mesh {
 	}
 }
 
-// Serve takes the streams that the door lets in, until the listener or the mesh is closed.
+// Serve accepts streams from the listener until the listener or the mesh is closed.
 func (m *Mesh) Serve(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()

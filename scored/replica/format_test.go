@@ -27,7 +27,7 @@ import (
 	"score/scored/state/statepb"
 )
 
-// record makes the fixture of the present format anew. A format that has been released
+// record makes the fixture of the present format again. A format that has been released
 // has its fixture for good: raise format first, and write the step that leads to it.
 var record = flag.Bool("record-fixture", false, "write testdata of the present format")
 

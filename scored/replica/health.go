@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is how the disk does that the state is on.
+// Disk describes the health of the disk that holds the state.
 type Disk struct {
 	// SlowestWrite is how long the longest write of the log took in the last minute or two.
 	SlowestWrite time.Duration
@@ -16,7 +16,7 @@ type Disk struct {
 	FreeBytes, SizeBytes uint64
 }
 
-// Disk looks at the disk. The error wraps ErrDisk when it has failed.
+// Disk checks the disk. The error wraps ErrDisk if it has failed.
 func (r *Replica) Disk() (Disk, error) {
 	if r.stores.disk == nil {
 		return Disk{}, nil

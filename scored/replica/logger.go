@@ -51,7 +51,7 @@ var repeated = map[string]bool{
 // ends or is lost.
 const undecoded = "failed to decode incoming command"
 
-// connectionEnd tells whether an argument of a line is the error of a connection that has ended.
+// connectionEnd reports whether an argument of a line is the error of a connection that has ended.
 func connectionEnd(arg any) bool {
 	err, ok := arg.(error)
 	if !ok {
@@ -100,7 +100,7 @@ func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
 
 func (l *raftLogger) ImpliedArgs() []any { return l.implied }
 
-// With gives a logger whose every line has these pairs.
+// With returns a logger whose every line has these pairs.
 func (l *raftLogger) With(args ...any) hclog.Logger {
 	fields := make([]zap.Field, 0, len(args)/2)
 	for i := 0; i+1 < len(args); i += 2 {
@@ -111,10 +111,10 @@ func (l *raftLogger) With(args ...any) hclog.Logger {
 
 func (l *raftLogger) Name() string { return l.name }
 
-// Named gives a logger with a longer name.
+// Named returns a logger with a longer name.
 func (l *raftLogger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
 
-// ResetNamed gives a logger with another name.
+// ResetNamed returns a logger with another name.
 func (l *raftLogger) ResetNamed(name string) hclog.Logger {
 	return &raftLogger{zap: l.zap, name: name, implied: l.implied}
 }
@@ -122,7 +122,7 @@ func (l *raftLogger) ResetNamed(name string) hclog.Logger {
 // SetLevel does nothing: the level is zap's.
 func (l *raftLogger) SetLevel(hclog.Level) {}
 
-// GetLevel is the lowest level whose lines are kept.
+// GetLevel returns the lowest level whose lines are kept.
 func (l *raftLogger) GetLevel() hclog.Level {
 	for _, level := range []hclog.Level{hclog.Debug, hclog.Warn} {
 		if l.enabled(level) {
@@ -132,12 +132,12 @@ func (l *raftLogger) GetLevel() hclog.Level {
 	return hclog.Error
 }
 
-// StandardLogger gives one of package log that writes at debug level.
+// StandardLogger returns one of package log that writes at debug level.
 func (l *raftLogger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
 	return zap.NewStdLog(l.zap)
 }
 
-// StandardWriter gives a writer whose writes become lines.
+// StandardWriter returns a writer whose writes become lines.
 func (l *raftLogger) StandardWriter(options *hclog.StandardLoggerOptions) io.Writer {
 	return l.StandardLogger(options).Writer()
 }

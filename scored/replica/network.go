@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed anew,
+	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed again,
 	// so that a cable that is back is noticed; a disk that takes longer is no disk to wait for.
 	peerTimeout = 3 * time.Second
 	// peerPool is how many idle connections are kept for each other replica: heartbeats, entries,
@@ -45,7 +45,7 @@ func (l layer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn,
 	return l.Network.Dial(name, address, timeout)
 }
 
-// Addr is where the others reach this replica.
+// Addr returns where the others reach this replica.
 func (l layer) Addr() net.Addr { return l.address }
 
 type peerAddress string
@@ -74,7 +74,7 @@ var (
 )
 
 // rpcsInFlight turns Raft's pipelines off. A leader that is deposed while it writes into one waits
-// there for ever (netPipeline.AppendEntries waits for its decoder, which waits for a reader that
+// there forever (netPipeline.AppendEntries waits for its decoder, which waits for a reader that
 // has left), and Shutdown waits for it.
 const rpcsInFlight = 1
 

@@ -28,7 +28,7 @@ var (
 	ErrAlone = errors.New("there is nothing to recover")
 )
 
-// Place is a server that does not run, whose directory is worked on.
+// Place is the data directory of a server that does not run.
 type Place struct {
 	// Dir is the data directory.
 	Dir string
@@ -104,7 +104,7 @@ func alone(options Options) (raft.Configuration, raft.Transport) {
 	return raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(options.Name), Address: address}}}, transport
 }
 
-// Survey is what is in a data directory.
+// Survey describes a data directory.
 type Survey struct {
 	Servers []Server // of the cluster, this one among them
 	Entry   uint64   // the last that this one has
@@ -188,7 +188,7 @@ func (s *stores) survey(options Options) (found Survey, err error) {
 	return found, nil
 }
 
-// scratch is a machine that applies entries for nobody.
+// scratch returns a machine that applies entries for nobody.
 func scratch() *machine {
 	return (*machine)(&Replica{state: state.New(), logger: zap.NewNop()})
 }

@@ -25,11 +25,11 @@ const (
 	loneName = "server"
 )
 
-// ErrStale says that the entry was decided in another term than it was
-// committed in: it has changed nothing, and the decider must look again.
+// ErrStale is returned if the entry was decided in another term than it was
+// committed in. It has changed nothing; decide again.
 var ErrStale = errors.New("the leader has changed")
 
-// ErrClosed says that Close was called before Commit.
+// ErrClosed is returned if Close was called before Commit.
 var ErrClosed = errors.New("the server is stopping")
 
 // ErrDisk is wrapped by errors of a data directory whose disk fails. The process that
@@ -92,7 +92,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Replica is one copy of the state. Its methods may be called at once.
+// Replica is one copy of the state. Its methods may be called concurrently.
 type Replica struct {
 	name        string
 	address     string

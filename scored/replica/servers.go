@@ -44,7 +44,7 @@ type Server struct {
 	RoundTrip time.Duration
 }
 
-// leaderWatch is what Raft tells of the other replicas.
+// leaderWatch tracks which replica leads, as Raft reports it.
 type leaderWatch struct {
 	logger  *zap.Logger
 	mu      sync.Mutex
@@ -137,10 +137,10 @@ func (r *Replica) LeaderOf() (term uint64, address string) {
 // LeaderChanged is closed when Leader gives another answer than when it was called, or soon after.
 func (r *Replica) LeaderChanged() <-chan struct{} { return r.leaderWatch.next() }
 
-// Name is this replica's.
+// Name returns this replica's.
 func (r *Replica) Name() string { return r.name }
 
-// LastIndex is the number of the last entry that this replica has.
+// LastIndex returns the number of the last entry that this replica has.
 func (r *Replica) LastIndex() uint64 { return r.raft.LastIndex() }
 
 // Servers lists them by name, as the latest entry says that this replica has.
@@ -175,10 +175,10 @@ func find(list []Server, name string) (Server, bool) {
 	return list[i], true
 }
 
-// Enrol makes a server a member, or notes that it has moved, and tells whether it votes. A newcomer
-// gets the log first; it votes when it asks again and has nearly all of it, up to the entry last.
-// One that has nothing yet does not vote, however short the log: it could not tell later that it
-// had ever been a member.
+// Enrol makes a server a member, or notes that it has moved, and reports whether it votes. A
+// newcomer gets the log first; it votes when it asks again and has nearly all of it, up to the
+// entry last. One that has nothing yet does not vote, however short the log: it could not tell
+// later that it had ever been a member.
 func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err error) {
 	list, err := r.Servers()
 	if err != nil {

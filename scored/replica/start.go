@@ -69,7 +69,7 @@ func (r *Replica) settleName(options Options, config *raft.Config, stores *store
 	return keepName(options.Dir, options.Name)
 }
 
-// rename gives the only replica of a cluster that had no network a name and an address in the log.
+// rename sets a name and an address in the log for the only replica of a cluster without network.
 func rename(config *raft.Config, stores *stores, transport raft.Transport, us raft.Server) error {
 	next := raft.Configuration{Servers: []raft.Server{us}}
 	if err := raft.RecoverCluster(config, scratch(), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {

@@ -108,7 +108,7 @@ func (s *stores) openRaft(options Options) error {
 // firstTerm is that of a new log, before the first election.
 const firstTerm = 1
 
-// findExisting says whether there is a log. The first term alone is what is left of a
+// findExisting reports whether there is a log. The first term alone is what is left of a
 // new one that was broken off: it is taken back, or nobody would ever lead.
 func (s *stores) findExisting(dir string) error {
 	last, err := s.logs.LastIndex()
@@ -177,7 +177,7 @@ func (s *stores) err() error {
 	return s.disk.Err()
 }
 
-// newRaft is raft.NewRaft, which waits for ever or ends the process when it cannot write
+// newRaft is raft.NewRaft, which waits forever or ends the process when it cannot write
 // its term. When the disk fails meanwhile, what it makes later is stopped.
 func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.Transport) (*raft.Raft, error) {
 	type result struct {
@@ -202,7 +202,7 @@ func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.T
 	}
 }
 
-// older is the entry up to which the snapshot before the last one goes; 0: there is none.
+// older returns the entry up to which the snapshot before the last one goes; 0: there is none.
 func (s *stores) older() uint64 {
 	list, err := s.snapshots.List() // newest first
 	if err != nil || len(list) < keptSnapshots {

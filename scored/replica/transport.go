@@ -48,7 +48,7 @@ func (l *lone) contact(string, uint64) (contact, bool) { return contact{}, false
 
 func (p *peers) begin() { p.work.Go(p.pass) }
 
-// Close ends what Raft hears.
+// Close ends the transport's connections.
 func (p *peers) Close() error {
 	p.once.Do(func() { close(p.stop) })
 	p.work.Wait()

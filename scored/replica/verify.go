@@ -35,7 +35,7 @@ func (r *Replica) Verify(ctx context.Context) error {
 	}
 }
 
-// join gives the next round, and tells whether somebody must begin to run rounds.
+// join gives the next round, and reports whether somebody must begin to run rounds.
 func (s *rounds) join() (mine *round, begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

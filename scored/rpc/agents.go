@@ -26,16 +26,16 @@ const (
 	// helloTimeout is how long a new stream may take to say who it is.
 	helloTimeout = 5 * time.Second
 	// maxOutbox bounds the messages that an agent has not taken yet. One that
-	// is so far behind is cut off; it connects again and is told anew.
+	// is so far behind is cut off; it connects again and is told again.
 	maxOutbox = 4096
 )
 
-// SwitchSink takes what agents measured.
+// SwitchSink receives the agents' measurements.
 type SwitchSink interface {
 	Add(node string, report *scorev1.SwitchReport)
 }
 
-// AgentOptions are what serving agents needs; all but CountError and Logger.
+// AgentOptions are the options of NewAgents. CountError and Logger are optional.
 type AgentOptions struct {
 	Leader *leader.Leader
 	// Registrar renews certificates; nil: daemons have none.
@@ -45,7 +45,8 @@ type AgentOptions struct {
 	// Addresses are those of all servers; nil: agents know them.
 	Addresses func() []string
 	Switches  SwitchSink
-	// TakeServer makes a server a member, and tells whether it votes; not nil where Servers is not.
+	// TakeServer makes a server a member, and reports whether it votes; not nil where Servers is
+	// not.
 	TakeServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
 	// Program is this server's version.
 	Program    *scorev1.ProgramVersion

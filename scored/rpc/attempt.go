@@ -24,7 +24,7 @@ type attempt struct {
 const priorPatience = 5 * time.Second
 
 // open begins to fetch a job's output on all its nodes, and to carry the
-// client's input to those that take it. Of a job that is begun anew all output of
+// client's input to those that take it. Of a job that is restarted all output of
 // the attempt before comes first, then the word that it was, then the rest.
 func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 	if len(sources) == 0 {

@@ -77,7 +77,7 @@ func byDatabase(uid uint32) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// agentOf is the node by whose agent a call came; "": by none.
+// agentOf returns the node by whose agent a call came; "": by none.
 func agentOf(ctx context.Context) string {
 	known, _ := ctx.Value(identityKey{}).(connIdentity)
 	return known.agent

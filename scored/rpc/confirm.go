@@ -127,7 +127,7 @@ func newMarks(open *scorev1.AttachRequest_Open) *marks {
 	return m
 }
 
-// place is that of a source; a new one begins where the client's last attachment ended.
+// place returns that of a source; a new one begins where the client's last attachment ended.
 func (m *marks) place(source *leader.Source) *place {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +141,7 @@ func (m *marks) place(source *leader.Source) *place {
 	return p
 }
 
-// before tells whether the client has output of earlier attempts of a job, and
+// before reports whether the client has output of earlier attempts of a job, and
 // none of this one.
 func (m *marks) before(job uint64, attempt uint32) bool {
 	earlier := false
@@ -181,7 +181,7 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place
 				m.lookRound(ctx, source, p)
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
-				// An agent that is lost asks its successor's reader for the place anew.
+				// An agent that is lost asks its successor's reader for the place again.
 				_, _ = m.agent(source.Node, p.where()).ConfirmOutput(ctx, request)
 			case <-ctx.Done():
 				return

@@ -30,7 +30,7 @@ func (u users) askServers(ctx context.Context, servers []*scorev1.Server) {
 	asking.Wait()
 }
 
-// programOf is nil when the server does not tell.
+// programOf returns nil when the server does not tell.
 func (u users) programOf(ctx context.Context, name string) *scorev1.ProgramVersion {
 	program, err := u.Describe(ctx, name)
 	if err != nil {
@@ -39,7 +39,7 @@ func (u users) programOf(ctx context.Context, name string) *scorev1.ProgramVersi
 	return program
 }
 
-// diskOf is nil when the server does not tell.
+// diskOf returns nil when the server does not tell.
 func (u users) diskOf(ctx context.Context, name string) *scorev1.Disk {
 	if name == u.Servers.Name() {
 		disk, err := u.Servers.Disk()

@@ -1,4 +1,4 @@
-// Package rpc is the door of a server: it says who is who and what they may
+// Package rpc serves the calls of a server: it says who is who and what they may
 // ask, checks what they send, and hands it to package leader. It decides nothing
 // about jobs.
 //

@@ -27,7 +27,7 @@ const (
 )
 
 // follow fetches one source to its end, and tells the client if that was not
-// all. An agent that is lost may be starting anew: its stewards go on, and keep
+// all. An agent that is lost may be starting again: its stewards go on, and keep
 // the output.
 func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r *reader) {
 	place := m.marks.place(source)

@@ -27,7 +27,7 @@ const (
 type Place struct {
 	// Own is this server's name.
 	Own string
-	// Leads tells whether this server decides.
+	// Leads reports whether this server decides.
 	Leads func() bool
 	// Leader is the name of the server that leads, as far as is known here; "": none.
 	Leader func() (name, address string)
@@ -35,7 +35,7 @@ type Place struct {
 	Changed func() <-chan struct{}
 	// Servers are the names of all.
 	Servers func() []string
-	// KeepsKeys tells whether submissions under keys are carried out once, however often they are
+	// KeepsKeys reports whether submissions under keys are carried out once, however often they are
 	// made.
 	KeepsKeys func() bool
 	// Others reaches servers by URLs whose host is their name.
@@ -43,7 +43,7 @@ type Place struct {
 	Logger *zap.Logger
 }
 
-// here tells whether a call is to be served here: this server decides, or is about to.
+// here reports whether a call is to be served here: this server decides, or is about to.
 func (p *Place) here() bool {
 	name, _ := p.Leader()
 	return p.Leads() || name == p.Own
@@ -111,7 +111,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unauthenticated is the answer to a caller of whom not enough is known, unless the
+// unauthenticated returns the answer to a caller of whom not enough is known, unless the
 // error says more.
 func unauthenticated(err error) error {
 	if _, coded := errors.AsType[*connect.Error](err); coded {
@@ -120,8 +120,9 @@ func unauthenticated(err error) error {
 	return connect.NewError(connect.CodeUnauthenticated, err)
 }
 
-// noMajority is what users are told when no server leads; doubtful: one that was lost may have done
-// what they asked for. They may repeat it in either case, or it would not have been repeated here.
+// noMajority returns what users are told when no server leads; doubtful: one that was lost may have
+// done what they asked for. They may repeat it in either case, or it would not have been repeated
+// here.
 func noMajority(servers []string, doubtful bool) error {
 	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
 	if doubtful {
@@ -130,8 +131,8 @@ func noMajority(servers []string, doubtful bool) error {
 	return forward.Undecided(text, "")
 }
 
-// pass has another server answer. It is false when that did not come to it; then body tells whether
-// something may have been done all the same.
+// pass has another server answer. It is false when that did not come to it; then body reports
+// whether something may have been done all the same.
 func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, leader string, who forwarded) (bool, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -165,8 +166,9 @@ func NewRouter(local http.Handler, p *Place) http.Handler {
 	return ofUser(&router{Place: p, local: local, who: forwardUser})
 }
 
-// NewDaemonHandler serves the address of the daemons: users' and daemons' calls that other servers pass on,
-// and calls of daemons. Those that any server takes are served here, others where the server leads.
+// NewDaemonHandler serves the address of the daemons: users' and daemons' calls that other servers
+// forward, and calls of daemons. Those that any server takes are served here, others where the
+// server leads.
 func NewDaemonHandler(users, agents http.Handler, p *Place) http.Handler {
 	onward := &router{Place: p, local: agents, who: forwardDaemon}
 	daemons := http.NewServeMux()

@@ -29,7 +29,7 @@ func newHostNames() *hostNames {
 	return names
 }
 
-// alias is one name for each host.
+// alias returns one name for each host.
 func (h *hostNames) alias(host string) string {
 	if h.own[host] {
 		return ownHost

@@ -69,7 +69,7 @@ func peerIdentity(c net.Conn) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// databaseGroups are the groups of a user by the database; none if it does not
+// databaseGroups returns the groups of a user by the database; none if it does not
 // know the user.
 func databaseGroups(uid uint32) []uint32 {
 	known, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
@@ -92,7 +92,7 @@ func databaseGroups(uid uint32) []uint32 {
 
 var names = newCache[string]()
 
-// userName is the name of a user id, or the number where it has none.
+// userName returns the name of a user id, or the number where it has none.
 func userName(uid uint32) string {
 	now := time.Now()
 	if known, ok := names.get(uid, now); ok {
@@ -106,7 +106,7 @@ func userName(uid uint32) string {
 	return name
 }
 
-// isAdmin tells whether the user may do what only owners may: root, and the
+// isAdmin reports whether the user may do what only owners may: root, and the
 // user as whom the server runs, who could do it anyway.
 func isAdmin(uid uint32) bool { return uid == 0 || int(uid) == os.Getuid() }
 

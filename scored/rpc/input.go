@@ -136,9 +136,9 @@ func (in *inputs) isLost() bool {
 	}
 }
 
-// taken is the offset up to which all ranks have the input. It may be beyond what this attachment
-// has brought: the client sends again what an earlier one had brought if it has not heard that it
-// was taken.
+// taken returns the offset up to which all ranks have the input. It may be beyond what this
+// attachment has brought: the client sends again what an earlier one had brought if it has not
+// heard that it was taken.
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -172,7 +172,7 @@ func (in *inputs) carry(ctx context.Context, readers []*reader) {
 	}
 }
 
-// end is the end of the input, if the client has told it.
+// end returns the end of the input, if the client has told it.
 func (in *inputs) end() *scorev1.Stdin {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -114,8 +114,8 @@ var codes = []struct {
 // nothingDone are the reasons of refusals that end by themselves.
 var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, replica.ErrNotLeader}
 
-// isUnchanged tells whether nothing was done. What a server had taken up when it found out that it
-// leads no more may have been committed.
+// isUnchanged reports whether nothing was done. What a server had taken up when it found out that
+// it leads no more may have been committed.
 func isUnchanged(err error) bool {
 	return !errors.Is(err, leader.ErrLost) && slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) })
 }

@@ -72,7 +72,7 @@ func (u users) RevokeCertificates(ctx context.Context, r *connect.Request[scorev
 }
 
 // mayRevoke refuses to cut off a server that counts for a majority: the others would wait for it,
-// perhaps for ever.
+// perhaps forever.
 func (u users) mayRevoke(role, name string) error {
 	parsed, err := pki.ParseRole(clip(role))
 	if err != nil {
@@ -134,8 +134,8 @@ func daemonOf(ctx context.Context) (pki.Name, error) {
 	return name, nil
 }
 
-// serialOf is the number of the certificate of who is at the other end of the connection; nil: it
-// has shown none.
+// serialOf returns the number of the certificate of who is at the other end of the connection; nil:
+// it has shown none.
 func serialOf(ctx context.Context) []byte {
 	serial, _ := ctx.Value(serialKey{}).([]byte)
 	return serial

@@ -23,8 +23,9 @@ func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 	}
 }
 
-// understood is the message as the agent can read it; nil: it cannot be given the order, which the
-// leader is told. Sentences have escapes; a program must not be given others than its own texts.
+// understood returns the message as the agent can read it; nil: it cannot be given the order, which
+// the leader is told. Sentences have escapes; a program must not be given others than its own
+// texts.
 func (l *agentLink) understood(ctx context.Context, message *scorev1.ServerMessage) *scorev1.ServerMessage {
 	if l.refused == nil || texts.ValidIn(message) {
 		return message

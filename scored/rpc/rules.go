@@ -109,7 +109,7 @@ func denied(role scorev1.Role) error {
 
 type callerKey struct{}
 
-// callerOf is who calls; authorize has put it there.
+// callerOf returns who calls; authorize has put it there.
 func callerOf(ctx context.Context) leader.Caller {
 	caller, _ := ctx.Value(callerKey{}).(leader.Caller)
 	return caller

@@ -71,7 +71,7 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 }
 
-// agent is a node's agent at an address.
+// agent returns a node's agent at an address.
 func (u users) agent(node, address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
 	u.ExpectAgent(address, node)
 	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))

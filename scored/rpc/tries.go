@@ -44,7 +44,7 @@ func isFinal(err error) bool {
 	return code == connect.CodeNotFound || code == connect.CodeDataLoss
 }
 
-// isDial tells whether nobody was reached at all.
+// isDial reports whether nobody was reached at all.
 func isDial(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -321,7 +321,7 @@ func TestAsNobody(t *testing.T) {
 }
 
 // An operator does to others' jobs what their owners may, and no more; what a
-// role is worth is decided anew with every call.
+// role is worth is decided again with every call.
 func TestOperators(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", printing())

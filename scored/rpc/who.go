@@ -64,7 +64,7 @@ func (u users) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUse
 	return connect.NewResponse(&scorev1.ListUsersResponse{Users: withSystemRoles([]*scorev1.User{one})}), nil
 }
 
-// withSystemRoles gives users the roles that they have whatever was set.
+// withSystemRoles sets the roles that users have whatever was configured.
 func withSystemRoles(users []*scorev1.User) []*scorev1.User {
 	for _, u := range users {
 		if isAdmin(u.GetUid()) {

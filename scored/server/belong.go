@@ -106,7 +106,7 @@ func (s *Server) removed(ctx context.Context) bool {
 	return revoked.Load()
 }
 
-// elsewhere are the addresses of the other servers, as the log and the configuration have them.
+// elsewhere returns the addresses of the other servers, as the log and the configuration have them.
 func (s *Server) elsewhere() []string {
 	servers := s.options.Servers
 	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {

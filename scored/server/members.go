@@ -23,7 +23,7 @@ func (s *Server) openReplica() (err error) {
 	return err
 }
 
-// advertised is where other hosts find this server.
+// advertised returns where other hosts find this server.
 func (s *Server) advertised() string {
 	if s.options.Advertise != "" {
 		return s.options.Advertise

@@ -14,7 +14,7 @@ import (
 	"score/scored/rpc"
 )
 
-// servers are those of the cluster, nil where there can be but one.
+// servers returns those of the cluster, nil where there can be but one.
 func (s *Server) servers() rpc.Servers {
 	if s.mesh == nil {
 		return nil
@@ -22,7 +22,7 @@ func (s *Server) servers() rpc.Servers {
 	return s.replica
 }
 
-// addresses are those of all servers, this one's at least.
+// addresses returns those of all servers, this one's at least.
 func (s *Server) addresses() []string {
 	var list []string
 	servers, _ := s.replica.Servers() // a replica that is closed knows none
@@ -35,7 +35,7 @@ func (s *Server) addresses() []string {
 	return list
 }
 
-// tellAddresses are the addresses that agents are told, nil where they can know them all.
+// tellAddresses returns the addresses that agents are told, nil where they can know them all.
 func (s *Server) tellAddresses() func() []string {
 	if s.mesh == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *Server) names() []string {
 	return names
 }
 
-// peerRegistrarNamed is another server for what only servers ask each other.
+// peerRegistrarNamed returns another server for what only servers ask each other.
 func (s *Server) peerRegistrarNamed(name string) scorev1connect.ServerServiceClient {
 	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 }

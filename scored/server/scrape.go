@@ -50,7 +50,7 @@ func (s *Server) serveMetricsLater(ctx context.Context, led <-chan struct{}) err
 	return errors.Join(e.serve(), <-stopped)
 }
 
-// awaitMetricsPort is nil when ctx has ended.
+// awaitMetricsPort returns nil when ctx has ended.
 func (s *Server) awaitMetricsPort(ctx context.Context) net.Listener {
 	again := time.NewTicker(scrapeAgain)
 	defer again.Stop()

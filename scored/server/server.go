@@ -153,10 +153,10 @@ func (s *Server) listen(agents net.Listener) error {
 	if s.registrar == nil {
 		s.endpoints[agentsEndpoint].listener = handshake.Listen(agents, s.own.ServerSide(h2.Protocol, pki.Agent), s.logger)
 	} else {
-		door := s.registrar.Listen(agents,
+		listener := s.registrar.Listen(agents,
 			admission.Route{Protocols: []string{h2.Protocol}, Roles: []pki.Role{pki.Agent, pki.Server}},
 			admission.Route{Protocols: []string{peertransport.Protocol}, Roles: []pki.Role{pki.Server}})
-		s.endpoints[agentsEndpoint].listener, s.streams = door.Of(h2.Protocol), door.Of(peertransport.Protocol)
+		s.endpoints[agentsEndpoint].listener, s.streams = listener.Of(h2.Protocol), listener.Of(peertransport.Protocol)
 	}
 	if path := s.options.UserSocket; path != "" {
 		listener, err := socket.Listen("socket", path, socket.Everybody)
@@ -220,7 +220,7 @@ func (s *Server) watchReplica(ctx context.Context) error {
 	}
 }
 
-// Close gives back what New took, for a server that is never run.
+// Close releases what New acquired, for a server that is never run.
 func (s *Server) Close() error {
 	s.peers.CloseIdleConnections()
 	if s.others != nil {
@@ -245,7 +245,7 @@ func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }
 // Alive returns nil once the server has shown that it can decide, whoever leads.
 func (s *Server) Alive(ctx context.Context) error { return s.leader.Alive(ctx) }
 
-// AgentURL is the base URL of the service for agents, with the port taken. For
+// AgentURL returns the base URL of the service for agents, with the port taken. For
 // a Unix socket only DialAgents knows the way.
 func (s *Server) AgentURL() string {
 	if s.agents.Network() == "unix" {
@@ -259,7 +259,7 @@ func (s *Server) DialAgents(ctx context.Context, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, s.agents.Network(), s.agents.String())
 }
 
-// MetricsAddress is where metrics are served, with the port taken, or "".
+// MetricsAddress returns where metrics are served, with the port taken, or "".
 func (s *Server) MetricsAddress() string {
 	if s.scraped == nil {
 		return ""

@@ -107,7 +107,7 @@ func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVer
 	}
 }
 
-// program is what this server is.
+// program returns what this server is.
 func (s *Server) program() *scorev1.ProgramVersion { return programOf(s.options.Version) }
 
 func programOf(build string) *scorev1.ProgramVersion {

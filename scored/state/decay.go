@@ -20,7 +20,7 @@ var halves = [32]uint64{
 	0xfffffffa746f4050, 0xfffffffd3a37a024, 0xfffffffe9d1bd011, 0xffffffff4e8de808,
 }
 
-// Decay is what is left of an amount after elapsed nanoseconds, rounded down.
+// Decay returns what is left of an amount after elapsed nanoseconds, rounded down.
 // It is made of integers alone, so that it is the same on every server.
 func Decay(amount uint64, elapsed, halfLife int64) uint64 {
 	if elapsed <= 0 || halfLife <= 0 || amount == 0 {

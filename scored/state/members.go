@@ -37,15 +37,15 @@ type Certificate struct {
 	Revoked    bool
 }
 
-// Token is the token of this id, or nil. It may have expired.
+// Token returns the token of this id, or nil. It may have expired.
 func (s *State) Token(id string) *Token { return s.tokens[id] }
 
-// Tokens are all tokens by id.
+// Tokens returns all tokens by id.
 func (s *State) Tokens() []*Token {
 	return slices.SortedFunc(maps.Values(s.tokens), func(a, b *Token) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Certificates are all certificates by serial number.
+// Certificates returns all certificates by serial number.
 func (s *State) Certificates() []*Certificate {
 	return slices.SortedFunc(maps.Values(s.certificates), func(a, b *Certificate) int { return slices.Compare(a.Serial, b.Serial) })
 }
@@ -149,7 +149,7 @@ func (s *State) revoke(role, name string) (count int) {
 	return count
 }
 
-// Certificate is the one of this serial number, or nil.
+// Certificate returns the one of this serial number, or nil.
 func (s *State) Certificate(serial []byte) *Certificate { return s.certificates[string(serial)] }
 
 // Revoked are the serial numbers of the certificates that were taken back, in no order.

@@ -50,7 +50,7 @@ func TestDrainOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// A job that is begun anew is charged for all its attempts, each once.
+// A job that is restarted is charged for all its attempts, each once.
 func TestRestartCharges(t *testing.T) {
 	s := New()
 	at := int64(10)

@@ -150,7 +150,7 @@ func oneLog(t *rapid.T, fitted map[string]int) {
 	checkInvariants(t, servers[0])
 }
 
-// applyEverywhere applies an entry on each server, and says whether it fitted; one that
+// applyEverywhere applies an entry on each server, and reports whether it fitted; one that
 // does not changes nothing, which is looked at if wanted.
 func applyEverywhere(t *rapid.T, servers []*State, encoded []byte, look bool) (fits bool) {
 	var before []byte

@@ -8,8 +8,8 @@ import (
 	"score/scored/state/statepb"
 )
 
-// Protocol is that in which the log is written, see package protocol. No server is asked to apply
-// what it does not know.
+// Protocol returns that in which the log is written, see package protocol. No server is asked to
+// apply what it does not know.
 func (s *State) Protocol() uint32 { return s.protocol }
 
 // understood refuses a log that this program would not apply as others do.
@@ -21,9 +21,9 @@ func understood(version uint32) error {
 	return nil
 }
 
-// Needs is the protocol without which a command must not be in the log. What this program applies
-// of it is the same in an earlier one, since logs were written so before protocols were told: those
-// who write keep to it.
+// Needs returns the protocol without which a command must not be in the log. What this program
+// applies of it is the same in an earlier one, since logs were written so before protocols were
+// told: those who write keep to it.
 func Needs(command *statepb.Command) uint32 {
 	switch c := command.GetCommand().(type) {
 	case *statepb.Command_Raise:

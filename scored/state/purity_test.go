@@ -100,7 +100,7 @@ func underlying(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// calls tells whether an expression calls a function of a package whose name begins so.
+// calls reports whether an expression calls a function of a package whose name begins so.
 func calls(e ast.Expr, pkg, prefix string) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

@@ -60,7 +60,7 @@ type Job struct {
 	HeldCPUs uint32  // for which its user is charged; 0: no places yet
 	// Allocated is when it was given its places; 0: it has had none.
 	Allocated int64
-	// Restarts is how often it was begun anew after its ranks may have run.
+	// Restarts is how often it was restarted after its ranks may have run.
 	Restarts uint32
 	// Because is why it was last put back into the queue, a sentence; empty: it never was.
 	Because string

@@ -29,7 +29,7 @@ func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
 	return nil
 }
 
-// FinishedOf is how many finished jobs are remembered with these settings.
+// FinishedOf returns how many finished jobs are remembered with these settings.
 func FinishedOf(settings *scorev1.Settings) int {
 	if n := settings.GetHistory(); n != 0 {
 		return int(n)

@@ -94,7 +94,7 @@ func (i *Image) Encode() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
 
-// formatOf is the format of a snapshot in a protocol.
+// formatOf returns the format of a snapshot in a protocol.
 func formatOf(version uint32) uint32 {
 	if version > protocol.First {
 		return raisedFormat

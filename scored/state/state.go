@@ -30,7 +30,7 @@ const (
 	MaxNodes = 4096
 )
 
-// DefaultSettings are those of a new cluster: slices of 100 ms (a switch of
+// DefaultSettings returns those of a new cluster: slices of 100 ms (a switch of
 // 150 us costs 0.15 %), at most eight gangs in turn (each still gets more than
 // a slice per second), and an equal share of the memory for jobs that do not ask.
 func DefaultSettings() *scorev1.Settings {
@@ -57,7 +57,7 @@ type State struct {
 	undo []func() // how to take back the entry that is being applied
 }
 
-// New is the state of a cluster of which the log knows nothing.
+// New returns the state of a cluster of which the log knows nothing.
 func New() *State {
 	return &State{
 		settings: DefaultSettings(),
@@ -75,19 +75,19 @@ func New() *State {
 	}
 }
 
-// NextJob is the id that the next job must have.
+// NextJob returns the id that the next job must have.
 func (s *State) NextJob() JobID { return s.nextJob }
 
-// Nanos is the time of the last entry; no entry may be older.
+// Nanos returns the time of the last entry; no entry may be older.
 func (s *State) Nanos() int64 { return s.nanos }
 
-// Settings are the cluster's; they must not be changed.
+// Settings returns the cluster's; they must not be changed.
 func (s *State) Settings() *scorev1.Settings { return s.settings }
 
-// Job is the job with this id, or nil when there is none or none any more.
+// Job returns the job with this id, or nil when there is none or none any more.
 func (s *State) Job(id JobID) *Job { return s.jobs[id] }
 
-// Node is the node of this name, or nil.
+// Node returns the node of this name, or nil.
 func (s *State) Node(name string) *Node { return s.nodes[name] }
 
 // Unfinished counts the jobs that are not Done.
@@ -98,12 +98,12 @@ func (s *State) LookupName(uid uint32, service string) *Name {
 	return s.names[nameKey{uid, service}]
 }
 
-// Jobs are all jobs by id.
+// Jobs returns all jobs by id.
 func (s *State) Jobs() []*Job {
 	return slices.SortedFunc(maps.Values(s.jobs), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Finished are the jobs that are done, in the order of their ends.
+// Finished returns the jobs that are done, in the order of their ends.
 func (s *State) Finished() []*Job {
 	jobs := make([]*Job, len(s.finished))
 	for i, id := range s.finished {
@@ -112,12 +112,12 @@ func (s *State) Finished() []*Job {
 	return jobs
 }
 
-// Nodes are all nodes by name.
+// Nodes returns all nodes by name.
 func (s *State) Nodes() []*Node {
 	return slices.SortedFunc(maps.Values(s.nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Names are all published names by user and service.
+// Names returns all published names by user and service.
 func (s *State) Names() []*Name {
 	return slices.SortedFunc(maps.Values(s.names), func(a, b *Name) int {
 		return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Service, b.Service))

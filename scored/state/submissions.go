@@ -52,9 +52,9 @@ func (s *State) Submitted(uid uint32, key [KeyBytes]byte) *Submission {
 	return s.submissions.byKey[submissionKey{uid, key}]
 }
 
-// KeysBefore is when the latest of the jobs was submitted whose keys are forgotten: of a submission
-// that was first made later it is certain that Submitted finds it if it was carried out. 0: all are
-// remembered.
+// KeysBefore returns when the latest of the jobs was submitted whose keys are forgotten: of a
+// submission that was first made later it is certain that Submitted finds it if it was carried out.
+// 0: all are remembered.
 func (s *State) KeysBefore() int64 { return s.submissions.before }
 
 // noteKey remembers the key of a job that is being submitted, if it has one.
@@ -95,7 +95,7 @@ func (s *State) keepKey(id JobID) {
 	s.submissions.ended = s.submissions.ended[1:]
 }
 
-// all are the submissions of ended jobs in the order of their ends, then the others by job.
+// all returns the submissions of ended jobs in the order of their ends, then the others by job.
 func (s *submissions) all(jobs []*Job) []*Submission {
 	all := make([]*Submission, 0, len(s.byJob))
 	for _, id := range s.ended {

@@ -40,19 +40,19 @@ type User struct {
 	at     int64
 }
 
-// DefaultUser is a user of whom the log knows nothing.
+// DefaultUser returns a user of whom the log knows nothing.
 func DefaultUser(uid uint32, name string) *User {
 	return &User{UID: uid, Name: name, Role: scorev1.Role_ROLE_USER, Share: DefaultShare}
 }
 
-// Recent is what of Held has not decayed by now.
+// Recent returns what of Held has not decayed by now.
 func (u *User) Recent(now, halfLife int64) uint64 { return Decay(u.recent, now-u.at, halfLife) }
 
-// HalfLife is after what time half of what a user has used is forgotten, in
+// HalfLife returns after what time half of what a user has used is forgotten, in
 // nanoseconds.
 func (s *State) HalfLife() int64 { return HalfLifeOf(s.settings) }
 
-// HalfLifeOf is what the settings say, or the default.
+// HalfLifeOf returns what the settings say, or the default.
 func HalfLifeOf(settings *scorev1.Settings) int64 {
 	if half := settings.GetUsageHalfLifeNanos(); half > 0 {
 		return half
@@ -60,10 +60,10 @@ func HalfLifeOf(settings *scorev1.Settings) int64 {
 	return DefaultHalfLife
 }
 
-// User is the user with this id, or nil when the log knows nothing of such a one.
+// User returns the user with this id, or nil when the log knows nothing of such a one.
 func (s *State) User(uid uint32) *User { return s.users[uid] }
 
-// Users are all users that the log knows of, by id.
+// Users returns all users that the log knows of, by id.
 func (s *State) Users() []*User {
 	return slices.SortedFunc(maps.Values(s.users), func(a, b *User) int { return cmp.Compare(a.UID, b.UID) })
 }
@@ -85,7 +85,7 @@ func (s *State) setUser(c *statepb.SetUser) error {
 	return nil
 }
 
-// userOr is a copy of the user's record, or a new one.
+// userOr returns a copy of the user's record, or a new one.
 func (s *State) userOr(uid uint32, name string) *User {
 	if known := s.users[uid]; known != nil {
 		next := *known
@@ -109,7 +109,7 @@ func (s *State) charge(c *statepb.Charge, now int64) error {
 }
 
 // atLeast keeps what was charged from falling, which would charge it again: an
-// agent that began anew may not know all.
+// agent that began again may not know all.
 func atLeast(usage, before *scorev1.Usage) *scorev1.Usage {
 	if usage.GetCpuNanos() >= before.GetCpuNanos() && usage.GetRunNanos() >= before.GetRunNanos() {
 		return usage
@@ -169,7 +169,7 @@ func (s *State) decayAll(now int64) {
 	}
 }
 
-// held is for how many CPUs a job's user is charged: those that it keeps from
+// held returns for how many CPUs a job's user is charged: those that it keeps from
 // others. An exclusive job has its nodes whole; of a job that joins a gang the
 // CPUs count that the gang did not have.
 func (s *State) held(job *Job, places []Place, founder JobID) uint32 {

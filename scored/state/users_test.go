@@ -84,7 +84,7 @@ func TestCharged(t *testing.T) {
 	s := twoNodes(t) // job 2 has one CPU on each of two nodes; its user is 2
 	mustApply(t, s, charge(2, 5e9, 2e9))
 	mustApply(t, s, charge(2, 7e9, 3e9))
-	mustApply(t, s, charge(2, 1e9, 1e9)) // an agent that began anew
+	mustApply(t, s, charge(2, 1e9, 1e9)) // an agent that began again
 	finish := end(2)
 	finish.GetEnd().Usage = &scorev1.Usage{CpuNanos: 9e9, RunNanos: 4e9 + 999}
 	mustApply(t, s, finish)

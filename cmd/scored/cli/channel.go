@@ -59,7 +59,7 @@ func channelListCommand(c *caller) *cobra.Command {
 	return command
 }
 
-// knownNode is an error if a node is named and there is none of that name.
+// knownNode returns an error if a node is named and there is none of that name.
 func knownNode(command *cobra.Command, daemon *client.Client, name string) error {
 	if name == "" {
 		return nil
@@ -109,7 +109,7 @@ func channelState(channel *scorev1.ChannelState) string {
 	return state
 }
 
-// counterOf is a counter, or 0 if the node does not know it.
+// counterOf returns a counter, or 0 if the node does not know it.
 func counterOf(channel *scorev1.ChannelState, id abi.Counter) uint64 {
 	if all := channel.GetCounters(); int(id) < len(all) {
 		return all[id]

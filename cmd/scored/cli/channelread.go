@@ -199,7 +199,7 @@ func printKept(out io.Writer, r *dump.Report) error {
 	return t.flush()
 }
 
-// frameState says whether the message is on its way.
+// frameState reports whether the message is on its way.
 func frameState(p *dump.Peer, m dump.KeptMessage) string {
 	switch {
 	case int32(m.First-p.Next) >= 0:

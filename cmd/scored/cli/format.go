@@ -29,7 +29,7 @@ func shortTime(d time.Duration) string {
 	}
 }
 
-// clockTime is hours:minutes:seconds, with days before it as Slurm writes them.
+// clockTime returns hours:minutes:seconds, with days before it as Slurm writes them.
 func clockTime(d time.Duration) string {
 	seconds := int64(d / time.Second)
 	days, seconds := seconds/86400, seconds%86400

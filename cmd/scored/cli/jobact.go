@@ -148,7 +148,7 @@ func jobWaitCommand(c *caller) *cobra.Command {
 	}
 }
 
-// ended is how a command ends whose exit code is a job's.
+// ended returns the error of a command whose exit code is a job's.
 func ended(code int, err error) error {
 	switch {
 	case err != nil:

@@ -99,7 +99,7 @@ func fenceWords(f *scorev1.Fences) string {
 	return words
 }
 
-// lostWords is the time lost to switching, also as a part of the job's slices.
+// lostWords returns the time lost to switching, also as a part of the job's slices.
 func lostWords(usage *scorev1.Usage) string {
 	lost, ran := usage.GetSwitchNanos(), usage.GetRunNanos()
 	words := shortTime(time.Duration(lost)) + " to switching"

@@ -146,12 +146,12 @@ func nonNil[T any](list []T) []T {
 	return list
 }
 
-// stateWord is a state in lower case: "running".
+// stateWord returns a state in lower case: "running".
 func stateWord(state scorev1.JobState) string {
 	return strings.ToLower(strings.TrimPrefix(state.String(), "JOB_STATE_"))
 }
 
-// reasonWord is why a job ended, in lower case: "time limit".
+// reasonWord returns why a job ended, in lower case: "time limit".
 func reasonWord(reason scorev1.EndReason) string {
 	word := strings.ToLower(strings.TrimPrefix(reason.String(), "END_REASON_"))
 	return strings.ReplaceAll(word, "_", " ")

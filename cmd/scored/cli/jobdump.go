@@ -131,7 +131,7 @@ func (d *dumpFiles) begin(head *scorev1.DumpHead) error {
 	return file.Chmod(dumpFileMode)
 }
 
-// finish gives the file its name, if it is complete, else removes it.
+// finish renames the file to its final name if it is complete, or removes it.
 func (d *dumpFiles) finish(complete bool) error {
 	if d.file == nil {
 		return nil

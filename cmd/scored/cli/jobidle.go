@@ -46,7 +46,7 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 	return data
 }
 
-// jobStateWord is a job's state; a running one whose ranks all sleep is idle or deadlocked.
+// jobStateWord returns a job's state; a running one whose ranks all sleep is idle or deadlocked.
 func jobStateWord(job *scorev1.Job) string {
 	switch idle := job.GetIdle(); {
 	case idle == nil:

@@ -93,7 +93,7 @@ func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {
 	return t.flush()
 }
 
-// jobLines are the properties of a job that are worth a line.
+// jobLines returns the properties of a job that are worth a line.
 func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 	job := reply.GetJob()
 	spec, usage := job.GetSpec(), job.GetUsage()

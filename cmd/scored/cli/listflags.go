@@ -127,7 +127,7 @@ func (f *listFlags) listRequest(all bool, now time.Time) (*scorev1.ListJobsReque
 	}, err
 }
 
-// userNames are those that the cluster knows of.
+// userNames returns those that the cluster knows of.
 func (c *caller) userNames(command *cobra.Command) []cobra.Completion {
 	return c.inTime(command, func(_ context.Context, daemon *client.Client) (names []cobra.Completion) {
 		users, _ := listUsers(command, daemon, "")

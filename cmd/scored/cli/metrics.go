@@ -139,7 +139,7 @@ type stepsData struct {
 	SumNanos    int64  `json:"sum_nanos"`
 }
 
-// newStepsData is nil for a distribution of nothing.
+// newStepsData returns nil for a distribution of nothing.
 func newStepsData(steps *scorev1.StepTimes) *stepsData {
 	if steps.GetCount() == 0 {
 		return nil

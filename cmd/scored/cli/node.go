@@ -23,7 +23,7 @@ func listNodes(command *cobra.Command, daemon *client.Client) (*scorev1.ListNode
 	return reply.Msg, nil
 }
 
-// nodeIn is the node of this name in a list, or nil.
+// nodeIn returns the node of this name in a list, or nil.
 func nodeIn(list *scorev1.ListNodesResponse, name string) *scorev1.Node {
 	for _, node := range list.GetNodes() {
 		if node.GetName() == name {

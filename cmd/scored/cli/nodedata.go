@@ -63,7 +63,7 @@ func newNodeData(node *scorev1.Node) nodeData {
 	return data
 }
 
-// nodeWord is the node's state in a word.
+// nodeWord returns the node's state in a word.
 func nodeWord(node *scorev1.Node) string {
 	return strings.ToLower(strings.TrimPrefix(node.GetState().String(), "NODE_STATE_"))
 }

@@ -34,10 +34,10 @@ func (e *ExitError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Root is the command scored with the commands of this package.
+// Root returns the command scored with the commands of this package.
 func Root() *cobra.Command {
 	c := &caller{}
 	root := &cobra.Command{
@@ -114,7 +114,7 @@ func (c *caller) with(call func(command *cobra.Command, arguments []string, daem
 	}
 }
 
-// parent is a command that only holds others.
+// parent returns a command that only holds others.
 func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{
 		Use:   use,

@@ -43,7 +43,7 @@ func (s *screen) enter() error {
 	return err
 }
 
-// leave gives the terminal back as it was. It may be called again.
+// leave restores the terminal. It may be called again.
 func (s *screen) leave() error {
 	if s.before == nil {
 		return nil

@@ -56,8 +56,8 @@ var settings = []setting{
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
 
-// timeSetting is a time within bounds; unset, if any, is the word for the default, whose value is
-// 0.
+// timeSetting returns a time within bounds; unset, if any, is the word for the default, whose value
+// is 0.
 func timeSetting(key, field, about string, low, high time.Duration, unset string, at func(*scorev1.Settings) *int64) setting {
 	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%s to %s", plainTime(low), plainTime(high)), words: wordsOf(unset)}
 	one.show = func(s *scorev1.Settings) string {
@@ -80,7 +80,7 @@ func timeSetting(key, field, about string, low, high time.Duration, unset string
 	return one
 }
 
-// countSetting is a whole number within bounds; see timeSetting.
+// countSetting returns a whole number within bounds; see timeSetting.
 func countSetting(key, field, about string, low, high uint32, unset string, at func(*scorev1.Settings) *uint32) setting {
 	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%d to %d", low, high), words: wordsOf(unset)}
 	one.show = func(s *scorev1.Settings) string {

@@ -102,7 +102,7 @@ func runTop(command *cobra.Command, o *topOptions, ask askFunc) error {
 	return batchTop(command.Context(), out, o, sort, ask)
 }
 
-// topTerminal is the terminal that frames can be shown on, or nil.
+// topTerminal returns the terminal that frames can be shown on, or nil.
 func topTerminal(out io.Writer, in *os.File) *screen {
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || !term.IsTerminal(int(in.Fd())) {

@@ -96,8 +96,8 @@ func topTitle(top *scorev1.GetTopResponse) []topLine {
 	}
 }
 
-// matrixLines are the rows of the matrix; neighbouring nodes with the same jobs share a column if
-// there are many.
+// matrixLines returns the rows of the matrix; neighbouring nodes with the same jobs share a column
+// if there are many.
 func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
 	if len(matrix.GetRows()) == 0 {
 		return []topLine{{text: "no job runs"}}
@@ -146,7 +146,7 @@ func (c *column) heading() string {
 	return c.first + ".." + c.last
 }
 
-// joined gives neighbours with the same jobs one column.
+// joined merges neighbours that have the same jobs into one column.
 func joined(columns []column) []column {
 	out := columns[:1]
 	for _, c := range columns[1:] {
@@ -159,7 +159,7 @@ func joined(columns []column) []column {
 	return out
 }
 
-// jobTopLines are the jobs, sorted, below their heading.
+// jobTopLines returns the jobs, sorted, below their heading.
 func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 	jobs := slices.Clone(top.GetJobs())
 	slices.SortStableFunc(jobs, sort.compare)
@@ -185,7 +185,7 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 	return align(rows, looks)
 }
 
-// jobsOn are the jobs of the row that is on.
+// jobsOn returns the jobs of the row that is on.
 func jobsOn(matrix *scorev1.GetMatrixResponse) map[uint64]bool {
 	on := make(map[uint64]bool)
 	for _, row := range matrix.GetRows() {

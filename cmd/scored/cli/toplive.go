@@ -140,7 +140,7 @@ func (l *liveTop) key(key byte) (leave bool, err error) {
 	return false, nil
 }
 
-// suspend is what ^Z does elsewhere.
+// suspend does what ^Z does elsewhere.
 func (l *liveTop) suspend() error {
 	if err := l.screen.leave(); err != nil {
 		return err

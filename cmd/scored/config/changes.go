@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Changes are the keys ("agent.cpus") in which two configurations differ, in the order of
+// Changes returns the keys ("agent.cpus") in which two configurations differ, in the order of
 // the file.
 func Changes(was, is Config) []string {
 	var keys []string
@@ -33,7 +33,7 @@ func keys() (all []string) {
 	return all
 }
 
-// unwritable is the first key, with its value, that TOML has no words for: a text that is not
+// unwritable returns the first key, with its value, that TOML has no words for: a text that is not
 // UTF-8; "": there is none.
 func unwritable(c Config) string {
 	sections := reflect.ValueOf(c)

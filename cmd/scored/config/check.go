@@ -90,7 +90,7 @@ func (a *Agent) check(anywhere bool) *problem {
 	)
 }
 
-// UserSocket is socket, or its default.
+// UserSocket returns socket, or its default.
 func (a *Agent) UserSocket() string {
 	if a.Socket != "" {
 		return a.Socket

@@ -60,7 +60,7 @@ type Log struct {
 // DefaultPath is read where no other file is named. It may be missing.
 const DefaultPath = "/etc/score/score.toml"
 
-// Default is the configuration of an empty file.
+// Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
 		Cluster: Cluster{Name: "score", KeyFile: "/etc/score/key"},

@@ -37,7 +37,7 @@ func Load(path string) (Config, error) {
 	return Parse(name, text)
 }
 
-// Unset tells whether there is no file, or one that sets no key, as a package installs it: such a
+// Unset reports whether there is no file, or one that sets no key, as a package installs it: such a
 // file may be replaced. What cannot be read or understood counts as set.
 func Unset(path string) bool {
 	text, err := readBounded(path)

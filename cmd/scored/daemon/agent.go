@@ -210,10 +210,10 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 // jobsMark is between a node's name, in which there is no dot, and a hash.
 const jobsMark = ".jobs-"
 
-// jobsDir is where the jobs of a node have their directories. Those of root's agents are beside
-// the files of stage_dir, on a disk: run_dir is in memory that is the system's as a rule, and
-// users could fill it. Two agents that share a stage_dir have not the same run directory. Empty:
-// beside the run directory, where the user of an agent that is not root's fills his own.
+// jobsDir returns where the jobs of a node have their directories. Those of root's agents are
+// beside the files of stage_dir, on a disk: run_dir is in memory that is the system's as a rule,
+// and users could fill it. Two agents that share a stage_dir have not the same run directory.
+// Empty: beside the run directory, where the user of an agent that is not root's fills his own.
 func jobsDir(a config.Agent, name string) string {
 	if os.Geteuid() != 0 || a.StageDir == "" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"score/scored/api/identity/pki"
 )
 
-// certificateDir is where a daemon's certificate is. Several agents of one host have one each.
+// certificateDir returns where a daemon's certificate is. Several agents of one host have one each.
 func certificateDir(c config.Cluster, role pki.Role, name string) string {
 	return filepath.Join(c.Certificates, string(role)+"-"+name)
 }
@@ -40,7 +40,7 @@ func agentName(c config.Config) (string, error) {
 	return hostName()
 }
 
-// configPath is the file that a command's flag, the environment or the default names.
+// configPath returns the file that a command's flag, the environment or the default names.
 func configPath(flag string) string {
 	if flag = namedConfig(flag); flag != "" {
 		return flag

@@ -21,7 +21,7 @@ import (
 // configVariable names the configuration file where no flag does.
 const configVariable = "SCORE_CONFIG"
 
-// Commands are the daemons' commands.
+// Commands returns the daemons' commands.
 func Commands() []*cobra.Command {
 	daemons := []*cobra.Command{serverCommand(), agentCommand(), devCommand()}
 	commands := append([]*cobra.Command{initCommand()}, daemons...)
@@ -42,7 +42,7 @@ func addConfig(command *cobra.Command, path *string) {
 
 func loadConfig(path string) (config.Config, error) { return config.Load(namedConfig(path)) }
 
-// namedConfig is the file that the flag or the environment names, or "".
+// namedConfig returns the file that the flag or the environment names, or "".
 func namedConfig(flag string) string {
 	if flag == "" {
 		return os.Getenv(configVariable)

@@ -20,7 +20,7 @@ type devNode struct {
 	memory uint64
 }
 
-// divide gives every node its part of the machine: CPUs of its own while there
+// divide assigns every node its part of the machine: CPUs of its own while there
 // are enough, else one that it shares, and the same part of the memory.
 func divide(nodes int, cpus []int, memory uint64) []devNode {
 	plan := make([]devNode, 0, nodes)

@@ -93,7 +93,7 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// configFlag is what the other daemons of this host must be told to find the configuration.
+// configFlag returns what the other daemons of this host must be told to find the configuration.
 func (p *initPlan) configFlag() string {
 	if p.config == "" {
 		return "" // they look in the same places

@@ -10,7 +10,7 @@ import (
 // nameTimeout bounds the look-up of the host's own name, which no network should be needed for.
 const nameTimeout = 2 * time.Second
 
-// lookUp gives the addresses of a name, or of the address that it is; none if there are none.
+// lookUp returns the addresses of a name, or of the address that it is; none if there are none.
 func lookUp(ctx context.Context, name string) []netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
@@ -37,12 +37,12 @@ func outward(found []netip.Addr) (first netip.Addr) {
 	return first
 }
 
-// alone tells whether a host's name stands for loopback there, as where /etc/hosts gives it
+// alone reports whether a host's name stands for loopback there, as where /etc/hosts gives it
 // 127.0.1.1.
 func alone(ctx context.Context, name string) bool { return outward(lookUp(ctx, name)).IsLoopback() }
 
-// addressed gives host:port with the address for the host's name: other nodes are told it, and may
-// not know the name. What has no address stays.
+// addressed returns host:port with the address for the host's name: other nodes are told it, and
+// may not know the name. What has no address stays.
 func addressed(ctx context.Context, listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

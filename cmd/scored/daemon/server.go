@@ -138,7 +138,7 @@ func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
 	return func() { close(over) }
 }
 
-// coded gives the errors of a disk their exit code, and those of which the next start will be no
+// coded maps disk errors to exit code 74, and errors that a restart cannot fix, such as a wrong
 // end, theirs.
 func coded(err error) error {
 	switch {

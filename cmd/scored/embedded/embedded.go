@@ -108,7 +108,7 @@ type cluster struct {
 	key     string
 }
 
-// agentDir is the agent's in the directory of a run.
+// agentDir returns the agent's in the directory of a run.
 func agentDir(dir string) string { return filepath.Join(dir, "agent") }
 
 func (c *cluster) socket() string { return filepath.Join(c.dir.Path(), "user.sock") }
@@ -215,7 +215,7 @@ func nodesUp(nodes []*scorev1.Node) int {
 	return up
 }
 
-// nodeName is the host's name without its domain, as %N and scrun -v show it.
+// nodeName returns the host's name without its domain, as %N and scrun -v show it.
 func nodeName() string {
 	host, err := os.Hostname()
 	if err != nil {

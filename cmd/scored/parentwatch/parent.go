@@ -119,13 +119,13 @@ func (c *Child) reap() {
 	close(c.exited)
 }
 
-// Said is what the child told with Ready.
+// Said returns what the child told with Ready.
 func (c *Child) Said() string { return c.said }
 
 // Exited is closed when the child has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// PID is the child's process id.
+// PID returns the child's process id.
 func (c *Child) PID() int { return c.command.Process.Pid }
 
 // Stop lets the child end in order, and waits. After StopTimeout it is killed.

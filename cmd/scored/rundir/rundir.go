@@ -121,10 +121,10 @@ func sweep(parent, kind string, clean func(name string)) error {
 	return nil
 }
 
-// Path is the directory.
+// Path returns the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Name is the directory's name, kind-NUMBER.
+// Name returns the directory's name, kind-NUMBER.
 func (d *Dir) Name() string { return filepath.Base(d.path) }
 
 // Close removes the directory with all that is in it.

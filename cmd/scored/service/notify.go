@@ -27,7 +27,7 @@ func Reloading() {
 // Stopping tells that the daemon has begun to end.
 func Stopping() { tell(daemon.SdNotifyStopping) }
 
-// statusOf is one line, as the protocol has one variable a line.
+// statusOf returns one line, as the protocol has one variable a line.
 func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }

@@ -1,4 +1,4 @@
-// Package linked tells whether a program's file has package pm in it, so that scrun
+// Package linked finds out whether a program's file has package pm in it, so that scrun
 // can ask for channels by itself.
 //
 // A Go program carries the names of its functions for tracebacks, also when it was stripped
@@ -36,7 +36,7 @@ const (
 // errForeign is any file that is not a Go program for machines like ours.
 var errForeign = errors.New("not a Go program")
 
-// PM says whether the file is a Go program that has package pm. Whatever it cannot read, or does
+// PM reports whether the file is a Go program that has package pm. Whatever it cannot read, or does
 // not understand, has not: a script, a program of another language or machine, a packed one.
 func PM(path string) bool {
 	// A pipe must not block the opening.

@@ -46,7 +46,7 @@ On a cluster ('scored dev --nodes 2' makes one on this machine):
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
   scrun -d -n 4 ./a.out                 detached: prints the job's number`
 
-// Command is scrun's command; run gets every command line without a mistake.
+// Command returns scrun's command; run gets every command line without a mistake.
 func Command(run func(*Options) error) *cobra.Command {
 	o := &Options{Export: exportAll}
 	command := &cobra.Command{

@@ -85,7 +85,7 @@ func (e Export) sets(name string) bool {
 	return false
 }
 
-// overridden says whether a later assignment has the same name.
+// overridden reports whether a later assignment has the same name.
 func overridden(later []string, entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
 	return Export{set: later}.sets(name)

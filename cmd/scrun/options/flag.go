@@ -61,7 +61,7 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return err
 }
 
-// typed is the option as the user wrote it.
+// typed returns the option as the user wrote it.
 func typed(unknown *pflag.NotExistError) string {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return "-" + unknown.GetSpecifiedName()

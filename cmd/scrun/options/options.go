@@ -40,10 +40,10 @@ type Options struct {
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake
 	// them.
 	KillOnDeadlock bool
-	// Requeue begins the job anew when a node of it is lost or drained.
+	// Requeue begins the job again when a node of it is lost or drained.
 	Requeue bool
 	// Recover goes on when ranks or nodes of the job are lost; Respawn is how often a rank that
-	// fails is begun anew.
+	// fails is restarted.
 	Recover bool
 	Respawn uint32
 

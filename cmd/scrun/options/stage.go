@@ -46,5 +46,5 @@ func (o *Options) parseStageFile(path string) (string, error) {
 	return path, nil
 }
 
-// Stages tells whether any file goes along.
+// Stages reports whether any file goes along.
 func (o *Options) Stages() bool { return o.Stage != StageNone || len(o.StageFiles) > 0 }

@@ -22,7 +22,7 @@ const (
 	maxText = 256
 )
 
-// ErrMap is what every error of this package wraps.
+// ErrMap is wrapped by all errors of this package.
 var ErrMap = errors.New("the places of a job cannot be read")
 
 // Decode reads what Append wrote.
@@ -72,7 +72,7 @@ func Expand(order *scorev1.Prepare) error {
 // placesField is the number of Prepare.places.
 const placesField = 4
 
-// Compact is the order without what Expand can make of it, for sending it on.
+// Compact returns the order without what Expand can make of it, for sending it on.
 func Compact(order *scorev1.Prepare) *scorev1.Prepare {
 	if order.GetMap() == nil {
 		return order

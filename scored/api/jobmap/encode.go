@@ -61,7 +61,7 @@ func appendList(to []byte, numbers []uint32) []byte {
 	return to
 }
 
-// progression is how many of the numbers have the distance of the first two.
+// progression returns how many of the numbers have the distance of the first two.
 func progression(numbers []uint32) int {
 	if len(numbers) < 2 {
 		return len(numbers)

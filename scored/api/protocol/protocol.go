@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// What the build says (-ldflags -X): another range lets one see what daemons of two versions do
+// The build sets these (-ldflags -X): with other ranges, tests see what daemons of two versions do
 // together.
 var (
 	oldest = "1"
@@ -36,7 +36,7 @@ const (
 	Keys = 2
 	// Survival is from when on jobs may go on without ranks and nodes that they lose.
 	Survival = 2
-	// Orders is from when on the log says how jobs are to end, or that they are to be begun anew,
+	// Orders is from when on the log says how jobs are to end, or that they are to be restarted,
 	// and why they were.
 	Orders = 2
 	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of
@@ -50,14 +50,14 @@ const (
 	Texts = 2
 )
 
-// Range is what a program understands, both ends inclusive. The zero Range is that of a program
-// that does not say.
+// Range is the versions that a program understands, both ends inclusive. The zero Range is of a
+// program that announces none.
 type Range struct{ Oldest, Newest uint32 }
 
 // own is read once.
 var own = Range{Oldest: number(oldest), Newest: number(newest)}.valid()
 
-// Own is what this program understands.
+// Own returns what this program understands.
 func Own() Range { return own }
 
 // number reads what the build says; 0: it is no number.
@@ -69,13 +69,13 @@ func number(text string) uint32 {
 	return uint32(n)
 }
 
-// Parse reads "1-2". What is nothing of the kind meets no range.
+// Parse reads "1-2". Other text yields a range that meets no other.
 func Parse(text string) Range {
 	first, last, _ := strings.Cut(text, "-")
 	return Range{Oldest: max(number(first), First), Newest: number(last)}
 }
 
-// valid ends a program that was built wrongly.
+// valid panics if the build set an invalid range.
 func (r Range) valid() Range {
 	if r.Oldest < First || r.Newest < r.Oldest {
 		panic(fmt.Sprintf("this program was built for the protocols %q to %q", oldest, newest))
@@ -83,7 +83,7 @@ func (r Range) valid() Range {
 	return r
 }
 
-// Of is the range that somebody tells; who tells none speaks the first.
+// Of returns the range that somebody tells; who tells none speaks the first.
 func Of(oldest, newest uint32) Range {
 	if newest == 0 {
 		return Range{First, First}
@@ -91,16 +91,16 @@ func Of(oldest, newest uint32) Range {
 	return Range{max(oldest, First), newest}
 }
 
-// Meet is the newest version that both understand; ok is false where there is none.
+// Meet returns the newest version that both understand; ok is false if there is none.
 func (r Range) Meet(other Range) (version uint32, ok bool) {
 	version = min(r.Newest, other.Newest)
 	return version, version >= max(r.Oldest, other.Oldest)
 }
 
-// Has tells whether a version is in the range.
+// Has reports whether the range includes a version.
 func (r Range) Has(version uint32) bool { return r.Oldest <= version && version <= r.Newest }
 
-// String is "protocol 2", or "protocols 1 to 2".
+// String returns "protocol 2", or "protocols 1 to 2".
 func (r Range) String() string {
 	if r.Oldest == r.Newest {
 		return fmt.Sprintf("protocol %d", r.Newest)
@@ -115,7 +115,7 @@ type Party struct {
 	Range       Range
 }
 
-// Mismatch is the sentence for two whose ranges do not meet: which is too old, and what to do.
+// Mismatch returns the sentence for two whose ranges do not meet: which is too old, and what to do.
 func Mismatch(a, b Party) string {
 	if a.Range.Newest > b.Range.Newest {
 		a, b = b, a

@@ -30,7 +30,7 @@ func Word(text string) string {
 	return shown
 }
 
-// Sentence is a whole sentence, whatever was put into it: escapes stand for what is no text, and the
+// Sentence returns a whole sentence, whatever was put into it: escapes stand for what is no text, and the
 // middle of a very long one is left out.
 func Sentence(text string) string {
 	if len(text) > maxSentence {
@@ -67,7 +67,7 @@ func readable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
 }
 
-// clip is the beginning of a text, of whole letters.
+// clip returns the beginning of a text, of whole letters.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -79,7 +79,7 @@ func clip(text string, most int) string {
 	return text[:end] + cut
 }
 
-// tail is the end of a text, of whole letters.
+// tail returns the end of a text, of whole letters.
 func tail(text string, most int) string {
 	begin := len(text) - most
 	for begin < len(text)-most+utf8.UTFMax && !utf8.RuneStart(text[begin]) {

@@ -1,4 +1,4 @@
-// Package texts deals with the texts of messages that need not be UTF-8: arguments, environment and
+// Package texts handles texts of messages that need not be UTF-8: arguments, environment and
 // paths of programs, and sentences in which they stand. Programs of Linux get them as bytes, and so
 // they are carried.
 //

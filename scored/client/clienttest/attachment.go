@@ -60,7 +60,7 @@ func (a *Attachment) Fail(code connect.Code, message string) {
 // FailUndecided makes the call end as where no server can decide.
 func (a *Attachment) FailUndecided() { a.err = Undecided() }
 
-// Undecided is the answer of servers without a majority.
+// Undecided returns the answer of servers without a majority.
 func Undecided() error { return forward.Undecided("the cluster can decide nothing now", "") }
 
 // Stdin waits for the next piece of input, and tells the client that it was taken; nil when the

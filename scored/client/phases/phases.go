@@ -52,7 +52,8 @@ var columns = []phase{
 	{"RUNNING", func(_ *scorev1.StartTrace, n *scorev1.NodeStart) int64 { return Running(n) }},
 }
 
-// Running is the instant at which a node's part of a start was over, in nanoseconds; 0: it was not.
+// Running returns the instant at which a node's part of a start was over, in nanoseconds; 0: it was
+// not.
 func Running(n *scorev1.NodeStart) int64 {
 	if n.GetForkedNanos() == 0 {
 		return 0
@@ -60,8 +61,8 @@ func Running(n *scorev1.NodeStart) int64 {
 	return max(n.GetForkedNanos(), n.GetInitNanos(), n.GetFenceNanos())
 }
 
-// Lines are a table of the phases of a job's start and what is to be said of it; none if the job
-// never had places.
+// Lines returns a table of the phases of a job's start and what is to be said of it; none if the
+// job never had places.
 func Lines(job *scorev1.Job) []string {
 	trace := job.GetStart()
 	if trace == nil {
@@ -104,7 +105,7 @@ func nodesOf(job *scorev1.Job) []node {
 	return nodes
 }
 
-// latest are the nodes that get a line: all, or those that ran last.
+// latest returns the nodes that get a line: all, or those that ran last.
 func latest(nodes []node) []node {
 	if len(nodes) <= maxNodes {
 		return nodes

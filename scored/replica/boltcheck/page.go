@@ -34,7 +34,7 @@ type meta struct {
 	txid     uint64
 }
 
-// findMeta reads both meta pages, as bbolt does: it writes them by turns, so that the one
+// findMeta reads both meta pages, as bbolt does: it writes them in turn, so that the one
 // that was being written when the power went is not needed.
 func findMeta(file io.ReaderAt, size int64) (meta, error) {
 	best, found := readMeta(file, 0)

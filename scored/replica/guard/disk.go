@@ -29,7 +29,7 @@ const (
 	ticks = 20
 )
 
-// Disk is whether the disk of a data directory can be used. It fails once.
+// Disk records whether the disk of a data directory can be used. It fails once and for good.
 type Disk struct {
 	dir    string
 	logger *zap.Logger
@@ -43,7 +43,7 @@ type Disk struct {
 	writes slowest
 }
 
-// NewDisk is a disk that works. The directory is for messages, and the bound WriteBound but in
+// NewDisk returns a disk that works. The directory is for messages, and the bound WriteBound but in
 // tests of something else.
 func NewDisk(dir string, writeBound time.Duration, logger *zap.Logger) *Disk {
 	return &Disk{dir: dir, logger: logger, writeBound: writeBound, snapshotBound: SnapshotBound, failed: make(chan struct{})}

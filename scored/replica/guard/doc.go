@@ -6,7 +6,7 @@
 //
 // A disk fails once and for good. After a write whose outcome is unknown, or a part of
 // which may be there, Raft's picture of the log and the log differ; the only one who can
-// make them agree is a server that reads the log anew. So nothing more is written, the
+// make them agree is a server that reads the log again. So nothing more is written, the
 // owner is told by Failed, and ends its process, which the service manager starts again.
 //
 //	disk := guard.NewDisk(dir, guard.WriteBound, logger)

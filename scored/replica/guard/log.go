@@ -20,7 +20,7 @@ type Store interface {
 }
 
 // Log is a Store whose writes end, by an error if need be, and whose entries carry
-// checksums. Its methods may be called at once.
+// checksums. Its methods may be called concurrently.
 type Log struct {
 	disk  *Disk
 	store Store
@@ -111,7 +111,7 @@ func newPatience(bound time.Duration) *patience {
 	return &patience{bound: bound, timer: time.NewTimer(bound / ticks), left: ticks}
 }
 
-// over counts a part that has passed, and says whether it was the last.
+// over counts a part that has passed, and reports whether it was the last.
 func (p *patience) over() bool {
 	if p.left--; p.left == 0 {
 		return true
@@ -199,7 +199,7 @@ func (l *Log) Check(index uint64, log *raft.Log) error {
 // sealBatch is how many entries SealAll writes at once: some MB.
 const sealBatch = 1024
 
-// SealAll gives checksums to entries that have none, for logs that were made without.
+// SealAll adds checksums to entries that have none, for logs that were written without them.
 func (l *Log) SealAll() error {
 	first, err := l.FirstIndex()
 	if err != nil {
@@ -229,7 +229,7 @@ func (l *Log) SealAll() error {
 	return nil
 }
 
-// KeepFrom has the log keep what follows the entry that floor names, although Raft would
+// KeepFrom makes the log keep what follows the entry that floor names, although Raft would
 // cut it there: from the snapshot before the last one on, in case the last is damaged.
 func (l *Log) KeepFrom(floor func() uint64) { l.floor = floor }
 
@@ -262,7 +262,7 @@ func (l *Log) SetUint64(key []byte, value uint64) error {
 	return l.orNever(direct{l}.SetUint64(key, value))
 }
 
-// Direct is the stable store for who makes a new log, before there is a Raft that would
+// Direct returns the stable store for who makes a new log, before there is a Raft that would
 // end the process: its writes return their errors.
 func (l *Log) Direct() raft.StableStore { return direct{l} }
 
@@ -295,7 +295,7 @@ func (l *Log) GetUint64(key []byte) (uint64, error) {
 	return l.store.GetUint64(key)
 }
 
-// Release lets go whom Set keeps. The owner calls it when nothing of Raft can reach
+// Release unblocks the callers of Set. The owner calls it when nothing of Raft can reach
 // another server any more, so that Raft can end.
 func (l *Log) Release() { l.once.Do(func() { close(l.closing) }) }
 

@@ -21,7 +21,7 @@ var (
 	errAnother = errors.New("it is another entry")
 )
 
-// seal gives copies of entries that carry a checksum, where Raft leaves room for what
+// seal returns copies of entries that carry a checksum, where Raft leaves room for what
 // middleware adds. The entries themselves belong to Raft.
 func seal(logs []*raft.Log) []*raft.Log {
 	sums := make([]byte, sealSize*len(logs))

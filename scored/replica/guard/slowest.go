@@ -25,7 +25,7 @@ func (s *slowest) add(now time.Time, took time.Duration) {
 	s.present = max(s.present, took)
 }
 
-// longest is the longest of the last minute, or of up to two.
+// longest returns the longest of the last minute, or of up to two.
 func (s *slowest) longest(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,6 +42,6 @@ func (s *slowest) turn(now time.Time) {
 	}
 }
 
-// SlowestWrite is how long the longest write of the log took in the last minute or two. One that
-// has not ended does not count yet; it ends, or the disk fails, within WriteBound.
+// SlowestWrite returns how long the longest write of the log took in the last minute or two. One
+// that has not ended does not count yet; it ends, or the disk fails, within WriteBound.
 func (d *Disk) SlowestWrite() time.Duration { return d.writes.longest(time.Now()) }

@@ -9,7 +9,7 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 )
 
-// way says whether agents pass a method on for the users of their host.
+// way is whether agents pass a method on for the users of their host.
 type way uint8
 
 const (
@@ -65,7 +65,7 @@ var users = map[string]way{
 // errAtServers is what users of a host with only an agent are told of what is not theirs.
 var errAtServers = errors.New("that is for operators and administrators, whom servers know only by the socket of their own host: on this host, which has only an agent, everybody is a user like any other; run it on a host where 'scored server' runs")
 
-// ByAgent refuses methods that may not be called by way of an agent.
+// ByAgent returns an error for methods that may not be called through an agent.
 func ByAgent(procedure string) error {
 	switch users[procedure] {
 	case byAgents:

@@ -1,4 +1,4 @@
-// Package join is how a daemon becomes one of a cluster: it dials a server that
+// Package join lets a daemon join a cluster: it dials a server that
 // its token names, says who it wants to be, and gets a certificate.
 //
 //	newcomer                                   server

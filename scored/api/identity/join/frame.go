@@ -24,7 +24,7 @@ const (
 // ErrMessage is wrapped by errors of what the other side sent.
 var ErrMessage = errors.New("join: message")
 
-// Write sends a message behind its length.
+// Write sends a message with its length before it.
 func Write(w io.Writer, m proto.Message) error {
 	data, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, lengthBytes), m)
 	if err != nil {

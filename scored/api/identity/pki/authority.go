@@ -93,7 +93,7 @@ func sign(template, parent *x509.Certificate, public any, key *ecdsa.PrivateKey)
 	return x509.ParseCertificate(der)
 }
 
-// Certificate is the authority's own, which every daemon has.
+// Certificate returns the authority's own, which every daemon has.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
 // Key is the authority's own, which servers have (PKCS #8).
@@ -104,10 +104,10 @@ func NewServersAuthority(cert *x509.Certificate, key []byte) (*Authority, error)
 	return authorityOf(cert, key, "what the server sent")
 }
 
-// Digest is by what a token recognises an authority.
+// Digest identifies an authority in a token.
 type Digest [sha256.Size]byte
 
-// DigestOf is the SHA-256 of the certificate.
+// DigestOf returns the SHA-256 of the certificate.
 func DigestOf(c *x509.Certificate) Digest { return sha256.Sum256(c.Raw) }
 
 // Sign makes a certificate for the name, valid for life, with the public key of the request. Of the

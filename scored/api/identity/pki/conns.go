@@ -56,7 +56,7 @@ func (c *Conn) Close() error {
 // Watch takes a connection over on which TLS is to be spoken with the configuration of Config.
 func (c *Credentials) Watch(raw net.Conn) *Conn { return &Conn{raw, c} }
 
-// Config is that of Client or Server for this connection alone.
+// Config returns that of Client or Server for this connection alone.
 func (c *Conn) Config(config *tls.Config) *tls.Config {
 	config = config.Clone()
 	verify := config.VerifyConnection
@@ -101,7 +101,7 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Handshake is Dial by a connection that is there already. It closes that if the other side is not let
+// Handshake is Dial on an open connection, which it closes if the other side is not let
 // in.
 func (c *Credentials) Handshake(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
@@ -115,8 +115,8 @@ func (c *Credentials) Handshake(ctx context.Context, raw net.Conn, protocol stri
 	return conn, nil
 }
 
-// ServerSide makes the server's side of connections for a protocol (ALPN) of daemons of the roles. The
-// handshake is still to come.
+// ServerSide returns a function that makes the server's side of a connection, for a protocol (ALPN)
+// and the roles that may connect. The function does no handshake.
 func (c *Credentials) ServerSide(protocol string, roles ...Role) func(raw net.Conn) *tls.Conn {
 	config := c.Server(roles...)
 	config.NextProtos = []string{protocol}

@@ -51,26 +51,26 @@ func newCredentials(authority *x509.Certificate, own *tls.Certificate, now func(
 	return c, nil
 }
 
-// Name is who this daemon is.
+// Name returns who this daemon is.
 func (c *Credentials) Name() Name { return c.name }
 
-// Authority is the certificate of the cluster's.
+// Authority returns the certificate of the cluster's.
 func (c *Credentials) Authority() *x509.Certificate { return c.authority }
 
-// Serial is the number of the present certificate, by which it is revoked.
+// Serial returns the number of the present certificate, by which it is revoked.
 func (c *Credentials) Serial() []byte { return c.current.Load().Leaf.SerialNumber.Bytes() }
 
-// Expires is when the present certificate ends.
+// Expires returns when the present certificate ends.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewAt is when to ask for the next certificate.
+// RenewAt returns when to ask for the next certificate.
 func (c *Credentials) RenewAt() time.Time {
 	leaf := c.current.Load().Leaf
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	return leaf.NotBefore.Add(life / renewAfterDenominator * renewAfterNumerator)
 }
 
-// Check says whether the others will take the present certificate.
+// Check reports whether the others will take the present certificate.
 func (c *Credentials) Check() error {
 	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Credentials) replace(next *Credentials) error {
 	return nil
 }
 
-// Server is the configuration of a listener that lets daemons of these roles in.
+// Server returns the configuration of a listener that lets daemons of these roles in.
 func (c *Credentials) Server(roles ...Role) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
@@ -111,8 +111,8 @@ func (c *Credentials) Server(roles ...Role) *tls.Config {
 	}
 }
 
-// Client is the configuration of who dials daemons of these roles. Names of hosts prove nothing
-// here, and are not looked at: the certificate says which daemon it is.
+// Client returns the configuration of who dials daemons of these roles. Names of hosts prove
+// nothing here, and are not looked at: the certificate says which daemon it is.
 func (c *Credentials) Client(roles ...Role) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -143,11 +143,12 @@ func PeerOf(state *tls.ConnectionState) (Name, error) {
 	return NameOf(state.PeerCertificates[0])
 }
 
-// IsRevoked tells whether the certificate of a serial number, as bytes, big-endian, was taken back.
+// IsRevoked reports whether the certificate of a serial number, as bytes, big-endian, was taken
+// back.
 func (c *Credentials) IsRevoked(serial []byte) bool { return c.revoked.has(decimal(serial)) }
 
-// Joining is the configuration of a newcomer, who has a token and no certificate: the server must
-// show the authority that the token names, and a server's certificate that it signed.
+// Joining returns the configuration of a newcomer, who has a token and no certificate: the server
+// must show the authority that the token names, and a server's certificate that it signed.
 func Joining(t *Token, now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -163,8 +164,8 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 	}
 }
 
-// NewcomerConfig is the configuration of a listener for newcomers, who have no certificate to show. It shows
-// them the authority.
+// NewcomerConfig returns the configuration of a listener for newcomers, who have no certificate to
+// show. It shows them the authority.
 func (c *Credentials) NewcomerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

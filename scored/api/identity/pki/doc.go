@@ -1,4 +1,4 @@
-// Package pki is the identity of daemons: a cluster has a certificate authority
+// Package pki implements the identity of daemons: a cluster has a certificate authority
 // of its own, and each daemon a certificate from it that names the cluster, the
 // daemon's role and its name.
 //
@@ -14,7 +14,7 @@
 // A connection that was let in ends when the certificate that was shown on it is revoked
 // ([Credentials.Revoke]).
 //
-// The package does not keep tokens: who may join is for the servers to say (package scored/state).
+// The package does not store tokens (package scored/state does).
 //
 // One use, on both sides of a connection:
 //

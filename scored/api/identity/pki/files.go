@@ -24,9 +24,9 @@ const (
 	AuthorityFile = "ca.crt"
 	// AuthorityKeyFile is its key; servers have it.
 	AuthorityKeyFile = "ca.key"
-	// BootstrapFile stands beside the certificate of a new server until it has state: one that has lost
-	// its state later must not begin a second cluster of the same name, nor be taken for the one
-	// that it was.
+	// BootstrapFile stands beside the certificate of a new server until it has state: one that has
+	// lost its state later must not begin a second cluster of the same name, nor be taken for the
+	// one that it was.
 	BootstrapFile = "begin"
 	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as
 	// one.
@@ -46,13 +46,13 @@ const (
 // ErrFiles is wrapped by errors of the files; the sentence says what to do.
 var ErrFiles = errors.New("certificates")
 
-// Joined says whether a directory holds a daemon's certificate.
+// Joined reports whether a directory holds a daemon's certificate.
 func Joined(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, DaemonFile))
 	return err == nil
 }
 
-// Bootstrap is how a server that has a certificate and no state comes by it.
+// Bootstrap is how a server that has a certificate and no state gets its state.
 type Bootstrap string
 
 // The ways.
@@ -62,12 +62,12 @@ const (
 	BegunAlready Bootstrap = ""        // it had one
 )
 
-// MarkBootstrap makes BootstrapFile.
+// MarkBootstrap writes BootstrapFile.
 func MarkBootstrap(dir string, how Bootstrap) error {
 	return write(filepath.Join(dir, BootstrapFile), []byte(how+"\n"))
 }
 
-// ReadBootstrap says what stands in BootstrapFile.
+// ReadBootstrap returns the content of BootstrapFile.
 func ReadBootstrap(dir string) Bootstrap {
 	text, err := read(filepath.Join(dir, BootstrapFile))
 	if err != nil {
@@ -76,7 +76,7 @@ func ReadBootstrap(dir string) Bootstrap {
 	return Bootstrap(strings.TrimSpace(string(text)))
 }
 
-// ClearBootstrap takes BootstrapFile away.
+// ClearBootstrap removes BootstrapFile.
 func ClearBootstrap(dir string) error {
 	if err := os.Remove(filepath.Join(dir, BootstrapFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrFiles, err)

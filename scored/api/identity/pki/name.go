@@ -10,7 +10,7 @@ import (
 	"score/scored/api"
 )
 
-// Role says what a daemon may be to the others.
+// Role is the role of a daemon.
 type Role string
 
 // The roles.
@@ -38,7 +38,7 @@ type Name struct {
 	Name    string // of the server or node
 }
 
-// String is how people see it.
+// String returns how people see it.
 func (n Name) String() string { return fmt.Sprintf("%s %s of cluster %s", n.Role, n.Name, n.Cluster) }
 
 // scheme of the URI in a certificate, score://CLUSTER/ROLE/NAME.
@@ -71,7 +71,7 @@ func NameOf(c *x509.Certificate) (Name, error) {
 	return nameOfURI(c.URIs[0])
 }
 
-// URI is the name as it stands in certificates, score://CLUSTER/ROLE/NAME.
+// URI returns the name as it stands in certificates, score://CLUSTER/ROLE/NAME.
 func (n Name) URI() string { return n.uri().String() }
 
 // ParseURI reads what URI gave.

@@ -30,7 +30,7 @@ func NewRequest() (*Request, error) {
 	return &Request{key: key, der: der}, nil
 }
 
-// Bytes is what is sent to a server.
+// Bytes returns what is sent to a server.
 func (r *Request) Bytes() []byte { return r.der }
 
 // requestKey checks that the asker has the key, and that it is of the one kind that we use.

@@ -9,8 +9,8 @@ import (
 // need not stay on it.
 const MaxRevoked = 1 << 16
 
-// revoked holds the serial numbers, in decimal, of certificates that were taken back. It may be
-// read and replaced at once; the zero value is empty.
+// revoked holds the serial numbers, in decimal, of revoked certificates. It may be
+// read and replaced concurrently; the zero value is empty.
 type revoked struct {
 	serials atomic.Pointer[map[string]struct{}]
 }
@@ -35,5 +35,5 @@ func (r *revoked) has(serial string) bool {
 	return ok
 }
 
-// decimal is a serial number that came as bytes, big-endian.
+// decimal returns a serial number that came as bytes, big-endian.
 func decimal(serial []byte) string { return new(big.Int).SetBytes(serial).String() }

@@ -71,13 +71,13 @@ func NewToken(cluster string, role Role, authority Digest, servers []string, now
 	return t, t.check()
 }
 
-// String is safe to be logged. Text has the secret.
+// String returns safe to be logged. Text has the secret.
 func (t *Token) String() string { return fmt.Sprintf("token %s (%s)", t.ID, t.Role) }
 
 // GoString keeps the secret out of %#v.
 func (t *Token) GoString() string { return t.String() }
 
-// Text is what the administrator carries to the other host.
+// Text returns the token as the administrator copies it to the other host.
 func (t *Token) Text() (string, error) {
 	text, err := json.Marshal(wireToken{t.ID, t.Secret, t.Cluster, t.Role, t.Expires.Unix(), t.Authority[:], t.Servers})
 	if err != nil {
@@ -127,7 +127,7 @@ func (t *Token) check() error {
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// CheckTime says whether the token can still be used, by how much not.
+// CheckTime reports whether the token can still be used, by how much not.
 func (t *Token) CheckTime(now time.Time) error {
 	if late := now.Sub(t.Expires); late > 0 {
 		return fmt.Errorf("%w %s expired %s ago, by this host's clock (%s); make a new one with 'scored token create'", ErrToken, t.ID, about(late), stamp(now))
@@ -135,7 +135,7 @@ func (t *Token) CheckTime(now time.Time) error {
 	return nil
 }
 
-// Verifier is what a server keeps of a token's secret.
+// Verifier returns what a server keeps of a token's secret.
 func (t *Token) Verifier() []byte { return verifierOf(t.Secret) }
 
 func verifierOf(secret []byte) []byte {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Fault says what is wrong with a certificate.
+// Fault is a reason why a certificate is not accepted.
 type Fault uint8
 
 // The faults.
@@ -88,7 +88,7 @@ func list(roles []Role) string {
 	return strings.Join(names, " and ")
 }
 
-// short is as much of a digest as people compare.
+// short returns as much of a digest as people compare.
 func short(d Digest) string { return fmt.Sprintf("%x", d[:8]) }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
@@ -108,7 +108,7 @@ func about(d time.Duration) string {
 	}
 }
 
-// FaultOf is the fault in an error of a connection, FaultNone if it has another reason.
+// FaultOf returns the fault in an error of a connection, FaultNone if it has another reason.
 func FaultOf(err error) Fault {
 	var v *VerifyError
 	if errors.As(err, &v) {

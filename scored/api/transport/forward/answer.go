@@ -20,7 +20,7 @@ const (
 	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
 )
 
-// CopyAnswer copies an answer to its end, message by message, so that a stream whose server is lost
+// CopyAnswer copies an answer to its end, message by message. If the server of a stream is lost, it
 // ends with an error that the caller can read.
 func CopyAnswer(w http.ResponseWriter, response *http.Response) {
 	header := w.Header()

@@ -13,10 +13,10 @@ import (
 	"score/scored/api/transport/h2"
 )
 
-// ErrLeaderLost is the answer to a call that may have been carried out, and must not be made again.
+// ErrLeaderLost is the answer to a call that may have had an effect and must not be repeated.
 var ErrLeaderLost = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
 
-// Lost is ErrLeaderLost as its caller is told.
+// Lost returns ErrLeaderLost as its caller is told.
 func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLeaderLost) }
 
 // Undecided tells a caller that nobody could decide; doubt says what may have been done all the
@@ -45,9 +45,9 @@ func DropHop(h http.Header) {
 	}
 }
 
-// Send makes the call of another daemon; who gets the response closes its body. Of an answer that is
-// one message the whole has come. After an error the body tells whether the call may have been
-// carried out.
+// Send calls another daemon. The caller closes the body of the response. If the answer is one
+// message, it one message the whole has come. After an error the body reports whether the call may
+// have been carried out.
 func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
 	body.Attach(out)
 	response, err := to.RoundTrip(out)
@@ -68,8 +68,8 @@ func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, 
 	return response, nil
 }
 
-// readWhole has the whole answer come that is one message, so that the caller is told in a sentence if
-// the server is lost meanwhile.
+// readWhole has the whole answer come that is one message, so that the caller is told in a sentence
+// if the server is lost meanwhile.
 func readWhole(response *http.Response) error {
 	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	if kind != "application/proto" && kind != "application/json" {

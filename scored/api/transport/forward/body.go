@@ -25,8 +25,8 @@ type Body struct {
 	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
 }
 
-// ReadBody takes a request's body; keys tells whether submissions under keys are carried out once,
-// however often they are made. The error is for its caller.
+// ReadBody takes a request's body; keys reports whether submissions under keys are carried out
+// once, however often they are made. The error is for its caller.
 func ReadBody(r *http.Request, keys bool) (*Body, error) {
 	if streaming(r) {
 		return &Body{stream: r.Body}, nil
@@ -44,17 +44,17 @@ func ReadBody(r *http.Request, keys bool) (*Body, error) {
 	return &Body{kept: kept, keys: keys}, nil
 }
 
-// streaming tells whether messages may follow each other, as in
+// streaming reports whether messages may follow each other, as in
 // https://connectrpc.com/docs/protocol#streaming-request and in gRPC.
 func streaming(r *http.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return strings.HasPrefix(kind, "application/connect+") || strings.HasPrefix(kind, "application/grpc")
 }
 
-// Streams tells whether the call is a stream.
+// Streams reports whether the call is a stream.
 func (b *Body) Streams() bool { return b.stream != nil }
 
-// Repeatable tells whether the call may be made again though it may have been carried out.
+// Repeatable reports whether the call may be made again though it may have been carried out.
 func (b *Body) Repeatable(r *http.Request) bool {
 	if b.stream != nil {
 		return false
@@ -70,7 +70,7 @@ func (b *Body) Repeatable(r *http.Request) bool {
 	return b.keys && decode(b.kept, request) == nil && len(request.GetKey()) > 0
 }
 
-// Attach gives the body to a request.
+// Attach sets the body of a request.
 func (b *Body) Attach(r *http.Request) {
 	if b.stream == nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b.kept)), int64(len(b.kept))
@@ -94,8 +94,8 @@ func (b *Body) Close() error {
 	return b.stream.Close()
 }
 
-// MayHaveRun tells whether the call may have been carried out somewhere, or cannot be made again.
+// MayHaveRun reports whether the call may have been carried out somewhere, or cannot be made again.
 func (b *Body) MayHaveRun() bool { return b.read.Load() }
 
-// Reset forgets what became of the call, which is made again.
+// Reset forgets the outcome of the call before it is made again.
 func (b *Body) Reset() { b.read.Store(false) }

@@ -9,7 +9,7 @@ import (
 // lead no more, and what the next one must not be asked again.
 const AnswerGrace = time.Second
 
-// Grace is how long a server that leads no more is waited for with the call.
+// Grace returns how long a server that leads no more is waited for with the call.
 func (b *Body) Grace(r *http.Request) time.Duration {
 	if b.Streams() || b.Repeatable(r) {
 		return 0 // the next leader is asked

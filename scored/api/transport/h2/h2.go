@@ -68,7 +68,7 @@ func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transpo
 // Dialer makes a connection with an address, host:port.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// NewClientWithDialer is NewClient for daemons to whom dial knows the way.
+// NewClientWithDialer returns NewClient for daemons to whom dial knows the way.
 func NewClientWithDialer(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 	t := NewTransport(credentials, roles...)
 	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -81,7 +81,7 @@ func NewClientWithDialer(dial Dialer, credentials *pki.Credentials, roles ...pki
 	return &http.Client{Transport: api.WholeMessages(t)}
 }
 
-// NewClient is a client with a transport of its own, that writes each message of a
+// NewClient returns a client with a transport of its own, that writes each message of a
 // stream at once.
 func NewClient(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 	return &http.Client{Transport: api.WholeMessages(NewTransport(credentials, roles...))}

@@ -1,4 +1,4 @@
-// Package handshake lets daemons in beside strangers who connect and say nothing. A Listener gives
+// Package handshake accepts daemons although strangers connect and stay silent. A Listener returns
 // connections whose TLS handshake is over. Those that have not shown who they are yet are bounded,
 // in all and for each address. When there are too many the one that has waited longest is closed,
 // of the address that has the most: so who shows a certificate at once gets in, however many others

@@ -26,14 +26,14 @@ const (
 	retryPause = 50 * time.Millisecond
 )
 
-// Sampled is a logger for what strangers can cause as often as they like.
+// Sampled returns a logger for what strangers can cause as often as they like.
 func Sampled(logger *zap.Logger) *zap.Logger {
 	return logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, linesPerSecond, 0)
 	}))
 }
 
-// Listener gives the connections whose handshake is over.
+// Listener accepts connections and returns those that have done their handshake.
 type Listener struct {
 	listener net.Listener
 	start    func(net.Conn) *tls.Conn
@@ -45,7 +45,7 @@ type Listener struct {
 	work     sync.WaitGroup
 }
 
-// Listen lets others come to the listener, which is the result's from now on. start makes the
+// Listen accepts connections on the listener, which the Listener owns from now on. start makes the
 // server's side of a connection.
 func Listen(listener net.Listener, start func(net.Conn) *tls.Conn, logger *zap.Logger) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -74,7 +74,7 @@ func (l *Listener) accept() {
 	}
 }
 
-// identify finds out who comes.
+// identify does the handshake of a connection.
 func (l *Listener) identify(raw net.Conn, pending *Pending) {
 	conn := l.start(raw)
 	ctx, cancel := context.WithTimeout(l.ctx, timeout)

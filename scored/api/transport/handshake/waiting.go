@@ -23,7 +23,7 @@ type Waiting struct {
 	guests map[string][]*Pending // by address; the one that has waited longest first
 }
 
-// Pending is one of them.
+// Pending is one of these connections.
 type Pending struct {
 	waiting *Waiting
 	conn    net.Conn
@@ -70,8 +70,8 @@ func (g *Pending) Leave() error {
 	return nil
 }
 
-// oldestOfMost is the pending that has waited longest of the address that has the most. The caller
-// holds mu.
+// oldestOfMost returns the pending that has waited longest of the address that has the most. The
+// caller holds mu.
 func (w *Waiting) oldestOfMost() *Pending {
 	var most []*Pending
 	for _, guests := range w.guests {
@@ -82,7 +82,7 @@ func (w *Waiting) oldestOfMost() *Pending {
 	return most[0]
 }
 
-// remove takes a pending out if it is there. The caller holds mu.
+// remove removes a connection if it is there. The caller holds mu.
 func (w *Waiting) remove(g *Pending) {
 	i := slices.Index(w.guests[g.from], g)
 	if i < 0 {
@@ -97,7 +97,7 @@ func (w *Waiting) remove(g *Pending) {
 // networkBits is what one owner has at least of the addresses of IPv6 (RFC 6177).
 const networkBits = 64
 
-// origin is by what connections count as one stranger's: the address, of IPv6 its network.
+// origin returns by what connections count as one stranger's: the address, of IPv6 its network.
 func origin(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {

@@ -44,7 +44,7 @@ type Bounds struct {
 	TooMany, TooLarge string
 }
 
-// OfUser are the bounds of each user.
+// OfUser returns the bounds of each user.
 func OfUser(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
 		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser,
@@ -53,7 +53,7 @@ func OfUser(whose func(*http.Request) (any, error)) Bounds {
 	}
 }
 
-// OfAgent are the bounds of all users of an agent's host together.
+// OfAgent returns the bounds of all users of an agent's host together.
 func OfAgent(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
 		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent,

@@ -24,13 +24,13 @@ func New(t testing.TB, name string) Cluster {
 	return Cluster{authority, name}
 }
 
-// Daemon is a member with a certificate that has just been signed.
+// Daemon returns a member with a certificate that has just been signed.
 func (c Cluster) Daemon(t testing.TB, role pki.Role, name string) *pki.Credentials {
 	t.Helper()
 	return c.Signed(t, role, name, time.Now(), pki.DefaultLife)
 }
 
-// Signed is a member whose certificate was signed at another time, for another life.
+// Signed returns a member whose certificate was signed at another time, for another life.
 func (c Cluster) Signed(t testing.TB, role pki.Role, name string, at time.Time, life time.Duration) *pki.Credentials {
 	t.Helper()
 	request, err := pki.NewRequest()
