@@ -113,13 +113,13 @@ func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
 	return in.deliver(r, word), true
 }
 
-// sound says whether the word of a message makes sense at the cursor.
+// plausible reports whether the word of a message makes sense at the cursor.
 func (in *Inbox) plausible(r *reader, word uint64) bool {
 	length := word & abi.MaxLength
 	return length <= in.most && abi.Lines(int(length)) <= r.left(r.cursor) && uint32(word>>32)-r.writer < r.writers
 }
 
-// hand makes the message at the cursor the caller's.
+// deliver makes the message at the cursor the caller's.
 func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
@@ -187,7 +187,7 @@ func (in *Inbox) takeGrowing(r *reader, word uint64) (Message, bool) {
 	return in.deliver(r, word), true
 }
 
-// void drops a message that nobody will finish.
+// discard drops a message that nobody will finish.
 func (in *Inbox) discard(r *reader, length int) {
 	in.img.count(abi.Voided, 1)
 	r.drop(abi.Lines(length))
@@ -212,7 +212,7 @@ func (in *Inbox) writerLost(r *reader, rank uint32) bool {
 	return true
 }
 
-// giveUp stops reading a ring that says impossible things.
+// stopReading stops reading a ring that says impossible things.
 func (in *Inbox) stopReading(r *reader, word uint64) (Message, bool) {
 	in.img.count(abi.Damaged, 1)
 	in.damage = fmt.Errorf("%w: record %#x in a ring that rank %d writes", ErrDamaged, word, r.writer)

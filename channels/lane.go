@@ -48,7 +48,7 @@ func (w *laneWriter) room(n uint64) bool {
 	return w.used()+n < w.lines()
 }
 
-// look takes over how far the reader has come, unless that is impossible.
+// updateRead takes over how far the reader has come, unless that is impossible.
 func (w *laneWriter) updateRead() {
 	if head := atomic.LoadUint64(w.head); w.tail-head <= w.lines() {
 		w.freed = head

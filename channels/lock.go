@@ -136,7 +136,7 @@ func (img *Image) holderDead(holder uint64) bool {
 	}
 }
 
-// Give lets the process drive again.
+// AllowDriving lets the process drive again.
 func (img *Image) AllowDriving() {
 	atomic.StoreUint32(img.revoked(), 0)
 	img.unlock()

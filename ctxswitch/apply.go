@@ -2,7 +2,7 @@ package ctxswitch
 
 import "slices"
 
-// learn takes a fact into the tables. It decides nothing: what follows from
+// apply takes a fact into the tables. It decides nothing: what follows from
 // the facts is found in transition.go.
 func (m *Machine) apply(now int64, ev *Event) {
 	switch ev.Kind {
@@ -28,7 +28,7 @@ func (m *Machine) apply(now int64, ev *Event) {
 	}
 }
 
-// learnPlan accepts a plan if it is newer than any before. It comes into force
+// onPlan accepts a plan if it is newer than any before. It comes into force
 // when its origin is reached (see aim); until then those before stay in force,
 // each from its own origin on, but those of the term that would begin later,
 // and those of leaders before.
@@ -58,7 +58,7 @@ func (m *Machine) onPlan(now int64, p *Plan) {
 	m.coming = append(m.coming, next)
 }
 
-// learnOffset sets the clock of the plans of that term, and keeps the newest
+// onOffset sets the clock of the plans of that term, and keeps the newest
 // for plans to come.
 func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	if offset <= -maxInstant || offset >= maxInstant {
@@ -83,7 +83,7 @@ func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	}
 }
 
-// learnAdopted takes in a job that has processes already.
+// onAdopted takes in a job that has processes already.
 func (m *Machine) onAdopted(now int64, ev *Event) {
 	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
 	if ev.Contexts > 0 {
@@ -99,7 +99,7 @@ func (m *Machine) onAdopted(now int64, ev *Event) {
 	m.disturbed = m.add(j) && !j.want && !j.settled()
 }
 
-// learnLaunched notes that no further process of the job is going to be born.
+// onLaunched notes that no further process of the job is going to be born.
 // Those born since its freeze was ordered may run, so it counts as running,
 // and is stopped again if the row does not want it, or thawed if it does.
 func (m *Machine) onLaunched(now int64, id JobID) {
@@ -111,7 +111,7 @@ func (m *Machine) onLaunched(now int64, id JobID) {
 	m.moreRun(now, j)
 }
 
-// learnRespawned notes that a process was born that no order has reached.
+// onRespawned notes that a process was born that no order has reached.
 func (m *Machine) onRespawned(now int64, id JobID) {
 	if j := m.lookup(id); j != nil && j.launched {
 		m.moreRun(now, j)
@@ -128,7 +128,7 @@ func (m *Machine) moreRun(now int64, j *job) {
 	m.disturbed = true
 }
 
-// learnConnected notes that a job has contexts now. They are made on their channels,
+// onConnected notes that a job has contexts now. They are made on their channels,
 // so that those of a job that is not on must be taken away.
 func (m *Machine) onConnected(id JobID) {
 	j := m.lookup(id)
@@ -140,7 +140,7 @@ func (m *Machine) onConnected(id JobID) {
 	m.disturbed = !j.want
 }
 
-// learnDone takes the answer to an order. One to an order that has been
+// onDone takes the answer to an order. One to an order that has been
 // replaced says nothing about the present.
 func (m *Machine) onDone(now int64, ev *Event) {
 	j := m.lookup(ev.Job)

@@ -92,7 +92,7 @@ func (m *Machine) decide(now int64) {
 	}
 }
 
-// aim finds the row that is on, and marks the jobs it wants. It returns true
+// selectRow finds the row that is on, and marks the jobs it wants. It returns true
 // if it now wants another set of the jobs known than before.
 func (m *Machine) selectRow(now int64) (changed bool) {
 	waited := false // the plan was here before its origin

@@ -210,7 +210,7 @@ func (r *Receiver) mark(m Mark) {
 	}
 }
 
-// owe counts a frame that wants an answer, now or soon.
+// countOwed counts a frame that wants an answer, now or soon.
 func (r *Receiver) countOwed(c *Config, now int64) {
 	r.owed++
 	if r.owed >= c.AckEvery || r.owed == 0 {

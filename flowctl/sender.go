@@ -288,7 +288,7 @@ func (s *Sender) Finish() {
 	s.flags |= flagClosed
 }
 
-// hear notes that the peer is alive and which transmissions it has seen.
+// onPeer notes that the peer is alive and which transmissions it has seen.
 func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
 	s.silent = 0
 	if !fresh {

@@ -152,7 +152,7 @@ func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	return f.choose(q)
 }
 
-// nodeShareIn gives each pick its CPUs in row r.
+// fitIn gives each pick its CPUs in row r.
 func (f *finder) fitIn(g *grid, q *demand, r int) fit {
 	s := fit{row: r, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {

@@ -110,7 +110,7 @@ func (o *moved) add(r int, ga *gang) {
 	}
 }
 
-// leaves reports whether a row has channels left for one more.
+// hasRoomFor reports whether a row has channels left for one more.
 func (o *moved) hasRoomFor(g *grid, r int, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]

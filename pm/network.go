@@ -270,7 +270,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 	return failed
 }
 
-// doze sleeps until something comes, from this node or another, or until the protocol
+// sleep sleeps until something comes, from this node or another, or until the protocol
 // wants to be driven.
 func (c *Channel) sleep(most time.Duration, look func() bool) {
 	if c.net == nil {

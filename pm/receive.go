@@ -114,7 +114,7 @@ func (c *Channel) Receive() (Message, error) {
 	return Message{}, c.emptyError()
 }
 
-// news looks, when there is no message, for what else Receive has to say.
+// pendingError looks, when there is no message, for what else Receive has to say.
 func (c *Channel) pendingError() bool {
 	if !c.in.Due() {
 		return len(c.gone) > 0

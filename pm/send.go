@@ -74,7 +74,7 @@ func (c *Channel) Room(rank int) (int, error) {
 	return s.Room(), nil
 }
 
-// giveUp gives up the buffer that GetSendBuffer returned last.
+// releaseBuffer gives up the buffer that GetSendBuffer returned last.
 func (c *Channel) releaseBuffer() {
 	c.out = nil
 	if c.outKept != 0 {

@@ -111,7 +111,7 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, 
 	}
 }
 
-// rouseAtEnd ends a sleep when the context ends. The function it returns undoes
+// wakeOnDone ends a sleep when the context ends. The function it returns undoes
 // that; the channel's memory is not touched after it.
 func (c *Channel) wakeOnDone(ctx context.Context) (undo func()) {
 	done := make(chan struct{})

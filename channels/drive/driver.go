@@ -112,7 +112,7 @@ func (d *Driver) Leave() {
 	d.img.Leave()
 }
 
-// tellSpace wakes a process that waits for space, which looks for it under the lock. The datagram
+// notifySpace wakes a process that waits for space, which looks for it under the lock. The datagram
 // that brought the space woke it as well; but what it brought may be gone when the process looks.
 func (d *Driver) notifySpace() {
 	if d.freed {
@@ -254,7 +254,7 @@ func (d *Driver) tick() {
 	}
 }
 
-// note keeps, of a peer, when to look at it next, and whether it waits for room.
+// schedule keeps, of a peer, when to look at it next, and whether it waits for room.
 func (d *Driver) schedule(p *peer) {
 	next := min(p.send.Deadline(), p.recv.Deadline(), p.lookup.at)
 	waits := p.recv.Waits(&d.flow)

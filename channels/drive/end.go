@@ -66,7 +66,7 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 	return 0, false
 }
 
-// sayEnd answers a peer that sends to a context that has ended.
+// sendEnd answers a peer that sends to a context that has ended.
 func (d *Driver) sendEnd(p *peer, state uint32) {
 	how := link.EndDied
 	if state == abi.StateClosed {

@@ -29,7 +29,7 @@ type lookup struct {
 	wait  int64
 }
 
-// look asks for the peer's address, if it is time to.
+// requestAddress asks for the peer's address, if it is time to.
 func (d *Driver) requestAddress(p *peer) {
 	l := &p.lookup
 	if l.at != flowctl.NoDeadline && d.now < l.at {
@@ -52,7 +52,7 @@ func (d *Driver) requestAddress(p *peer) {
 	d.port.Flush()
 }
 
-// found takes a directory's answer.
+// onAddress takes a directory's answer.
 func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	if from != p.directory {
 		return
@@ -72,7 +72,7 @@ func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	d.touch(p)
 }
 
-// learn takes a peer's address from a datagram that carries the job's key, if it comes
+// updateAddress takes a peer's address from a datagram that carries the job's key, if it comes
 // from the peer's node. Only the job's own ranks and the daemons know the key.
 func (d *Driver) updateAddress(p *peer, from link.Address) bool {
 	if from.Host() != p.directory.Host() {

@@ -166,7 +166,7 @@ func (d *Driver) hint(p *peer) uint32 {
 	return room
 }
 
-// spoke counts the peer among those that share the room.
+// countActive counts the peer among those that share the room.
 func (d *Driver) countActive(p *peer) {
 	if d.now-p.heard > talkingFor {
 		d.talking++

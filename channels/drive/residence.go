@@ -60,7 +60,7 @@ func (d *Driver) Follow() {
 	d.sendTouched()
 }
 
-// followMended ends what an agent may have left half done that was killed before it got to Follow,
+// repairFollow ends what an agent may have left half done that was killed before it got to Follow,
 // or after Flush.
 func (d *Driver) repairFollow() {
 	if d.mended {

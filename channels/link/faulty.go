@@ -119,7 +119,7 @@ func (p *faulty) send(to Address, data []byte) {
 	p.Port.Queue(to, len(data))
 }
 
-// letGo sends the held datagram with the index.
+// sendHeld sends the held datagram with the index.
 func (p *faulty) sendHeld(i int) {
 	h := p.held[i]
 	p.held = append(p.held[:i], p.held[i+1:]...)

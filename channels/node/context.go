@@ -153,7 +153,7 @@ func (c *Context) guard(f func()) {
 	}
 }
 
-// giveUp leaves the image alone from now on.
+// abandon leaves the image alone from now on.
 func (c *Context) abandon(err error) {
 	if !c.damaged.Swap(true) {
 		c.job.node.log("context given up", c.job.key, c.rank, err)

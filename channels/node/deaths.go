@@ -91,7 +91,7 @@ func (j *Job) introduce(c *Context) {
 	}
 }
 
-// tell tells the other ranks of the channel about a death.
+// notifyDeath tells the other ranks of the channel about a death.
 func (j *Job) notifyDeath(dead name) {
 	for of, c := range j.contexts {
 		if of.channel == dead.channel && of.rank != dead.rank {

@@ -136,7 +136,7 @@ func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 		from.Host() == j.places.Directory(j.places.Node(h.From)).Host()
 }
 
-// whereIs finds the context's port. The context is made if its rank has not asked for it yet, so
+// portOf finds the context's port. The context is made if its rank has not asked for it yet, so
 // that messages may come before their receiver looks.
 func (j *Job) portOf(of name) (status uint8, port uint16) {
 	if j.isGone(of) {
@@ -237,7 +237,7 @@ func (l *loop) sendNotice(n *notice, now int64) {
 	}
 }
 
-// noticeDue is when sendNotices has something to do.
+// nextNotice is when sendNotices has something to do.
 func (l *loop) nextNotice() int64 {
 	next := int64(flowctl.NoDeadline)
 	if l.directory.port != nil {

@@ -72,7 +72,7 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 	return j, nil
 }
 
-// settle finds out which ranks are here, and how many there are.
+// countRanks finds out which ranks are here, and how many there are.
 func (j *Job) countRanks() error {
 	if j.key == 0 {
 		return fmt.Errorf("%w: no key", ErrJob)

@@ -14,7 +14,7 @@ type waiting struct {
 	c  *Context
 }
 
-// look looks at all contexts whose time has come.
+// scanDue looks at all contexts whose time has come.
 func (l *loop) scanDue(now int64) {
 	l.scanned, l.scanNow = 0, now
 	for l.scanned < len(l.waiting) {

@@ -10,7 +10,7 @@ import (
 
 // What package residence decides about the contexts of a job, the loop does here.
 
-// obey begins with an order.
+// startOrder begins with an order.
 func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 	if !j.residence.Awaited() {
 		l.switching = append(l.switching, j)
@@ -22,7 +22,7 @@ func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 	j.residence.Settle(now)
 }
 
-// attend looks at a context of a job that is not on.
+// checkOff looks at a context of a job that is not on.
 func (l *loop) checkOff(c *Context, now int64, heard bool) {
 	if c.job.residence.Check(now, &c.residing) {
 		l.drive(c, now, heard, false)

@@ -132,7 +132,7 @@ func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earlies
 	}
 }
 
-// glance is when to look whether an armed context's process drives again.
+// nextCheck is when to look whether an armed context's process drives again.
 func (c *Context) nextCheck(now int64, asleep bool) int64 {
 	switch {
 	case c.img.Away() || c.img.State() != abi.StateOpen:
@@ -175,7 +175,7 @@ type pendingDeath struct {
 	how  uint8
 }
 
-// bury tells a context that a rank on another node ended, as soon as the lock is to be had.
+// postDeath tells a context that a rank on another node ended, as soon as the lock is to be had.
 func (l *loop) postDeath(c *Context, of pendingDeath) {
 	if c.number != 0 && !slices.Contains(c.pendingDeaths, of) {
 		c.pendingDeaths = append(c.pendingDeaths, of)
@@ -183,7 +183,7 @@ func (l *loop) postDeath(c *Context, of pendingDeath) {
 	}
 }
 
-// buryAll tells the context; under the lock.
+// notifyDeaths tells the context; under the lock.
 func (c *Context) notifyDeaths() {
 	for _, b := range c.pendingDeaths {
 		c.driver.PeerEnded(b.rank, b.how)

@@ -128,7 +128,7 @@ func (l *loop) abandon(c *Context, err error) {
 	_ = c.driver.Close() // nothing more comes in that nobody takes
 }
 
-// hurry has a context looked at now: its process ended.
+// scheduleNow has a context looked at now: its process ended.
 func (l *loop) scheduleNow(c *Context) {
 	if c.number != 0 {
 		c.mode.Store(modeDriven)
@@ -136,7 +136,7 @@ func (l *loop) scheduleNow(c *Context) {
 	}
 }
 
-// visit looks at a context whose time has come, and drives it if its process does not.
+// checkContext looks at a context whose time has come, and drives it if its process does not.
 func (l *loop) checkContext(c *Context, now int64) {
 	if c.damaged.Load() {
 		l.abandon(c, nil)

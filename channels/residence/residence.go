@@ -81,7 +81,7 @@ func (m *Machine) Off() bool { return m.off }
 // Awaited reports whether the end of an order is still to be reported, see Outcome.
 func (m *Machine) Awaited() bool { return m.awaited }
 
-// By is the instant at which the order is over at the latest.
+// Deadline is the instant at which the order is over at the latest.
 func (m *Machine) Deadline() int64 { return m.by }
 
 // Order begins with a step at the instant now; revoking and flushing are given up at the instant
@@ -138,7 +138,7 @@ func (m *Machine) Add(now int64, c *Member) {
 	}
 }
 
-// Found takes in a context that a former agent left behind, with whatever that had begun. Its lock
+// Adopt takes in a context that a former agent left behind, with whatever that had begun. Its lock
 // is taken, by which what was left half done is mended. If the processes stand still (still) and
 // nothing was ordered yet, the agent keeps it, as near to its channel as it is; else it is resident
 // and its process's again.
@@ -285,7 +285,7 @@ func (m *Machine) bringBack(c *Member, now int64) {
 	c.Context.Back(now)
 }
 
-// Look looks at a context of a job that is off, which it asked for or to which something came. It
+// Check looks at a context of a job that is off, which it asked for or to which something came. It
 // says whether the agent is to drive it as it does any whose process does not.
 func (m *Machine) Check(now int64, c *Member) (drive bool) {
 	if !c.Kept() {

@@ -12,7 +12,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// anew is what there is to know of a rank that was begun anew.
+// respawnState is what there is to know of a rank that was begun anew.
 type respawnState struct {
 	incarnation int  // how often it was
 	coming      bool // its process is being forked, and life does not know it yet

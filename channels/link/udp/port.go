@@ -75,7 +75,7 @@ func knowsJoining(fd int) bool {
 	return err == nil
 }
 
-// join asks the kernel to join what it receives, or not to: that is worth much in a stream, and
+// setGRO asks the kernel to join what it receives, or not to: that is worth much in a stream, and
 // costs a lone datagram a tenth of a microsecond.
 func (p *Port) setGRO(on bool) {
 	value := 0
