@@ -263,7 +263,7 @@ func (a *Agent) hello() *scorev1.Hello {
 // troubles are what is amiss on the node at present, a sentence each; the agent's log has said so,
 // too.
 func (a *Agent) troubles() (sentences []string) {
-	if sentence := a.pool.Trouble(); sentence != "" {
+	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
 	if sentence := a.endings.trouble(); sentence != "" {

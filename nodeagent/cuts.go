@@ -135,7 +135,7 @@ func (c *cuts) look(j *job) *sleeper {
 		return nil
 	}
 	c.jobs[j] = s
-	if ok && s.watch.Look(sample) {
+	if ok && s.watch.Update(sample) {
 		j.tellCut(s, nil)
 	}
 	return s

@@ -168,7 +168,7 @@ func (a *Agent) strangerAt(address string) (uid uint32, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	for _, uid := range sockowner.At(at.AddrPort().Port()) {
+	for _, uid := range sockowner.ListenersAt(at.AddrPort().Port()) {
 		if uid != 0 && uid != uint32(os.Geteuid()) {
 			return uid, true
 		}

@@ -35,7 +35,7 @@ func (f *Filter) Add(term uint64, s Sample) error {
 		return nil
 	}
 	if !s.agrees(&f.best) {
-		return f.stray(s)
+		return f.onStray(s)
 	}
 	f.strays = 0
 	f.take(s)
@@ -102,9 +102,9 @@ func (f *Filter) choose(now int64) {
 	}
 }
 
-// stray keeps a sample that contradicts the best one, and begins anew with it
+// onStray keeps a sample that contradicts the best one, and begins anew with it
 // when it is the last of enough that agree among themselves.
-func (f *Filter) stray(s Sample) error {
+func (f *Filter) onStray(s Sample) error {
 	if f.strays > 0 && !s.agrees(&f.outliers[f.strays-1]) {
 		f.strays = 0
 	}

@@ -84,21 +84,21 @@ func (m *Machine) Watch(now time.Time, peers []Peer) {
 // Answered takes the answer to a probe; the slice is valid until the next call.
 func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
 	m.effects = m.effects[:0]
-	w := m.of(peer, probe)
+	w := m.find(peer, probe)
 	if w == nil {
 		return m.effects
 	}
 	w.fine, w.missing = now, Fine
-	m.tell(w, Fine)
+	m.report(w, Fine)
 	return m.effects
 }
 
 // Failed takes word that a probe was not answered, and how.
 func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Effect {
 	m.effects = m.effects[:0]
-	if w := m.of(peer, probe); w != nil {
+	if w := m.find(peer, probe); w != nil {
 		w.missing = how
-		m.judge(now, w)
+		m.suspect(now, w)
 	}
 	return m.effects
 }
@@ -113,7 +113,7 @@ func (m *Machine) Tick(now time.Time) []Effect {
 	}
 	m.ticked = now
 	for _, w := range m.peers {
-		m.judge(now, w)
+		m.suspect(now, w)
 		if now.Before(w.next) {
 			continue
 		}
@@ -146,8 +146,8 @@ func (m *Machine) Suspects() []Effect {
 	return m.effects
 }
 
-// of finds who is watched, unless the word is on a probe that was never sent.
-func (m *Machine) of(peer string, probe uint64) *watched {
+// find finds who is watched, unless the word is on a probe that was never sent.
+func (m *Machine) find(peer string, probe uint64) *watched {
 	for _, w := range m.peers {
 		if w.Name == peer && probe != 0 && probe <= w.probe {
 			return w
@@ -156,15 +156,15 @@ func (m *Machine) of(peer string, probe uint64) *watched {
 	return nil
 }
 
-// judge suspects who has not answered for long, once it is known how.
-func (m *Machine) judge(now time.Time, w *watched) {
+// suspect suspects who has not answered for long, once it is known how.
+func (m *Machine) suspect(now time.Time, w *watched) {
 	if w.missing != Fine && now.Sub(w.fine) >= SuspectAfter {
-		m.tell(w, w.missing)
+		m.report(w, w.missing)
 	}
 }
 
-// tell gives the leader a word, once.
-func (m *Machine) tell(w *watched, how How) {
+// report gives the leader a word, once.
+func (m *Machine) report(w *watched, how How) {
 	if w.told != how {
 		w.told = how
 		m.effects = append(m.effects, Effect{Peer: w.Peer, How: how})

@@ -31,9 +31,9 @@ func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) 
 	return size, data, has, has && len(data) == size || !has && len(data) == 0
 }
 
-// told reads what all nodes have announced: the pieces, and whether none is missing. The error
+// decode reads what all nodes have announced: the pieces, and whether none is missing. The error
 // wraps ErrProtocol or ErrTooLarge.
-func (a announcer) told(words [][]byte) (pieces [][]byte, whole bool, err error) {
+func (a announcer) decode(words [][]byte) (pieces [][]byte, whole bool, err error) {
 	pieces, whole = make([][]byte, len(words)), true
 	bytes := 0
 	for i, word := range words {

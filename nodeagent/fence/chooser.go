@@ -111,7 +111,7 @@ func (c *Chooser) carryOut(effects []Effect) {
 		case e.Kind == Failed:
 			c.fail(e.Err)
 		case e.Kind == Done && e.Message.Via == TreeAlgorithm:
-			c.told(e.Message)
+			c.onAnnounced(e.Message)
 		case e.Kind == Done:
 			c.own[e.Message.Op.Kind] = nil
 			c.emit(e)
@@ -121,9 +121,9 @@ func (c *Chooser) carryOut(effects []Effect) {
 	}
 }
 
-// told takes the sizes of all pieces, or all pieces.
-func (c *Chooser) told(m Message) {
-	pieces, whole, err := c.announcer.told(m.Data)
+// onAnnounced takes the sizes of all pieces, or all pieces.
+func (c *Chooser) onAnnounced(m Message) {
+	pieces, whole, err := c.announcer.decode(m.Data)
 	if err != nil {
 		c.fail(err)
 		return

@@ -102,16 +102,16 @@ func (s *SmallExchange) carryOut(effects []Effect) {
 		case e.Kind == Failed:
 			s.fail(e.Err)
 		case e.Kind == Done:
-			s.told(e.Message)
+			s.onAnnounced(e.Message)
 		default:
 			s.emit(e)
 		}
 	}
 }
 
-// told takes the sizes of all pieces, or all pieces.
-func (s *SmallExchange) told(m Message) {
-	pieces, whole, err := s.announcer.told(m.Data)
+// onAnnounced takes the sizes of all pieces, or all pieces.
+func (s *SmallExchange) onAnnounced(m Message) {
+	pieces, whole, err := s.announcer.decode(m.Data)
 	if err != nil {
 		s.fail(err)
 		return

@@ -219,15 +219,15 @@ func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 	case x.phase != outside && op.Seq == x.seq:
 		t.finish(x, op, message.Data)
 	case !x.known:
-		t.hearOf(x, op, message.Data)
+		t.onResult(x, op, message.Data)
 	default:
 		t.fail(fmt.Errorf("%w: node %d ends %v without node %d", ErrProtocol, from, op, t.self))
 	}
 }
 
-// hearOf takes a result on a node that does not know where it is. Its children
+// onResult takes a result on a node that does not know where it is. Its children
 // may lack the result, since this node may have restarted before it told them.
-func (t *Tree) hearOf(x *exchange, op Op, all [][]byte) {
+func (t *Tree) onResult(x *exchange, op Op, all [][]byte) {
 	if op.Seq <= x.early.seq {
 		return
 	}

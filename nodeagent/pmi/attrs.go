@@ -25,7 +25,7 @@ func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
 	case DeadKey:
 		return e.failures.dead()
 	case IncarnationsKey:
-		return e.failures.begunAnew()
+		return e.failures.respawned()
 	}
 	return "", false
 }

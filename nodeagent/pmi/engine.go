@@ -259,10 +259,10 @@ func (e *Engine) Finalize(rank int) error {
 	return e.depart(rank, "finalized")
 }
 
-// Gone notes that a rank's connection has ended and returns the phase it was
+// OnDisconnected notes that a rank's connection has ended and returns the phase it was
 // in: PhaseActive means that the rank failed. The error says that other ranks
 // wait for this one in a fence that can no longer complete.
-func (e *Engine) Gone(rank int) (Phase, error) {
+func (e *Engine) OnDisconnected(rank int) (Phase, error) {
 	s := e.state(rank)
 	if s.gone {
 		return s.phase, nil
@@ -281,7 +281,7 @@ func (e *Engine) Gone(rank int) (Phase, error) {
 // depart notes that a rank will enter no fence any more.
 func (e *Engine) depart(rank int, how string) error {
 	e.departed++
-	e.cardNeverComes(rank)
+	e.onNoCommit(rank)
 	e.groupLacks(rank)
 	if e.fence.arrived == 0 || e.fence.exchanging {
 		return nil

@@ -79,7 +79,7 @@ func TestPhases(t *testing.T) {
 			t.Errorf("%s: phase %d, want %d", step.name, e.Phase(0), step.want)
 		}
 	}
-	if phase, err := e.Gone(0); phase != PhaseFinalized || err != nil {
+	if phase, err := e.OnDisconnected(0); phase != PhaseFinalized || err != nil {
 		t.Errorf("gone in phase %d, %v", phase, err)
 	}
 }

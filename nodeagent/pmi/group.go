@@ -133,7 +133,7 @@ func (e *Engine) advance(g *group) {
 		return
 	}
 	g.heard[first] = g.seq
-	e.tellAll(g)
+	e.notifyAll(g)
 }
 
 // lacksMember reports whether a process here will not come any more.
@@ -149,7 +149,7 @@ func (e *Engine) breakGroup(g *group) {
 	if first := g.nodes[0]; first != e.here() {
 		e.relay(first, relayed{kind: relayIn, id: g.seq, group: g.key, outcome: Missing})
 	} else {
-		e.tellOthers(g, Missing)
+		e.notifyOthers(g, Missing)
 	}
 	e.finish(g, Missing)
 }

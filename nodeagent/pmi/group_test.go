@@ -65,9 +65,9 @@ func TestGroupWithinANode(t *testing.T) {
 func TestGroupBreaks(t *testing.T) {
 	procs := []Proc{{1, 0}, {1, 2}, {2, 1}}
 	for name, cause := range map[string]func(*world){
-		"a process ends":    func(w *world) { w.do(2, 1, func(e *Engine) error { _, err := e.Gone(1); return err }) },
+		"a process ends":    func(w *world) { w.do(2, 1, func(e *Engine) error { _, err := e.OnDisconnected(1); return err }) },
 		"one finalizes":     func(w *world) { w.do(2, 1, func(e *Engine) error { return e.Finalize(1) }) },
-		"on the first node": func(w *world) { w.do(1, 0, func(e *Engine) error { _, err := e.Gone(0); return err }) },
+		"on the first node": func(w *world) { w.do(1, 0, func(e *Engine) error { _, err := e.OnDisconnected(0); return err }) },
 	} {
 		for _, before := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " before=", before), func(t *testing.T) {

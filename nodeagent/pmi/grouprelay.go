@@ -13,18 +13,18 @@ func (e *Engine) opened(g *group) {
 	}
 }
 
-// tellAll is, on the first node, the end of a collective to which all have come.
-func (e *Engine) tellAll(g *group) {
+// notifyAll is, on the first node, the end of a collective to which all have come.
+func (e *Engine) notifyAll(g *group) {
 	for _, a := range g.nodes {
 		if g.heard[a] < g.seq {
 			return
 		}
 	}
-	e.tellOthers(g, Found)
+	e.notifyOthers(g, Found)
 	e.finish(g, Found)
 }
 
-func (e *Engine) tellOthers(g *group, outcome Outcome) {
+func (e *Engine) notifyOthers(g *group, outcome Outcome) {
 	for _, a := range g.nodes {
 		if a != e.here() {
 			e.relay(a, relayed{kind: relayOut, id: g.seq, group: g.key, outcome: outcome})
@@ -46,13 +46,13 @@ func (e *Engine) groupPart(from address, m *relayed) error {
 	}
 	if m.outcome != Found {
 		g.broken = true
-		e.tellOthers(g, Missing)
+		e.notifyOthers(g, Missing)
 		e.finish(g, Missing)
 		return nil
 	}
 	g.heard[from] = m.id
 	if g.waiting {
-		e.tellAll(g)
+		e.notifyAll(g)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (e *Engine) PlacesResult(p Places) {
 		case w.of == wholeJob:
 			e.answerFetch(w, Found, nil)
 		default:
-			e.pursueElsewhere(w)
+			e.advanceRemoteFetch(w)
 		}
 	}
 	e.groupsPlaced()

@@ -88,7 +88,7 @@ func TestAnythingInAnyOrder(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"init":     func(*rapid.T) { _ = e.Init(drawRank()) },
 			"finalize": func(*rapid.T) { _ = e.Finalize(drawRank()) },
-			"gone":     func(*rapid.T) { _, _ = e.Gone(drawRank()) },
+			"gone":     func(*rapid.T) { _, _ = e.OnDisconnected(drawRank()) },
 			"put":      func(*rapid.T) { _ = e.Put(drawRank(), drawKey(), []byte("v")) },
 			"fence": func(*rapid.T) {
 				rank := drawRank()

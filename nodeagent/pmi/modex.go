@@ -102,7 +102,7 @@ func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
 	if f.Timeout > 0 {
 		w.deadline = now.Add(f.Timeout)
 	}
-	e.pursue(now, w)
+	e.advanceFetch(now, w)
 	return Held, nil
 }
 
@@ -136,14 +136,14 @@ func (e *Engine) known(of int, key string) Outcome {
 		}
 	}
 	if e.isLocal(of) && e.isDeparted(of) {
-		return e.lastWord(c)
+		return e.finalOutcome(c)
 	}
 	return Held
 }
 
-// lastWord is the outcome for a rank that will commit nothing more: what there
+// finalOutcome is the outcome for a rank that will commit nothing more: what there
 // is, is given, and the client finds out that the key is not in it.
-func (e *Engine) lastWord(c *card) Outcome {
+func (e *Engine) finalOutcome(c *card) Outcome {
 	if c != nil && c.committed {
 		return Found
 	}
@@ -155,11 +155,11 @@ func (e *Engine) isDeparted(rank int) bool {
 	return s.lost || s.gone && !s.survives || s.phase == PhaseFinalized
 }
 
-// pursue does what brings a waiting fetch nearer to its end.
-func (e *Engine) pursue(now time.Time, w *fetch) {
+// advanceFetch does what brings a waiting fetch nearer to its end.
+func (e *Engine) advanceFetch(now time.Time, w *fetch) {
 	switch {
 	case w.job != 0:
-		e.pursueElsewhere(w)
+		e.advanceRemoteFetch(w)
 	case !e.isLocal(w.of):
 		e.askNode(w, address{e.info.Job, int(e.info.RankNode[w.of])})
 	default:
@@ -175,7 +175,7 @@ func (e *Engine) patience(now time.Time, w *fetch) {
 	}
 }
 
-func (e *Engine) pursueElsewhere(w *fetch) {
+func (e *Engine) advanceRemoteFetch(w *fetch) {
 	other, err := e.otherJob(w.job)
 	switch {
 	case err != nil || other.failed || other.placed() && (w.of < 0 || w.of >= len(other.rankNode)):
@@ -193,8 +193,8 @@ func (e *Engine) askNode(w *fetch, at address) {
 	e.relay(at, relayed{kind: relayFetch, id: w.id, rank: w.of, key: w.key, timeout: w.timeout})
 }
 
-// cardCame looks at the fetches of a rank that has committed.
-func (e *Engine) cardCame(now time.Time, of int) {
+// onCommitted looks at the fetches of a rank that has committed.
+func (e *Engine) onCommitted(now time.Time, of int) {
 	for _, w := range e.fetchesOf(of) {
 		if e.known(of, w.key) == Found {
 			e.answerFetch(w, Found, e.cardFor(w))
@@ -207,10 +207,10 @@ func (e *Engine) cardCame(now time.Time, of int) {
 // cardFor is a rank's card as who waits sees it.
 func (e *Engine) cardFor(w *fetch) []KV { return e.cardSeen(w.of, !w.remote) }
 
-// cardNeverComes ends the fetches of a rank that will commit no more.
-func (e *Engine) cardNeverComes(of int) {
+// onNoCommit ends the fetches of a rank that will commit no more.
+func (e *Engine) onNoCommit(of int) {
 	for _, w := range e.fetchesOf(of) {
-		outcome := e.lastWord(e.store.cards[int32(of)])
+		outcome := e.finalOutcome(e.store.cards[int32(of)])
 		e.answerFetch(w, outcome, e.cardFor(w))
 	}
 }
@@ -276,7 +276,7 @@ func (e *Engine) knownRemotely(of int, key string) Outcome {
 	case c != nil && c.committed && (key == "" || has):
 		return Found
 	case e.isDeparted(of):
-		return e.lastWord(c)
+		return e.finalOutcome(c)
 	}
 	return Held
 }

@@ -111,10 +111,10 @@ func TestFetchEnds(t *testing.T) {
 			later(keyPatience)(w)
 		}, TimedOut},
 		"the rank ends": {Fetch{Of: 0, Key: "k"}, func(w *world) {
-			w.do(1, 0, func(e *Engine) error { _, err := e.Gone(0); return err })
+			w.do(1, 0, func(e *Engine) error { _, err := e.OnDisconnected(0); return err })
 		}, Missing},
 		"the rank ends elsewhere": {Fetch{Of: 2, Key: "k"}, func(w *world) {
-			w.do(1, 2, func(e *Engine) error { _, err := e.Gone(2); return err })
+			w.do(1, 2, func(e *Engine) error { _, err := e.OnDisconnected(2); return err })
 		}, Missing},
 		"the rank finalizes with other keys": {Fetch{Of: 0, Key: "k"}, func(w *world) {
 			put(w, 1, 0, "g1")

@@ -189,7 +189,7 @@ func TestFenceRules(t *testing.T) {
 		if err := e.FenceIn(0, 1); err != nil {
 			t.Fatal(err)
 		}
-		if phase, err := e.Gone(1); phase != PhaseActive || !errors.Is(err, ErrOrder) {
+		if phase, err := e.OnDisconnected(1); phase != PhaseActive || !errors.Is(err, ErrOrder) {
 			t.Errorf("phase %d, %v", phase, err)
 		}
 		if err := e.FenceIn(2, 1); !errors.Is(err, ErrOrder) {
@@ -208,7 +208,7 @@ func TestFenceRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The phase says that the rank has failed; that is enough.
-		if phase, err := engines[0].Gone(0); phase != PhaseActive || err != nil {
+		if phase, err := engines[0].OnDisconnected(0); phase != PhaseActive || err != nil {
 			t.Errorf("phase %d, %v", phase, err)
 		}
 	})

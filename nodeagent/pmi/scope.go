@@ -41,9 +41,9 @@ func (p Protocol) String() string {
 	return "PMI"
 }
 
-// Speak notes which protocol a rank uses: all ranks of a job must use the same,
+// SetProtocol notes which protocol a rank uses: all ranks of a job must use the same,
 // since the fences of two cannot meet.
-func (e *Engine) Speak(rank int, p Protocol) error {
+func (e *Engine) SetProtocol(rank int, p Protocol) error {
 	if e.protocol == 0 {
 		e.protocol = p
 	}
@@ -132,7 +132,7 @@ func (e *Engine) Commit(rank int, scope Scope, key, value string) error {
 // Committed ends a rank's commit: who waits for its keys gets them.
 func (e *Engine) Committed(now time.Time, rank int) {
 	e.store.card(int32(rank)).committed = true
-	e.cardCame(now, rank)
+	e.onCommitted(now, rank)
 }
 
 // exchanged notes that the rank's keys went out with a fence.

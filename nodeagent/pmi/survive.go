@@ -92,7 +92,7 @@ func (e *Engine) Lost(rank int, given uint64) error {
 		return nil
 	}
 	e.dropRequests(rank)
-	e.cardNeverComes(rank)
+	e.onNoCommit(rank)
 	e.groupLacks(rank)
 	e.lost++
 	return e.maybeAllHere()
@@ -136,9 +136,9 @@ func (e *Engine) isEmpty(node int32) bool {
 	return true
 }
 
-// Reborn notes that a rank of any node was begun anew, for the incarnation-th time. What its last
+// OnRespawned notes that a rank of any node was begun anew, for the incarnation-th time. What its last
 // process has committed stays until the new one commits; what it had only put is gone.
-func (e *Engine) Reborn(rank, incarnation int) {
+func (e *Engine) OnRespawned(rank, incarnation int) {
 	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.anew[rank] || e.failures.lost[rank] {
 		return
 	}
@@ -248,7 +248,7 @@ func (f *failures) dead() (string, bool) {
 	return attribute(text)
 }
 
-func (f *failures) begunAnew() (string, bool) {
+func (f *failures) respawned() (string, bool) {
 	var text []byte
 	for _, rank := range slices.Sorted(maps.Keys(f.anew)) {
 		text = strconv.AppendInt(text, int64(rank), 10)

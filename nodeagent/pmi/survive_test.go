@@ -39,7 +39,7 @@ func expectReleased(t *testing.T, e *Engine, want ...int) {
 func TestFenceWithoutTheLost(t *testing.T) {
 	e := survivors(t, 0, 0, 0)
 	must(t, e.FenceIn(0, 0))
-	if phase, err := e.Gone(1); phase != PhaseActive || err != nil {
+	if phase, err := e.OnDisconnected(1); phase != PhaseActive || err != nil {
 		t.Fatalf("%v, %v", phase, err)
 	}
 	must(t, e.FenceIn(2, 0))
@@ -78,8 +78,8 @@ func TestReborn(t *testing.T) {
 	put(1, "card", "lost")
 	put(1, "other", "lost")
 	must(t, e.FenceIn(1, 0))
-	e.Gone(1)
-	e.Reborn(1, 1)
+	e.OnDisconnected(1)
+	e.OnRespawned(1, 1)
 	if e.Phase(1) != PhaseSilent || e.Incarnation(1) != 1 {
 		t.Errorf("%v, %d", e.Phase(1), e.Incarnation(1))
 	}
@@ -92,7 +92,7 @@ func TestReborn(t *testing.T) {
 	expectReleased(t, e, 0, 1)
 	get("card", "second")
 	get("other", "")
-	e.Reborn(1, 1) // told again
+	e.OnRespawned(1, 1) // told again
 	if e.Phase(1) != PhaseActive {
 		t.Error("begun anew twice")
 	}
@@ -110,8 +110,8 @@ func TestAnswersOfTheDead(t *testing.T) {
 	must(t, e.Name(1, 6, NameLookup, []byte("service"), nil))
 	id := e.Events()[0].Name.ID
 	must(t, e.GroupIn(1, 7, GroupFence, []Proc{{7, 0}, {7, 1}}))
-	e.Gone(1)
-	e.Reborn(1, 1)
+	e.OnDisconnected(1)
+	e.OnRespawned(1, 1)
 	must(t, e.Init(1))
 	e.Events()
 	must(t, e.PutNodeAttr(0, []byte("later"), []byte("x")))
@@ -134,8 +134,8 @@ func TestRebornWhileOthersExchange(t *testing.T) {
 	must(t, e.FenceIn(0, 0))
 	must(t, e.FenceIn(1, 0))
 	ready := e.Events()[0]
-	e.Gone(1)
-	e.Reborn(1, 1)
+	e.OnDisconnected(1)
+	e.OnRespawned(1, 1)
 	must(t, e.Init(1))
 	other, err := NewEngine(JobInfo{Job: 7, KVSName: "kvs", RankNode: []int32{0, 0, 1}, NodeIndex: 1, Survive: true})
 	must(t, err)
@@ -240,7 +240,7 @@ func TestListsOfFailures(t *testing.T) {
 	if text, ok := e.JobAttr([]byte(DeadKey)); !ok || len(text) > MaxValue || text[len(text)-1] == ',' {
 		t.Errorf("%d bytes, %v", len(text), ok)
 	}
-	e.Reborn(-1, 1)
-	e.Reborn(len(nodes), 1)
+	e.OnRespawned(-1, 1)
+	e.OnRespawned(len(nodes), 1)
 	must(t, e.Lost(len(nodes), 0))
 }

@@ -32,8 +32,8 @@ type Sample struct {
 	Mark uint64
 }
 
-// still says that nothing happens in the sample itself.
-func (s *Sample) still() bool { return s.Ranks > 0 && s.Asleep == s.Ranks && s.Pending == 0 }
+// quiet says that nothing happens in the sample itself.
+func (s *Sample) quiet() bool { return s.Ranks > 0 && s.Asleep == s.Ranks && s.Pending == 0 }
 
 // Watch is the state of one job. The zero value is that of a job that is awake.
 type Watch struct {
@@ -50,12 +50,12 @@ func (w *Watch) Asleep() bool { return w.asleep }
 // Epoch is another one whenever anything has happened.
 func (w *Watch) Epoch() uint64 { return w.epoch }
 
-// Look takes a sample, and says whether Asleep has changed.
-func (w *Watch) Look(s Sample) (changed bool) {
+// Update takes a sample, and says whether Asleep has changed.
+func (w *Watch) Update(s Sample) (changed bool) {
 	if !w.continues(&s) {
 		changed = w.asleep
 		w.epoch++
-		w.asleep, w.still = false, s.still()
+		w.asleep, w.still = false, s.quiet()
 		w.first, w.window = s, s
 		return changed
 	}
@@ -71,6 +71,6 @@ func (w *Watch) Look(s Sample) (changed bool) {
 
 // continues says that nothing has happened since the first sample.
 func (w *Watch) continues(s *Sample) bool {
-	return w.still && s.still() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
+	return w.still && s.quiet() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
 		s.CPU-w.window.CPU <= LookTime*time.Duration(s.Ranks+1)
 }

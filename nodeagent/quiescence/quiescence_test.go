@@ -35,18 +35,18 @@ func TestLook(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var w Watch
 			for ms := 0; ms < 200; ms += 50 {
-				if w.Look(at(ms)) || w.Asleep() {
+				if w.Update(at(ms)) || w.Asleep() {
 					t.Fatalf("asleep after %d ms", ms)
 				}
 			}
-			if !w.Look(at(200)) || !w.Asleep() {
+			if !w.Update(at(200)) || !w.Asleep() {
 				t.Fatal("never asleep")
 			}
 			epoch := w.Epoch()
-			if w.Look(at(300)) {
+			if w.Update(at(300)) {
 				t.Fatal("told twice")
 			}
-			if w.Look(test.then) == test.asleep || w.Asleep() != test.asleep || (w.Epoch() == epoch) != test.asleep {
+			if w.Update(test.then) == test.asleep || w.Asleep() != test.asleep || (w.Epoch() == epoch) != test.asleep {
 				t.Errorf("asleep %v, epoch %d after %d", w.Asleep(), w.Epoch(), epoch)
 			}
 		})
@@ -60,13 +60,13 @@ func TestOnlyTimeThatItIsOn(t *testing.T) {
 	for ms := range 1000 {
 		s := at(ms)
 		s.On = time.Duration(ms) * time.Millisecond / 10
-		if asleep := w.Look(s) || w.Asleep(); asleep {
+		if asleep := w.Update(s) || w.Asleep(); asleep {
 			t.Fatalf("asleep after %v", s.On)
 		}
 	}
 	s := at(2010)
 	s.On = 201 * time.Millisecond
-	if !w.Look(s) {
+	if !w.Update(s) {
 		t.Error("never asleep")
 	}
 }
@@ -83,7 +83,7 @@ func TestLooksTogether(t *testing.T) {
 			cpu += time.Duration(s.Ranks) * look
 		}
 		s.CPU = cpu
-		w.Look(s)
+		w.Update(s)
 		if asleep := ms >= 200; w.Asleep() != asleep {
 			t.Fatalf("asleep %v after %d ms", w.Asleep(), ms)
 		}
@@ -102,7 +102,7 @@ func TestNothingIsMissed(t *testing.T) {
 			if happened {
 				s.Mark++
 			}
-			was, changed := w.Asleep(), w.Look(s)
+			was, changed := w.Asleep(), w.Update(s)
 			if changed != (was != w.Asleep()) || happened && (w.Asleep() || w.Epoch() == epoch) {
 				t.Fatalf("asleep %v after %v, changed %v, epoch %d after %d", w.Asleep(), was, changed, w.Epoch(), epoch)
 			}

@@ -40,31 +40,31 @@ const (
 	answerSpace = 4096
 )
 
-// Asker asks the kernel. It is for one goroutine at a time.
-type Asker struct {
+// Resolver asks the kernel. It is for one goroutine at a time.
+type Resolver struct {
 	fd      int
 	number  uint32 // of the last question
 	request [headerLen + requestLen]byte
 	reply   [answerSpace]byte
 }
 
-// NewAsker opens the way to the kernel; Close ends it.
-func NewAsker() (*Asker, error) {
+// NewResolver opens the way to the kernel; Close ends it.
+func NewResolver() (*Resolver, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	return &Asker{fd: fd}, nil
+	return &Resolver{fd: fd}, nil
 }
 
 // Close closes the Asker.
-func (a *Asker) Close() { _ = unix.Close(a.fd) }
+func (a *Resolver) Close() { _ = unix.Close(a.fd) }
 
-// Of returns the owner of the socket whose own address is from, of a TCP connection with to. The
+// Owner returns the owner of the socket whose own address is from, of a TCP connection with to. The
 // error wraps ErrUnknown.
-func (a *Asker) Of(from, to *unix.SockaddrInet4) (Owner, error) {
+func (a *Resolver) Owner(from, to *unix.SockaddrInet4) (Owner, error) {
 	a.number++
-	a.ask(from, to)
+	a.query(from, to)
 	if err := unix.Sendto(a.fd, a.request[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -81,8 +81,8 @@ func (a *Asker) Of(from, to *unix.SockaddrInet4) (Owner, error) {
 	}
 }
 
-// ask writes the request for the socket whose own address is from.
-func (a *Asker) ask(from, to *unix.SockaddrInet4) {
+// query writes the request for the socket whose own address is from.
+func (a *Resolver) query(from, to *unix.SockaddrInet4) {
 	m := a.request[:]
 	clear(m)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))

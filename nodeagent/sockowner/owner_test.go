@@ -34,12 +34,12 @@ func pair(t testing.TB) (accepted, dialled *net.TCPConn) {
 // of asks who has the other end.
 func of(t *testing.T, c *net.TCPConn) (Owner, error) {
 	t.Helper()
-	a, err := NewAsker()
+	a, err := NewResolver()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	return a.Of(address(c.RemoteAddr()), address(c.LocalAddr()))
+	return a.Owner(address(c.RemoteAddr()), address(c.LocalAddr()))
 }
 
 func address(a net.Addr) *unix.SockaddrInet4 {
@@ -86,7 +86,7 @@ func TestClosedEndHasNoOwner(t *testing.T) {
 }
 
 func TestAskedAgain(t *testing.T) {
-	a, err := NewAsker()
+	a, err := NewResolver()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +95,13 @@ func TestAskedAgain(t *testing.T) {
 		accepted, dialled := pair(t)
 		for _, c := range []*net.TCPConn{accepted, dialled} {
 			other := map[*net.TCPConn]*net.TCPConn{accepted: dialled, dialled: accepted}[c]
-			owner, err := a.Of(address(c.RemoteAddr()), address(c.LocalAddr()))
+			owner, err := a.Owner(address(c.RemoteAddr()), address(c.LocalAddr()))
 			if err != nil || owner.Inode != inode(t, other) {
 				t.Fatalf("%+v, %v; the socket has inode %d", owner, err, inode(t, other))
 			}
 		}
 		nobody := &unix.SockaddrInet4{Port: 1, Addr: [4]byte{127, 0, 0, 1}}
-		if owner, err := a.Of(nobody, address(accepted.LocalAddr())); !errors.Is(err, ErrUnknown) {
+		if owner, err := a.Owner(nobody, address(accepted.LocalAddr())); !errors.Is(err, ErrUnknown) {
 			t.Fatalf("%+v, %v", owner, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestGroup(t *testing.T) {
 }
 
 func BenchmarkOf(b *testing.B) {
-	a, err := NewAsker()
+	a, err := NewResolver()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func BenchmarkOf(b *testing.B) {
 	from, to := address(accepted.RemoteAddr()), address(accepted.LocalAddr())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := a.Of(from, to); err != nil {
+		if _, err := a.Owner(from, to); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -146,12 +146,12 @@ func BenchmarkOf(b *testing.B) {
 
 func BenchmarkHolds(b *testing.B) {
 	accepted, dialled := pair(b)
-	a, err := NewAsker()
+	a, err := NewResolver()
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer a.Close()
-	owner, err := a.Of(address(accepted.RemoteAddr()), address(accepted.LocalAddr()))
+	owner, err := a.Owner(address(accepted.RemoteAddr()), address(accepted.LocalAddr()))
 	if err != nil {
 		b.Fatal(err)
 	}

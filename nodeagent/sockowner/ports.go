@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// At returns the users of the sockets of this host that listen at a port by TCP, or have it by UDP.
-func At(port uint16) (uids []uint32) {
+// ListenersAt returns the users of the sockets of this host that listen at a port by TCP, or have it by UDP.
+func ListenersAt(port uint16) (uids []uint32) {
 	const listening = "0A" // TCP_LISTEN of linux/tcp_states.h, in hexadecimal
 	for table, state := range map[string]string{
 		"/proc/net/tcp": listening, "/proc/net/tcp6": listening, "/proc/net/udp": "", "/proc/net/udp6": "",

@@ -190,7 +190,7 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 			return "", err
 		}
 		err = e.wait(ctx)
-		c.unwant(e)
+		c.releaseEntry(e)
 		if err != nil {
 			return "", err
 		}
@@ -252,8 +252,8 @@ func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, er
 	return e, nil
 }
 
-// unwant gives an entry back. A file that nobody waits for any more is not fetched further.
-func (c *Cache) unwant(e *entry) {
+// releaseEntry gives an entry back. A file that nobody waits for any more is not fetched further.
+func (c *Cache) releaseEntry(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.users--

@@ -25,7 +25,7 @@ func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, se
 	if e == nil {
 		return ErrAbsent
 	}
-	defer c.unwant(e)
+	defer c.releaseEntry(e)
 	file, err := c.reader(u, e)
 	if err != nil {
 		return err

@@ -68,15 +68,15 @@ func (c *Cache) sweepUser(uid uint32) (found []left) {
 			continue
 		}
 		if len(found) < maxFilesOfUser {
-			found = append(found, takeUp(k, info))
+			found = append(found, entryOf(k, info))
 		}
 	}
 	return found
 }
 
-// takeUp makes an entry of a whole file. Its length is what its user has made it, and counts only
+// entryOf makes an entry of a whole file. Its length is what its user has made it, and counts only
 // as far as the file takes room on the disk.
-func takeUp(k key, info fs.FileInfo) left {
+func entryOf(k key, info fs.FileInfo) left {
 	e := newEntry(k, info.Size())
 	e.have, e.bytes = e.size, e.size
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -72,7 +72,7 @@ func pad(to []byte, number uint64, width int) []byte {
 // stream has lost bytes and should be given up.
 func (l *Lines) Add(chunk []byte, emit Emit) error {
 	if l.format.Unbuffered {
-		return l.passOn(chunk, emit)
+		return l.emit(chunk, emit)
 	}
 	if l.format.Label {
 		return l.addLabelled(chunk, emit)
@@ -169,8 +169,8 @@ func empty(b []byte) []byte {
 	return b[:0]
 }
 
-// passOn is for unbuffered output: labels stand where lines begin.
-func (l *Lines) passOn(chunk []byte, emit Emit) error {
+// emit is for unbuffered output: labels stand where lines begin.
+func (l *Lines) emit(chunk []byte, emit Emit) error {
 	if len(chunk) == 0 {
 		return nil
 	}

@@ -40,17 +40,17 @@ func (l *loop) send(c *conn, t tag, data []byte) {
 	case len(rest) == 0:
 		c.unsent = nil
 		if waited {
-			_ = l.rewatch(c.fd, unix.EPOLLIN, t)
+			_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
 		}
 	case len(rest) > unsentLimit:
 		c.unsent = nil
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the next read finds its end
-		_ = l.rewatch(c.fd, unix.EPOLLIN, t)
+		_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
 	case waited:
 		c.unsent = rest
 	default:
 		c.unsent = slices.Clone(rest)
-		_ = l.rewatch(c.fd, unix.EPOLLOUT, t)
+		_ = l.changeWatch(c.fd, unix.EPOLLOUT, t)
 	}
 }
 

@@ -73,13 +73,13 @@ func (s *steward) servePeer(p *peer, events uint32) {
 		}
 		switch {
 		case p == s.control:
-			s.obey(&m)
+			s.onMessage(&m)
 		case p.rights != nil:
 			err = s.keep(p, m.GetKeep())
 		default:
 			err = s.open(p, &m)
 		}
-		s.obeyLife()
+		s.applyLife()
 	}
 	if err != nil {
 		s.drop(p)
@@ -129,8 +129,8 @@ func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	return nil
 }
 
-// obey does what the agent says.
-func (s *steward) obey(m *stewardpb.ToSteward) {
+// onMessage does what the agent says.
+func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	switch body := m.GetMessage().(type) {
 	case *stewardpb.ToSteward_Prepare:
 		s.prepare(body.Prepare)
@@ -221,7 +221,7 @@ func (s *steward) flush() {
 	s.flushAt = time.Time{}
 	if err := s.control.flush(); err != nil {
 		s.drop(s.control)
-		s.obeyLife()
+		s.applyLife()
 	}
 }
 

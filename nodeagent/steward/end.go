@@ -35,7 +35,7 @@ func (s *steward) exited(e launch.Exit) {
 	if state, _ := s.life.Rank(k); state == life.Unborn {
 		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
 	}
-	s.arrived(k) // or before its respawn was noted
+	s.onRespawned(k) // or before its respawn was noted
 	if s.job.pmi != nil {
 		s.drainPMI(k)
 	}
@@ -178,7 +178,7 @@ func (s *steward) reportDone() {
 	if s.launchedAt == 0 { // never started: a reader may wait for output already
 		s.relay.post(s.relay.complete)
 	}
-	s.tellFences()
+	s.notifyFences()
 	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
 }

@@ -58,11 +58,11 @@ func (s *steward) fence(seq uint64, data []byte, stats pmi.Stats) {
 		return
 	}
 	s.countFences()
-	s.obeySmallExchange(f.smallExchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
+	s.applySmallExchange(f.smallExchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
 }
 
-// obeySmallExchange carries out what the machine says.
-func (s *steward) obeySmallExchange(effects []fence.Effect) {
+// applySmallExchange carries out what the machine says.
+func (s *steward) applySmallExchange(effects []fence.Effect) {
 	f := &s.messages.fences
 	for i := range effects {
 		switch e := &effects[i]; e.Kind {
@@ -70,7 +70,7 @@ func (s *steward) obeySmallExchange(effects []fence.Effect) {
 			s.sendCollective(e.To, &e.Message)
 		case fence.Done:
 			kind, parts := e.Message.Op.Kind, e.Message.Data
-			s.soon(func() { s.fenced(kind, parts) }) // it may lead to the next fence
+			s.runLater(func() { s.fenced(kind, parts) }) // it may lead to the next fence
 		case fence.Large:
 			op := e.Message.Op
 			s.ask(request{kind: requestCollective, number: op.Seq}, collectiveMessage(op.Seq, e.Message.Data[0], f.stats))
@@ -118,7 +118,7 @@ func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 		s.endFence(fmt.Sprintf("node %s: node %d of the job: %v", s.job.node, from.Node, err))
 		return
 	}
-	s.obeySmallExchange(f.smallExchange.Receive(int(from.Node), m))
+	s.applySmallExchange(f.smallExchange.Receive(int(from.Node), m))
 }
 
 // lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
@@ -195,7 +195,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 	for _, part := range parts {
 		size += len(part)
 	}
-	s.keeps(size)
+	s.countMemory(size)
 	all := make([]byte, 0, size)
 	for _, part := range parts {
 		all = append(all, part...)
@@ -205,7 +205,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 			s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
 			return
 		}
-		s.obeyPMI(s.job.pmi.FenceDone(seq, all))
+		s.applyPMI(s.job.pmi.FenceDone(seq, all))
 	})
 }
 
@@ -217,8 +217,8 @@ func (s *steward) countFences() {
 	}
 }
 
-// tellFences does when no more will come.
-func (s *steward) tellFences() {
+// notifyFences does when no more will come.
+func (s *steward) notifyFences() {
 	if s.messages != nil && s.messages.fences.smallExchange != nil && s.messages.fences.last > 0 {
 		s.send(s.messages.fences.message())
 	}

@@ -59,7 +59,7 @@ func TestStewardsGreet(t *testing.T) {
 				if err != nil || node != 0 {
 					t.Fatal(node, err)
 				}
-				path.Heard(node, p.Hears)
+				path.OnDatagram(node, p.Hears)
 				return p, from
 			}
 			greeting, from := hear()

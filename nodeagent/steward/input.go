@@ -166,9 +166,9 @@ func (in *input) resize(size *scorev1.Terminal) {
 	}
 }
 
-// tellInput tells the reader what the ranks have of the input: at first, and whenever that has
+// notifyInput tells the reader what the ranks have of the input: at first, and whenever that has
 // grown.
-func (r *relay) tellInput() error {
+func (r *relay) notifyInput() error {
 	offset, known := r.input.taken()
 	if !known || r.last || r.toldInput && offset == r.lastInput {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"score/nodeagent/steward/wire"
 )
 
-// kept is the output of an attached job that is on its way to the reader: it was read from the
+// unacked is the output of an attached job that is on its way to the reader: it was read from the
 // ranks' pipes and the reader has not said that it is shown. A reader that comes after
 // another gets it again, so that none is lost with an agent, and none comes twice.
-type kept struct {
+type unacked struct {
 	frames []byte  // as they are sent, one after the other
 	pieces []piece // of frames from head on
 	head   int     // of pieces
@@ -24,7 +24,7 @@ type piece struct {
 }
 
 // add frames a message of the number given and keeps it. The frame is valid until the next call.
-func (k *kept) add(number uint64, m proto.Message) (frame []byte, err error) {
+func (k *unacked) add(number uint64, m proto.Message) (frame []byte, err error) {
 	at := len(k.frames)
 	if k.frames, err = wire.Append(k.frames, m); err != nil {
 		return nil, err
@@ -34,10 +34,10 @@ func (k *kept) add(number uint64, m proto.Message) (frame []byte, err error) {
 }
 
 // waiting is how many bytes are kept.
-func (k *kept) waiting() int { return len(k.frames) - k.start }
+func (k *unacked) waiting() int { return len(k.frames) - k.start }
 
 // take forgets what the reader has, up to the number.
-func (k *kept) take(number uint64) {
+func (k *unacked) take(number uint64) {
 	for k.head < len(k.pieces) && k.pieces[k.head].number <= number {
 		k.start = k.pieces[k.head].end
 		k.head++
@@ -58,9 +58,9 @@ func (k *kept) take(number uint64) {
 }
 
 // has tells whether the message of a number is among those that are kept.
-func (k *kept) has(number uint64) bool {
+func (k *unacked) has(number uint64) bool {
 	return k.head < len(k.pieces) && number >= k.pieces[k.head].number && number <= k.last
 }
 
 // all are the frames that are kept.
-func (k *kept) all() []byte { return k.frames[k.start:] }
+func (k *unacked) all() []byte { return k.frames[k.start:] }

@@ -88,7 +88,7 @@ func (l *loop) watch(fd int, events uint32, t tag) error {
 	return control(l.epoll, unix.EPOLL_CTL_ADD, fd, events, t)
 }
 
-func (l *loop) rewatch(fd int, events uint32, t tag) error {
+func (l *loop) changeWatch(fd int, events uint32, t tag) error {
 	return control(l.epoll, unix.EPOLL_CTL_MOD, fd, events, t)
 }
 
@@ -110,7 +110,7 @@ func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} 
 // wait returns what has happened, nothing at the deadline; the zero deadline
 // never comes. The slice is valid until the next call.
 func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
-	if l.glance(deadline) {
+	if l.pollEvents(deadline) {
 		return l.events[:l.ready], l.err
 	}
 	if !deadline.Equal(l.deadline) {
@@ -133,11 +133,11 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 
 // poll looks without waiting; it is false when nothing has happened.
 func (l *loop) poll(fd uintptr) bool {
-	return l.lookFor(int(fd), 0)
+	return l.pollOne(int(fd), 0)
 }
 
-// lookFor waits so many milliseconds at most.
-func (l *loop) lookFor(fd, millis int) bool {
+// pollOne waits so many milliseconds at most.
+func (l *loop) pollOne(fd, millis int) bool {
 	n, err := unix.EpollWait(fd, l.events[:], millis)
 	switch {
 	case errors.Is(err, unix.EINTR):
@@ -155,13 +155,13 @@ func (l *loop) lookFor(fd, millis int) bool {
 // after a longer rest, since it keeps Go's scheduler looking.
 const lingerMillis = 1
 
-// glance looks at what has happened. Where another event is to be expected it waits a moment for
+// pollEvents looks at what has happened. Where another event is to be expected it waits a moment for
 // it, since to look first would be one more system call, mostly for nothing.
-func (l *loop) glance(deadline time.Time) bool {
+func (l *loop) pollEvents(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
 		return l.poll(uintptr(l.epoll))
 	}
-	return l.lookFor(l.epoll, lingerMillis)
+	return l.pollOne(l.epoll, lingerMillis)
 }
 
 // expect says that what has just been done brings another event within a moment.

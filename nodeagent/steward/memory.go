@@ -32,9 +32,9 @@ const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.
 // process for a moment.
 const keptStep = 32 << 10
 
-// keeps says that the job has brought so many bytes more. The collector need not work hard for what
+// countMemory says that the job has brought so many bytes more. The collector need not work hard for what
 // is needed: with a limit below what lives it would run without end.
-func (s *steward) keeps(bytes int) {
+func (s *steward) countMemory(bytes int) {
 	s.kept += bytes
 	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {
 		s.keptTold = s.kept

@@ -68,20 +68,20 @@ func (s *steward) write(to reliable.Peer, data []byte, terms reliable.SendOption
 		s.lost(reliable.Message{To: to, Kind: terms.Kind, Data: data}, err)
 		return
 	}
-	s.carry(message)
+	s.sendMessage(message)
 }
 
-// carry sends a message by the short way, if there is one.
-func (s *steward) carry(l reliable.Message) {
+// sendMessage sends a message by the short way, if there is one.
+func (s *steward) sendMessage(l reliable.Message) {
 	if !s.sendDirect(l) {
-		s.carryByAgents(l)
+		s.sendByAgents(l)
 	}
 }
 
-// carryByAgents hands a message to the agent. Without one it is kept, and handed to the next. A
+// sendByAgents hands a message to the agent. Without one it is kept, and handed to the next. A
 // copy goes by a datagram all the same, where the port is known: it may arrive, by then, and shows
 // the way.
-func (s *steward) carryByAgents(l reliable.Message) {
+func (s *steward) sendByAgents(l reliable.Message) {
 	envelope := &scorev1.Envelope{
 		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
 		Collective: l.Kind == messageCollective,
@@ -102,8 +102,8 @@ func (s *steward) replayMessages() {
 	if s.messages == nil {
 		return
 	}
-	for _, message := range s.messages.office.Again(s.now()) {
-		s.carryByAgents(message)
+	for _, message := range s.messages.office.ResendAll(s.now()) {
+		s.sendByAgents(message)
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	}
 	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
 	if from.Job == s.job.id {
-		s.foundPath(from.Node, e.GetPort(), e.GetHears())
+		s.updatePath(from.Node, e.GetPort(), e.GetHears())
 	}
 	kind := messageEngine
 	if e.GetCollective() {
@@ -127,10 +127,10 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 
 // take takes a message, in whatever way it has come. The data is not kept.
 func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Header, data []byte) {
-	if !s.messages.office.Take(s.now(), from, envelope) {
+	if !s.messages.office.Receive(s.now(), from, envelope) {
 		return
 	}
-	s.keeps(len(data))
+	s.countMemory(len(data))
 	switch {
 	case kind == messageCollective:
 		s.takeCollective(from, data)
@@ -145,7 +145,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 		return
 	}
 	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
-	message, ok := s.messages.office.Gone(to, m.GetEnvelope().GetNumber())
+	message, ok := s.messages.office.Withdraw(to, m.GetEnvelope().GetNumber())
 	switch {
 	case !ok:
 	case m.GetRefused() != "":
@@ -158,7 +158,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 // lost tells who has sent a message that it will not arrive, once that is through with what it
 // does: it may have been sent right now.
 func (s *steward) lost(l reliable.Message, reason error) {
-	s.soon(func() {
+	s.runLater(func() {
 		switch {
 		case l.Kind == messageCollective:
 			s.lostCollective(l, reason)
@@ -180,11 +180,11 @@ func (s *steward) tickMessages() {
 	messages, lost := s.messages.office.Tick(now)
 	for _, message := range messages {
 		if message.Number == 0 {
-			s.carry(message)
+			s.sendMessage(message)
 			continue
 		}
 		s.messages.path.missed(s.job.id, message.To)
-		s.carryByAgents(message)
+		s.sendByAgents(message)
 	}
 	for _, message := range lost {
 		s.lost(message, errSilent)
@@ -205,7 +205,7 @@ func (s *steward) acknowledge() {
 		return
 	}
 	for _, message := range s.messages.office.Acknowledge() {
-		s.carry(message)
+		s.sendMessage(message)
 	}
 }
 
@@ -218,9 +218,9 @@ func (s *steward) swept() {
 	}
 }
 
-// soon has f run once what is under way is done: by the same call of the loop, but for none of its
+// runLater has f run once what is under way is done: by the same call of the loop, but for none of its
 // callers.
-func (s *steward) soon(f func()) {
+func (s *steward) runLater(f func()) {
 	of := s.job
 	s.after = append(s.after, func() {
 		if s.job == of && s.messages != nil {

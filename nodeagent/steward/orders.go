@@ -4,9 +4,9 @@ import (
 	"score/nodeagent/steward/life"
 )
 
-// obeyLife carries out what the machine has decided. Doing so can lead to new
+// applyLife carries out what the machine has decided. Doing so can lead to new
 // decisions: a lost agent is one.
-func (s *steward) obeyLife() {
+func (s *steward) applyLife() {
 	for {
 		orders := s.life.Take()
 		if len(orders) == 0 {
@@ -14,12 +14,12 @@ func (s *steward) obeyLife() {
 		}
 		s.todo = append(s.todo[:0], orders...) // Take's slice is the machine's
 		for _, order := range s.todo {
-			s.obeyOrder(order)
+			s.applyOrder(order)
 		}
 	}
 }
 
-func (s *steward) obeyOrder(order life.Order) {
+func (s *steward) applyOrder(order life.Order) {
 	switch order.Kind {
 	case life.Start:
 		s.start()
@@ -32,7 +32,7 @@ func (s *steward) obeyOrder(order life.Order) {
 		s.reportLaunched()
 	case life.ReportExit:
 		s.reportExit(order.Rank)
-		s.lose(order.Rank)
+		s.loseRank(order.Rank)
 	case life.Respawn:
 		s.respawn(order.Rank, order.Incarnation)
 	case life.ReportAbort:

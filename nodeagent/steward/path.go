@@ -74,7 +74,7 @@ func (r *path) open() (err error) {
 	if r.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
-	err = unix.Bind(r.socket, sockaddr(r.own, r.Own()))
+	err = unix.Bind(r.socket, sockaddr(r.own, r.OwnPort()))
 	if errors.Is(err, unix.EADDRINUSE) { // then the agents tell the others which it is
 		err = unix.Bind(r.socket, sockaddr(r.own, 0))
 	}
@@ -108,7 +108,7 @@ func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 // missed notes that a message was not acknowledged.
 func (r *path) missed(job uint64, to reliable.Peer) {
 	if r != nil && to.Job == job {
-		r.Missed(to.Node)
+		r.OnMissed(to.Node)
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *steward) sendDirect(l reliable.Message) bool {
 	if r.send(l.To.Node, packetOf(l)) {
 		return true
 	}
-	r.Missed(l.To.Node)
+	r.OnMissed(l.To.Node)
 	return false
 }
 
@@ -160,7 +160,7 @@ func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
 	if !s.openPath() {
 		return 0, 0
 	}
-	return uint32(s.messages.path.port), s.messages.path.Hears(node)
+	return uint32(s.messages.path.port), s.messages.path.Received(node)
 }
 
 // openPath makes the socket when it is first needed, and tells whether there is one.
@@ -183,8 +183,8 @@ func (s *steward) openPath() bool {
 	return true
 }
 
-// foundPath notes what the agents have brought of the way to a node.
-func (s *steward) foundPath(node, port uint32, hears uint64) {
+// updatePath notes what the agents have brought of the way to a node.
+func (s *steward) updatePath(node, port uint32, hears uint64) {
 	r := s.messages.path
 	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
@@ -192,14 +192,14 @@ func (s *steward) foundPath(node, port uint32, hears uint64) {
 	if uint16(port) != r.Port(node) {
 		delete(r.to, node)
 	}
-	if r.Found(node, uint16(port), hears) {
+	if r.OnRelayed(node, uint16(port), hears) {
 		s.probe(node)
 	}
 }
 
-// greet shows the way to those whose pieces of fences come here, so that the first fence needs no
+// probePaths shows the way to those whose pieces of fences come here, so that the first fence needs no
 // agent. It is for jobs that will have one.
-func (s *steward) greet() {
+func (s *steward) probePaths() {
 	if s.messages == nil || s.messages.fences.smallExchange == nil || !s.openPath() {
 		return
 	}
@@ -229,7 +229,7 @@ func (s *steward) servePath() {
 	if err != nil || int64(from) >= int64(s.job.nodes) || from == s.job.order.GetJob().GetNodeIndex() {
 		return
 	}
-	if r.Heard(from, p.Hears) {
+	if r.OnDatagram(from, p.Hears) {
 		s.probe(from)
 	}
 	if p.Stream == 0 {

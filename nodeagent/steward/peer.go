@@ -132,7 +132,7 @@ func (p *peer) want(interest uint32) error {
 		return nil
 	}
 	p.interest = interest
-	return p.loop.rewatch(p.fd, interest, tag{kindPeer, p.id})
+	return p.loop.changeWatch(p.fd, interest, tag{kindPeer, p.id})
 }
 
 // pauseReading and resumeReading are the back-pressure towards the sender.

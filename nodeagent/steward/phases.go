@@ -14,8 +14,8 @@ type phases struct {
 	init, exchanged, fence int64
 }
 
-// spoke notes that local rank k made contact; it is called once for each rank.
-func (s *steward) spoke(k int) {
+// onContact notes that local rank k made contact; it is called once for each rank.
+func (s *steward) onContact(k int) {
 	s.life.Spoke(k)
 	p := &s.phases
 	if p.contacts++; p.contacts == uint32(len(s.job.ranks)) {

@@ -91,7 +91,7 @@ func (s *steward) readPMI(k int) bool {
 		s.closePMI(k)
 		return false
 	}
-	s.obeyPMI(s.job.pmi.Feed(int(r.rank), s.pmiBuffer[:n]))
+	s.applyPMI(s.job.pmi.Feed(int(r.rank), s.pmiBuffer[:n]))
 	return true
 }
 
@@ -108,7 +108,7 @@ func (s *steward) closePMI(k int) {
 	}
 	_, effects := s.job.pmi.RankGone(int(r.rank))
 	s.life.Closed(s.now(), k)
-	s.obeyPMI(effects)
+	s.applyPMI(effects)
 }
 
 // drainPMI takes all that a dead rank has said: its good-bye may be in it.
@@ -125,8 +125,8 @@ func (s *steward) drainPMI(k int) {
 // the dead rank could go on writing.
 const pmiDrain = 64
 
-// obeyPMI carries out what the server wants.
-func (s *steward) obeyPMI(effects []wire.Effect) {
+// applyPMI carries out what the server wants.
+func (s *steward) applyPMI(effects []wire.Effect) {
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
@@ -135,7 +135,7 @@ func (s *steward) obeyPMI(effects []wire.Effect) {
 		case wire.Join:
 			s.joinKeys(s.job.local[uint32(e.Rank)], e.Bytes)
 		case wire.Contact:
-			s.spoke(s.job.local[uint32(e.Rank)])
+			s.onContact(s.job.local[uint32(e.Rank)])
 		case wire.Respawn:
 			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
 		case wire.Finalized:
@@ -196,7 +196,7 @@ func (s *steward) answerName(m *scorev1.NameReply) {
 		})
 		return
 	}
-	s.obeyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
+	s.applyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
 }
 
 func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
@@ -217,5 +217,5 @@ func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
 		})
 		return
 	}
-	s.obeyPMI(s.job.pmi.SpawnResult(m.GetRequest(), result))
+	s.applyPMI(s.job.pmi.SpawnResult(m.GetRequest(), result))
 }

@@ -24,8 +24,8 @@ const pmixBacklog = 4096
 type pmixEndpoint struct {
 	server   *pmix.Server
 	listener int
-	address  unix.SockaddrInet4 // of listener
-	asker    *sockowner.Asker   // nil until somebody connects
+	address  unix.SockaddrInet4  // of listener
+	asker    *sockowner.Resolver // nil until somebody connects
 	conns    map[pmix.ConnID]*pmixConn
 	dirs     pmixDirs
 	cleanups []cleanup
@@ -83,11 +83,11 @@ func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err e
 		return owner, sockowner.ErrUnknown
 	}
 	if e.asker == nil {
-		if e.asker, err = sockowner.NewAsker(); err != nil {
+		if e.asker, err = sockowner.NewResolver(); err != nil {
 			return owner, err
 		}
 	}
-	return e.asker.Of(at, &e.address)
+	return e.asker.Owner(at, &e.address)
 }
 
 func (e *pmixEndpoint) close() {
@@ -145,16 +145,16 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 			}
 		}
 		phase := engine.Phase(rank)
-		s.gonePMIx(id)
-		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
+		s.onClosedPMIx(id)
+		s.applyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
 		return
 	}
 	if engine.Protocol() == pmi.ProtocolPMIx {
 		phase := engine.Phase(rank)
 		if status.Signal == 0 { // what ends a rank by a signal ends the job, and says more
-			s.obeyPMIx(e.server.Depart(s.now(), rank))
+			s.applyPMIx(e.server.OnNeverConnected(s.now(), rank))
 		}
-		s.obeyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
+		s.applyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *steward) partLost(node int) {
 			s.engineDo(func(e *pmi.Engine) error { return e.Lost(int(rank), pmi.AllFences) })
 		}
 		if s.servesPMIx && s.job.pmix != nil {
-			s.obeyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
+			s.applyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
 		}
 	}
 }
@@ -188,12 +188,12 @@ func (j *job) speaksPMIx() bool {
 
 // doPMIx drives the engine under the server.
 func (s *steward) doPMIx(f func(*pmi.Engine) error) {
-	s.obeyPMIx(s.job.pmix.server.Do(s.now(), f))
+	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 
-// obeyPMIx carries out what the server wants. The effects are the server's until
+// applyPMIx carries out what the server wants. The effects are the server's until
 // its next call, which some of them lead to.
-func (s *steward) obeyPMIx(effects []pmix.Effect) {
+func (s *steward) applyPMIx(effects []pmix.Effect) {
 	if len(effects) == 0 {
 		return
 	}
@@ -205,19 +205,19 @@ func (s *steward) obeyPMIx(effects []pmix.Effect) {
 			s.writePMIx(e.Conn, e.Bytes)
 		case pmix.Close:
 			id := e.Conn
-			after = append(after, func() { s.hangUpPMIx(id) })
+			after = append(after, func() { s.dropPMIx(id) })
 		case pmix.Authenticate:
 			id, rank := e.Conn, e.Rank
 			after = append(after, func() { s.admitPMIx(id, rank) })
 		case pmix.Contact:
-			s.welcomed()
-			s.spoke(s.job.local[uint32(e.Rank)])
+			s.finishAdmission()
+			s.onContact(s.job.local[uint32(e.Rank)])
 		case pmix.Respawn:
 			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
 		case pmix.Finalized:
 			s.life.Finalized(s.job.local[uint32(e.Rank)])
 		case pmix.Event:
-			s.obeyEngine(&e.Event)
+			s.applyEngine(&e.Event)
 		case pmix.Abort:
 			s.life.Abort(s.now(), life.Abort{Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Text})
 		case pmix.Cleanup:
@@ -249,8 +249,8 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 	}
 }
 
-// obeyEngine carries out what concerns others than the ranks here.
-func (s *steward) obeyEngine(e *pmi.Event) {
+// applyEngine carries out what concerns others than the ranks here.
+func (s *steward) applyEngine(e *pmi.Event) {
 	switch e.Kind {
 	case pmi.EventFenceReady:
 		s.fence(e.Seq, e.Data, s.job.pmix.server.Engine().Stats())
@@ -280,6 +280,6 @@ func (s *steward) tickPMIx() {
 		return
 	}
 	if at := e.server.Deadline(); !at.IsZero() && !now.Before(at) {
-		s.obeyPMIx(e.server.Tick(now))
+		s.applyPMIx(e.server.Tick(now))
 	}
 }

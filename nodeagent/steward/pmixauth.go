@@ -14,13 +14,13 @@ import (
 // the client's word. The kernel knows whose the socket is; it must be of this job.
 func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 	if c := s.job.pmix.conns[id]; c != nil {
-		s.obeyPMIx(s.job.pmix.server.Admit(id, s.ownsSocket(c.owner, rank)))
+		s.applyPMIx(s.job.pmix.server.Admit(id, s.ownsSocket(c.owner, rank)))
 	}
 }
 
-// welcomed does what need not be done before an admitted client is answered, but before it hears
+// finishAdmission does what need not be done before an admitted client is answered, but before it hears
 // more.
-func (s *steward) welcomed() {
+func (s *steward) finishAdmission() {
 	s.makeSession()
 	s.loop.expect()
 }

@@ -41,7 +41,7 @@ func (s *steward) acceptPMIx() {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	e.conns[id] = &pmixConn{conn: conn{fd: fd}, owner: owner}
 	if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMIx, int32(id)}); err != nil {
-		s.gonePMIx(id)
+		s.onClosedPMIx(id)
 		return
 	}
 	s.readPMIx(id) // a client greets at once
@@ -73,15 +73,15 @@ func (s *steward) readPMIx(id pmix.ConnID) bool {
 	case errors.Is(err, unix.EAGAIN):
 		return false
 	case err != nil || n == 0:
-		s.gonePMIx(id)
+		s.onClosedPMIx(id)
 		return false
 	}
-	s.obeyPMIx(s.job.pmix.server.Feed(s.now(), id, s.pmiBuffer[:n]))
+	s.applyPMIx(s.job.pmix.server.Feed(s.now(), id, s.pmiBuffer[:n]))
 	return true
 }
 
-// gonePMIx takes the end of a connection.
-func (s *steward) gonePMIx(id pmix.ConnID) {
+// onClosedPMIx takes the end of a connection.
+func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	e := s.job.pmix
 	c := e.conns[id]
 	if c == nil {
@@ -90,11 +90,11 @@ func (s *steward) gonePMIx(id pmix.ConnID) {
 	s.loop.unwatch(c.fd)
 	closeFD(c.fd)
 	delete(e.conns, id)
-	rank, _, ok, effects := e.server.Gone(s.now(), id)
+	rank, _, ok, effects := e.server.OnDisconnected(s.now(), id)
 	if ok {
 		s.life.Closed(s.now(), s.job.local[uint32(rank)])
 	}
-	s.obeyPMIx(effects)
+	s.applyPMIx(effects)
 }
 
 // writePMIx writes to a connection, and ends it if that was the last.
@@ -105,18 +105,18 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	}
 	s.loop.send(&c.conn, tag{kindPMIx, int32(id)}, data)
 	if c.closing && len(c.unsent) == 0 {
-		s.gonePMIx(id)
+		s.onClosedPMIx(id)
 	}
 }
 
-// hangUpPMIx ends a connection that was refused, once it has been told so.
-func (s *steward) hangUpPMIx(id pmix.ConnID) {
+// dropPMIx ends a connection that was refused, once it has been told so.
+func (s *steward) dropPMIx(id pmix.ConnID) {
 	c := s.job.pmix.conns[id]
 	if c == nil {
 		return
 	}
 	c.closing = true
 	if len(c.unsent) == 0 {
-		s.gonePMIx(id)
+		s.onClosedPMIx(id)
 	}
 }

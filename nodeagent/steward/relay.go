@@ -44,7 +44,7 @@ type relay struct {
 	files   *files
 	lost    bool // some output could not be stored, and the user was told
 	input   input
-	kept    kept
+	kept    unacked
 	pace    pace // at which the pipes are read
 	keep    keepCPUs
 	resume  time.Time // when they may be read again, which pace forbids now; zero: it does not
@@ -133,15 +133,15 @@ func (r *relay) attach(p *peer, has uint64) {
 	r.events.reader(true)
 	r.kept.take(has)
 	r.reader.queueFrame(r.kept.all())
-	if has == 0 && !r.tellEnds() {
+	if has == 0 && !r.notifyEnds() {
 		return
 	}
 	r.takeInput()
 }
 
-// tellEnds tells a reader who has nothing which streams ended before it came, without a number; but
+// notifyEnds tells a reader who has nothing which streams ended before it came, without a number; but
 // not the ends that are kept, which it gets with the output. It is false if the reader is lost.
-func (r *relay) tellEnds() bool {
+func (r *relay) notifyEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]
 		if !o.ended || !o.said || r.kept.has(o.endAt) {
@@ -202,7 +202,7 @@ func (r *relay) settle() {
 
 // settleReader tells the reader what it has to know, and writes what waits for it.
 func (r *relay) settleReader() error {
-	if err := r.tellInput(); err != nil {
+	if err := r.notifyInput(); err != nil {
 		return err
 	}
 	if err := r.finish(); err != nil {

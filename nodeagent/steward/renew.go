@@ -68,7 +68,7 @@ func (r *relay) renew() {
 		r.input = input{loop: r.loop}
 		r.outputs, r.files = nil, nil
 		r.added, r.whole, r.last, r.drained = 0, false, false, false
-		r.kept, r.pace = kept{}, pace{}
+		r.kept, r.pace = unacked{}, pace{}
 		r.keep.leave()
 	}
 	tell(clean)

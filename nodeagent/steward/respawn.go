@@ -40,10 +40,10 @@ func (s *steward) respawn(k, incarnation int) {
 	r.incarnation, r.coming, r.last, r.exited, r.process = incarnation, true, r.exited, nil, nil
 	rank := int(r.rank)
 	if s.job.pmi != nil {
-		s.obeyPMI(s.job.pmi.Reborn(rank, incarnation))
+		s.applyPMI(s.job.pmi.OnRespawned(rank, incarnation))
 	}
 	if s.job.pmix != nil {
-		s.obeyPMIx(s.job.pmix.server.Reborn(s.now(), rank, incarnation))
+		s.applyPMIx(s.job.pmix.server.OnRespawned(s.now(), rank, incarnation))
 	}
 	j := s.job
 	s.helpers.Add(1)
@@ -106,20 +106,20 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 	if r.exited == nil {
 		r.process = process
 	}
-	s.arrived(k)
+	s.onRespawned(k)
 	s.send(rankNews(&stewardpb.RankNews{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
 }
 
-// arrived tells life, once, of a process that was begun anew.
-func (s *steward) arrived(k int) {
+// onRespawned tells life, once, of a process that was begun anew.
+func (s *steward) onRespawned(k int) {
 	if r := &s.job.ranks[k]; r.coming {
 		r.coming = false
 		s.life.Respawned(s.now(), k)
 	}
 }
 
-// lose has the others go on without a rank for which the job does not end.
-func (s *steward) lose(k int) {
+// loseRank has the others go on without a rank for which the job does not end.
+func (s *steward) loseRank(k int) {
 	e, rank := s.engine(), int(s.job.ranks[k].rank)
 	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {
 		return
@@ -141,7 +141,7 @@ func (s *steward) rankNews(m *stewardpb.RankNews) {
 	rank := int(m.GetRank())
 	s.engineDo(func(e *pmi.Engine) error {
 		if n := int(m.GetIncarnation()); n > 0 {
-			e.Reborn(rank, n)
+			e.OnRespawned(rank, n)
 			return nil
 		}
 		return e.Lost(rank, m.GetFences())
@@ -170,7 +170,7 @@ func (s *steward) engineDo(f func(*pmi.Engine) error) {
 		s.doPMIx(f)
 		return
 	}
-	s.obeyPMI(s.job.pmi.Do(f))
+	s.applyPMI(s.job.pmi.Do(f))
 }
 
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }

@@ -57,7 +57,7 @@ func (s *steward) openSpares(p *peer) error {
 	all := s.spares.all
 	for {
 		n := min(len(all), sparesBatch)
-		if err := p.hand(all[:n], n == len(all)); err != nil {
+		if err := p.sendSpares(all[:n], n == len(all)); err != nil {
 			return err
 		}
 		if all = all[n:]; len(all) == 0 {
@@ -66,9 +66,9 @@ func (s *steward) openSpares(p *peer) error {
 	}
 }
 
-// hand sends contexts with their descriptors. All that a job can have fits into the socket
+// sendSpares sends contexts with their descriptors. All that a job can have fits into the socket
 // of an agent that reads.
-func (p *peer) hand(some []spare, last bool) error {
+func (p *peer) sendSpares(some []spare, last bool) error {
 	message := &stewardpb.Spares{Last: last}
 	var fds []int
 	for i := range some {

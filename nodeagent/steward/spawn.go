@@ -66,7 +66,7 @@ func startingAt(dir, path string) string {
 // childEnded tells ranks that have asked for it that what they have spawned has left.
 func (s *steward) childEnded(m *scorev1.ChildEnded) {
 	if s.endpoint() != nil && s.job.speaksPMIx() {
-		s.obeyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
+		s.applyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
 	}
 }
 

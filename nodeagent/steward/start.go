@@ -83,7 +83,7 @@ func (s *steward) startEnded() {
 		s.makeSession() // now they do not wait for it
 	}
 	if s.job.silent || s.job.pmix != nil && s.job.pmi == nil { // it looks like MPI, or can speak nothing else
-		s.greet()
+		s.probePaths()
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {

@@ -131,13 +131,13 @@ func (s *steward) run() error {
 		for i := range events {
 			s.handle(tagOf(&events[i]), events[i].Events)
 			s.runAfter()
-			s.obeyLife()
+			s.applyLife()
 		}
 		s.tickPMIx()
 		s.tickMessages()
 		s.runAfter()
 		s.life.Tick(s.now())
-		s.obeyLife()
+		s.applyLife()
 		s.flush()
 	}
 	return nil

@@ -284,20 +284,20 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 	if err != nil || len(orphans) > 0 {
 		t.Fatal(orphans, err)
 	}
-	if p.Trouble() == "" || !p.used[0] {
-		t.Errorf("trouble %q, slot in use: %v", p.Trouble(), p.used[0])
+	if p.Problem() == "" || !p.used[0] {
+		t.Errorf("trouble %q, slot in use: %v", p.Problem(), p.used[0])
 	}
-	if wait := p.retryStuck(); wait == 0 || p.Trouble() == "" {
+	if wait := p.retryStuck(); wait == 0 || p.Problem() == "" {
 		t.Error("it counts as removed, and is still there")
 	}
 	leave()
 	for limit := time.Now().Add(patience); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatal(p.Trouble())
+			t.Fatal(p.Problem())
 		}
 	}
-	if p.Trouble() != "" || p.used[0] {
-		t.Errorf("trouble %q, slot in use: %v", p.Trouble(), p.used[0])
+	if p.Problem() != "" || p.used[0] {
+		t.Errorf("trouble %q, slot in use: %v", p.Problem(), p.used[0])
 	}
 }
 

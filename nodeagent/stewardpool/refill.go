@@ -18,21 +18,21 @@ func (p *Pool) Run(ctx context.Context) {
 		case <-p.kick:
 		case <-timer.C:
 		}
-		if wait := p.tend(ctx); wait > 0 {
+		if wait := p.maintain(ctx); wait > 0 {
 			timer.Reset(wait)
 		}
 	}
 }
 
-// tend does what is due and tells in how long it must be called again, if
+// maintain does what is due and tells in how long it must be called again, if
 // nothing changes before; 0: not.
-func (p *Pool) tend(ctx context.Context) time.Duration {
+func (p *Pool) maintain(ctx context.Context) time.Duration {
 	p.dropDead()
 	again := p.retryStuck()
 	for ctx.Err() == nil {
 		number, wait := p.next(time.Now())
 		if number < 0 {
-			return soonest(again, wait)
+			return sooner(again, wait)
 		}
 		s, err := p.start(ctx, number)
 		if err == nil || ctx.Err() == nil {
@@ -55,14 +55,14 @@ func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
 	if p.shortage.IsZero() {
 		p.shortage = now
 	}
-	if wait := p.putOff(now); wait > 0 {
+	if wait := p.startDelay(now); wait > 0 {
 		return -1, wait
 	}
 	return p.reserve(), 0
 }
 
-// putOff tells how long to wait before a missing steward is started.
-func (p *Pool) putOff(now time.Time) time.Duration {
+// startDelay tells how long to wait before a missing steward is started.
+func (p *Pool) startDelay(now time.Time) time.Duration {
 	if wait := p.failedAt.Add(retryEvery).Sub(now); wait > 0 {
 		return wait
 	}
@@ -110,8 +110,8 @@ func (p *Pool) dropDead() {
 	}
 }
 
-// soonest is the smaller of two times of which 0 means never.
-func soonest(a, b time.Duration) time.Duration {
+// sooner is the smaller of two times of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b
 	}

@@ -44,8 +44,8 @@ func (p *Pool) removed(gone *remains) {
 	delete(p.used, gone.number)
 }
 
-// Trouble tells, in one sentence, of what could not be removed yet; empty: there is nothing.
-func (p *Pool) Trouble() string {
+// Problem tells, in one sentence, of what could not be removed yet; empty: there is nothing.
+func (p *Pool) Problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.stuck) == 0 {

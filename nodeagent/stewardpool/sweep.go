@@ -48,7 +48,7 @@ func survey(o *Options) ([]*Orphan, []*remains, error) {
 	defer cancel()
 	var visits sync.WaitGroup
 	for i, number := range numbers {
-		visits.Go(func() { found[i], failed[i] = visit(ctx, o, number) })
+		visits.Go(func() { found[i], failed[i] = inspect(ctx, o, number) })
 	}
 	visits.Wait()
 	if err := errors.Join(failed...); err != nil {
@@ -90,9 +90,9 @@ func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err erro
 	return len(swept) - len(left), left, nil
 }
 
-// visit asks one steward what it has. It is nil if nothing of it is wanted, and then
+// inspect asks one steward what it has. It is nil if nothing of it is wanted, and then
 // it has ended, as far as it obeys.
-func visit(ctx context.Context, o *Options, number int) (*Orphan, error) {
+func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 	socket := client.Socket(o.RunDir, number)
 	conn, status, err := client.Connect(ctx, socket)
 	if err == nil {
@@ -104,9 +104,9 @@ func visit(ctx context.Context, o *Options, number int) (*Orphan, error) {
 			o.Logger.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", status.GetJobId()), zap.Error(err))
 		}
-		dismiss(ctx, conn, socket, int(status.GetPid()))
+		endSteward(ctx, conn, socket, int(status.GetPid()))
 	} else {
-		client.KillUnheard(socket) // it is stopped, or too slow: nobody would end it later
+		client.KillUnresponsive(socket) // it is stopped, or too slow: nobody would end it later
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)
@@ -219,9 +219,9 @@ func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	p.discard(o.steward)
 }
 
-// dismiss has a steward end its job and exit. Forget does both, once the last
+// endSteward has a steward end its job and exit. Forget does both, once the last
 // output has been taken. It waits until ctx ends.
-func dismiss(ctx context.Context, conn *client.Conn, socket string, pid int) {
+func endSteward(ctx context.Context, conn *client.Conn, socket string, pid int) {
 	closed := make(chan struct{})
 	var exited <-chan struct{} = closed // of one that does not tell its number
 	if process, err := client.Find(socket, pid); err == nil {

@@ -79,10 +79,10 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 			err = j.Launch()
 		}
 		if err != nil {
-			s.tell(Notice{Kind: NoticeLaunchFailed, Job: j.ID, Err: err})
+			s.notify(Notice{Kind: NoticeLaunchFailed, Job: j.ID, Err: err})
 		}
 	case ctxswitch.EffectWarn:
-		s.tell(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
+		s.notify(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
 		s.orderNetwork(j, effect)
 	case ctxswitch.EffectNone, ctxswitch.EffectRecord:
@@ -97,9 +97,9 @@ func (s *Switcher) firstPause() time.Duration {
 	return loosePause
 }
 
-// look sees which of the jobs ordered to stop stand still by now. It does not
+// checkStopped sees which of the jobs ordered to stop stand still by now. It does not
 // wait, so that the thread hears commands and boundaries meanwhile.
-func (s *Switcher) look() {
+func (s *Switcher) checkStopped() {
 	for {
 		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })
 		if i < 0 {
@@ -120,7 +120,7 @@ func (s *Switcher) failed(j *job, err error) {
 		return
 	}
 	j.failed = true
-	s.tell(Notice{Kind: NoticeFailed, Job: j.ID, Err: err})
+	s.notify(Notice{Kind: NoticeFailed, Job: j.ID, Err: err})
 }
 
 // observe keeps what a record says.

@@ -2,8 +2,8 @@ package switcher
 
 import "score/ctxswitch"
 
-// lookAtLimits tells of jobs that have been on for as long as they may.
-func (s *Switcher) lookAtLimits() {
+// checkLimits tells of jobs that have been on for as long as they may.
+func (s *Switcher) checkLimits() {
 	for _, j := range s.limited {
 		if j.told {
 			continue
@@ -11,7 +11,7 @@ func (s *Switcher) lookAtLimits() {
 		now := s.clock.now()
 		if s.usage(j, now).Ran >= j.TimeLimit {
 			j.told = true
-			s.tell(Notice{Kind: NoticeTimeUp, Job: j.ID})
+			s.notify(Notice{Kind: NoticeTimeUp, Job: j.ID})
 		}
 	}
 }

@@ -29,8 +29,8 @@ type Notice struct {
 // crowded node. What does not fit is counted in Report.LostNotices.
 const maxNotices = 256
 
-// tell never blocks: the thread does not wait for anybody.
-func (s *Switcher) tell(n Notice) {
+// notify never blocks: the thread does not wait for anybody.
+func (s *Switcher) notify(n Notice) {
 	select {
 	case s.notices <- n:
 	default:

@@ -100,10 +100,10 @@ func (s *Switcher) round() {
 		s.tick()
 	}
 	if len(s.freezing) > 0 && s.clock.now() >= s.lookAt {
-		s.look()
+		s.checkStopped()
 		s.carryOut()
 	}
-	s.lookAtLimits()
+	s.checkLimits()
 	s.fillReport()
 }
 
@@ -111,7 +111,7 @@ func (s *Switcher) round() {
 // is told first: it may be the patience with a freeze that is over.
 func (s *Switcher) tick() {
 	if len(s.freezing) > 0 {
-		s.look()
+		s.checkStopped()
 	}
 	s.ticked = s.clock.now()
 	s.handle(s.ticked, ctxswitch.Tick())

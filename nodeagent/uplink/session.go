@@ -46,7 +46,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 		return false, causeOf(ctx, err)
 	}
 	late.Stop()
-	welcome, err := l.welcomeIn(first)
+	welcome, err := l.welcomeOf(first)
 	if err != nil {
 		return false, err
 	}
@@ -74,9 +74,9 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	return true, err
 }
 
-// welcomeIn is the welcome in a server's answer to Hello; the error says why there is none that
+// welcomeOf is the welcome in a server's answer to Hello; the error says why there is none that
 // counts.
-func (l *Link) welcomeIn(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
+func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
 	switch m := first.Message.(type) {
 	case *scorev1.ServerMessage_Refused:
 		return nil, fmt.Errorf("%w: %s", ErrRefused, m.Refused)

@@ -52,7 +52,7 @@ func (l *Link) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if turnedAway(welcome, err) && l.revoked(ctx, server) {
+		if rejected(welcome, err) && l.revoked(ctx, server) {
 			return ErrRemoved
 		}
 		if ctx.Err() != nil {
@@ -73,16 +73,16 @@ func (l *Link) Run(ctx context.Context) error {
 			continue // who was sent on by one to which it was sent waits a little
 		}
 		wait := pause.next()
-		l.tell(server, err, wait)
+		l.logError(server, err, wait)
 		if !sleep(ctx, wait) {
 			return nil
 		}
 	}
 }
 
-// tell logs why there is no stream: what is wrong with certificates once, since only a person can
+// logError logs why there is no stream: what is wrong with certificates once, since only a person can
 // mend it.
-func (l *Link) tell(server string, err error, wait time.Duration) {
+func (l *Link) logError(server string, err error, wait time.Duration) {
 	fields := []zap.Field{zap.String("server", server), zap.Error(err), zap.Duration("retry_in", wait)}
 	trouble := certificateTrouble(err)
 	if trouble == "" || trouble == l.told {

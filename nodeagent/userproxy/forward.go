@@ -117,7 +117,7 @@ func (c *call) pass() error {
 // order is that in which servers are tried: the one that leads, the others, and last the one to
 // avoid.
 func (h *forwarder) order() []string {
-	shun := h.shunned()
+	shun := h.avoided()
 	leader := h.servers.Leader()
 	rank := func(url string) int {
 		switch url {
@@ -144,8 +144,8 @@ func (h *forwarder) avoid(server string) {
 	h.shun, h.until = server, time.Now().Add(shunFor)
 }
 
-// shunned is the server to avoid; "": none.
-func (h *forwarder) shunned() string {
+// avoided is the server to avoid; "": none.
+func (h *forwarder) avoided() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Now().After(h.until) {

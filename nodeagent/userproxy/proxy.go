@@ -69,7 +69,7 @@ func (p *Proxy) Run(ctx context.Context) {
 		if err == nil {
 			err = p.serve(ctx, held)
 		}
-		p.tell(err)
+		p.logError(err)
 		select {
 		case <-time.After(takeAgain):
 		case <-ctx.Done():
@@ -77,7 +77,7 @@ func (p *Proxy) Run(ctx context.Context) {
 	}
 }
 
-func (p *Proxy) tell(err error) {
+func (p *Proxy) logError(err error) {
 	if err == nil || err.Error() == p.told {
 		return
 	}

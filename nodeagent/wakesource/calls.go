@@ -25,8 +25,8 @@ const (
 	bytesOfTimespec = 16
 )
 
-// judge says what could end a thread's system call from outside the job; empty: nothing.
-func (p *process) judge(c call) string {
+// sourceOf says what could end a thread's system call from outside the job; empty: nothing.
+func (p *process) sourceOf(c call) string {
 	switch c.number {
 	case unix.SYS_FUTEX:
 		return p.futex(c)

@@ -45,12 +45,12 @@ func Find(pids []int, own Own) string {
 	if what != "" {
 		return what
 	}
-	awake, _ := look(threads, own)
+	awake, _ := awakeThreads(threads, own)
 	if len(awake) == 0 {
 		return ""
 	}
 	time.Sleep(lookTwice)
-	_, what = look(awake, own)
+	_, what = awakeThreads(awake, own)
 	return what
 }
 
@@ -78,8 +78,8 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 	return threads, ""
 }
 
-// look says which of the threads something could wake, and what could wake the last of them.
-func look(threads []thread, own Own) (awake []thread, what string) {
+// awakeThreads says which of the threads something could wake, and what could wake the last of them.
+func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	var p process
 	defer func() { p.close() }()
 	for _, t := range threads {
@@ -118,7 +118,7 @@ func (p *process) waker(thread string) string {
 	if !ok {
 		return "runs"
 	}
-	return p.judge(call)
+	return p.sourceOf(call)
 }
 
 // call is a system call in which a thread waits.

@@ -89,7 +89,7 @@ func (p *Pack) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, formSqueezed)
 	dst = binary.AppendUvarint(dst, uint64(len(body)))
-	dst = squeeze(dst, body)
+	dst = compress(dst, body)
 	if len(dst)-start <= len(body) {
 		return dst
 	}

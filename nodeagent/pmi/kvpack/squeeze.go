@@ -28,8 +28,8 @@ const dictionary = "-bcast-1-/dev/shm/mpich_shar_tmp" + "-allgather-shm-1-" +
 	"\x04\x00\x00\x00\x01\x00\xc0\x00\x02\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04" +
 	"\x04\x00\x00\x00\x00\x00\x01\x18\x1b\x04ob1\x00\x00\x01\x00\xc8\x01\x1b0\xfd"
 
-// squeeze appends body as tokens.
-func squeeze(dst, body []byte) []byte {
+// compress appends body as tokens.
+func compress(dst, body []byte) []byte {
 	text := make([]byte, 0, len(dictionary)+len(body))
 	text = append(append(text, dictionary...), body...)
 	var table [1 << tableBits]int32 // places plus one, by a hash of what stands there

@@ -88,7 +88,7 @@ func (c *conn) next(data []byte) (int, error) {
 
 func (c *conn) take(s *Server, whole []byte) error {
 	if c.rank == NoRank {
-		return c.greet(s, whole[message.HeaderLen:])
+		return c.onHello(s, whole[message.HeaderLen:])
 	}
 	header := message.ReadHeader(whole)
 	return c.request(s, header.Tag, whole[message.HeaderLen:])
@@ -102,9 +102,9 @@ const security = "native"
 // the client makes of it.
 var errRefused = errors.New("a PMIx client is refused")
 
-// greet looks at a greeting. What is wrong with one ends the connection only: it
+// onHello looks at a greeting. What is wrong with one ends the connection only: it
 // may not come from the job at all.
-func (c *conn) greet(s *Server, data []byte) error {
+func (c *conn) onHello(s *Server, data []byte) error {
 	hello, err := message.ReadHello(data)
 	if err != nil {
 		s.refuse(c, message.ErrBadParam)
@@ -150,12 +150,12 @@ func (s *Server) refuse(c *conn, code int32) {
 	s.effect(Effect{Kind: Write, Conn: c.id, Bytes: s.out[start:len(s.out):len(s.out)]})
 	c.closing = true
 	if len(c.rest) > 0 {
-		s.hangUp(c)
+		s.disconnect(c)
 	}
 }
 
-// hangUp ends the connection of a refused client.
-func (s *Server) hangUp(c *conn) {
+// disconnect ends the connection of a refused client.
+func (s *Server) disconnect(c *conn) {
 	if !c.hungUp {
 		c.hungUp = true
 		s.effect(Effect{Kind: Close, Conn: c.id})
@@ -197,7 +197,7 @@ func (s *Server) Admit(id ConnID, ok bool) []Effect {
 }
 
 func (s *Server) welcome(c *conn, slot int) error {
-	if err := s.engine.Speak(c.claimed, pmi.ProtocolPMIx); err != nil {
+	if err := s.engine.SetProtocol(c.claimed, pmi.ProtocolPMIx); err != nil {
 		return err
 	}
 	if err := s.engine.Init(c.claimed); err != nil {

@@ -56,7 +56,7 @@ func (s *Server) answer(c *conn, event *pmi.Event) {
 	case pmi.EventSpawnAnswer:
 		s.answerSpawn(c, event)
 	case pmi.EventNotice:
-		s.tell(c, event.Notice)
+		s.notify(c, event.Notice)
 	default: // of PMI-1 and PMI-2
 	}
 }

@@ -62,8 +62,8 @@ func packInfos(infos []bfrops.Info) string {
 	return string(w.Bytes())
 }
 
-// tell sends an event to a client that has registered for it.
-func (s *Server) tell(c *conn, n *pmi.Notice) {
+// notify sends an event to a client that has registered for it.
+func (s *Server) notify(c *conn, n *pmi.Notice) {
 	r := bfrops.NewReader(bfrops.V41, []byte(n.Infos))
 	infos := r.Infos()
 	if r.Err() != nil {
@@ -99,13 +99,13 @@ func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	})
 }
 
-// Reborn notes that a rank of this node, whose connection has ended, was begun anew, and tells
+// OnRespawned notes that a rank of this node, whose connection has ended, was begun anew, and tells
 // those who have registered for it.
-func (s *Server) Reborn(now time.Time, rank, incarnation int) []Effect {
+func (s *Server) OnRespawned(now time.Time, rank, incarnation int) []Effect {
 	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
 	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}
 	return s.Do(now, func(e *pmi.Engine) error {
-		e.Reborn(rank, incarnation)
+		e.OnRespawned(rank, incarnation)
 		if e.Protocol() == pmi.ProtocolPMIx {
 			e.Notify(pmi.Notice{Source: rank, Code: message.ErrRestarted, Range: message.RangeNamespace, Infos: packInfos(infos)}, pmi.ReachJob)
 		}

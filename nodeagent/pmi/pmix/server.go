@@ -108,7 +108,7 @@ func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 		return nil
 	}
 	if c.closing {
-		s.hangUp(c)
+		s.disconnect(c)
 		return s.effects
 	}
 	err := c.feed(s, data)
@@ -123,9 +123,9 @@ func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	return s.effects
 }
 
-// Gone takes the end of a connection, and returns the rank that it was of; ok is
+// OnDisconnected takes the end of a connection, and returns the rank that it was of; ok is
 // false when it was of none. phase is the one that the rank was in.
-func (s *Server) Gone(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok bool, effects []Effect) {
+func (s *Server) OnDisconnected(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok bool, effects []Effect) {
 	s.begin(now)
 	c := s.conns[id]
 	if c == nil {
@@ -137,7 +137,7 @@ func (s *Server) Gone(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok b
 	}
 	slot, _ := s.engine.Slot(c.rank)
 	s.ranks[slot] = nil
-	phase, err := s.engine.Gone(c.rank)
+	phase, err := s.engine.OnDisconnected(c.rank)
 	s.deliver()
 	if err != nil && phase != pmi.PhaseActive && !s.ended {
 		s.violate(nil, err)
@@ -145,13 +145,13 @@ func (s *Server) Gone(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok b
 	return c.rank, phase, true, s.effects
 }
 
-// Depart notes that a rank will not come any more, though it never connected.
-func (s *Server) Depart(now time.Time, rank int) []Effect {
+// OnNeverConnected notes that a rank will not come any more, though it never connected.
+func (s *Server) OnNeverConnected(now time.Time, rank int) []Effect {
 	s.begin(now)
 	if slot, ok := s.engine.Slot(rank); !ok || s.ranks[slot] != nil {
 		return nil
 	}
-	if _, err := s.engine.Gone(rank); err != nil && !s.ended {
+	if _, err := s.engine.OnDisconnected(rank); err != nil && !s.ended {
 		s.violate(nil, err)
 	}
 	s.deliver()

@@ -42,7 +42,7 @@ func TestLifeOfAJob(t *testing.T) {
 			c.send(message.Finalize, nil)
 			c.status(message.Success)
 			h.task(Finalized)
-			if rank, phase, ok, _ := h.server.Gone(h.now, c.id); rank != c.rank || phase != pmi.PhaseFinalized || !ok {
+			if rank, phase, ok, _ := h.server.OnDisconnected(h.now, c.id); rank != c.rank || phase != pmi.PhaseFinalized || !ok {
 				t.Errorf("rank %d left in phase %d", rank, phase)
 			}
 		}
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 		if _, ok := h.server.Accept(); ok {
 			t.Fatal("not refused")
 		}
-		h.server.Gone(h.now, 1)
+		h.server.OnDisconnected(h.now, 1)
 		h.rank(0)
 	})
 }
@@ -281,7 +281,7 @@ func TestFenceOfTheDead(t *testing.T) {
 	a, b := h.rank(0), h.rank(1)
 	h.rank(2)
 	a.fence(wholeJob)
-	_, phase, _, effects := h.server.Gone(h.now, b.id)
+	_, phase, _, effects := h.server.OnDisconnected(h.now, b.id)
 	h.obey(effects)
 	if phase != pmi.PhaseActive {
 		t.Fatalf("phase %d", phase) // the steward ends the job for that
@@ -291,7 +291,7 @@ func TestFenceOfTheDead(t *testing.T) {
 	h2 := newHost(t, 0, 0)
 	a2 := h2.rank(0)
 	a2.fence(wholeJob)
-	h2.obey(h2.server.Depart(h2.now, 1)) // never connected
+	h2.obey(h2.server.OnNeverConnected(h2.now, 1)) // never connected
 	if v := h2.violation(); !strings.Contains(v, "rank 1 has ended while rank 0 waits") {
 		t.Fatalf("%q", v)
 	}
@@ -480,7 +480,7 @@ func FuzzServer(f *testing.F) {
 		h.feed(id, greeting)
 		h.feed(id, append(message.Header{Tag: 7, Length: uint32(len(payload))}.Append(nil), payload...))
 		h.obey(h.server.Tick(h.now.Add(time.Hour)))
-		_, _, _, effects := h.server.Gone(h.now, id)
+		_, _, _, effects := h.server.OnDisconnected(h.now, id)
 		h.obey(effects)
 		if h.server.pending != 0 || h.server.greeting != 0 {
 			t.Errorf("%d bytes and %d connections are still counted", h.server.pending, h.server.greeting)

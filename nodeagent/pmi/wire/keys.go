@@ -24,8 +24,8 @@ func nextKeys(data []byte) (part []byte, size int, err error) {
 	return data[wire.HeadBytes-1 : size], size, nil
 }
 
-// greet lets a client of package keys in.
-func (x *session) greet(s *Server, line []byte) error {
+// onHello lets a client of package keys in.
+func (x *session) onHello(s *Server, line []byte) error {
 	if string(line)+"\n" != wire.Greeting {
 		return fmt.Errorf("%w: %.32q; program and cluster need the same version of score", pmi.ErrMalformed, line)
 	}

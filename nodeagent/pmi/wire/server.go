@@ -48,7 +48,7 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 	}
 	s.engine.Contact(rank)
 	s.deliver()
-	err := s.engine.Speak(rank, session.protocol(data))
+	err := s.engine.SetProtocol(rank, session.protocol(data))
 	if err == nil {
 		err = session.feed(s, data)
 	}
@@ -63,7 +63,7 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 // was in: pmi.PhaseActive means that it failed, whatever its exit status.
 func (s *Server) RankGone(rank int) (pmi.Phase, []Effect) {
 	s.begin()
-	phase, err := s.engine.Gone(rank)
+	phase, err := s.engine.OnDisconnected(rank)
 	s.session(rank).drop()
 	// A rank that failed is reported by its phase; that others wait for it is
 	// then only a consequence.
@@ -88,12 +88,12 @@ func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	return s.effects
 }
 
-// Reborn notes that a rank of this node, whose connection has ended, was begun anew and has another
+// OnRespawned notes that a rank of this node, whose connection has ended, was begun anew and has another
 // one.
-func (s *Server) Reborn(rank, incarnation int) []Effect {
+func (s *Server) OnRespawned(rank, incarnation int) []Effect {
 	*s.session(rank) = session{rank: rank}
 	return s.Do(func(e *pmi.Engine) error {
-		e.Reborn(rank, incarnation)
+		e.OnRespawned(rank, incarnation)
 		return nil
 	})
 }

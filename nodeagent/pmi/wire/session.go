@@ -143,7 +143,7 @@ func (x *session) request(s *Server, part []byte) error {
 	case x.mode == modeKeys:
 		return x.keysFrame(s, part)
 	case !x.spoken && s.engine.Protocol() == pmi.ProtocolKeys:
-		return x.greet(s, part)
+		return x.onHello(s, part)
 	}
 	return x.line(s, part)
 }

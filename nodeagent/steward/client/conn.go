@@ -69,7 +69,7 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 		return nil, nil, err
 	}
 	var first stewardpb.FromSteward
-	_ = l.stream.conn.SetReadDeadline(answerBy(ctx))
+	_ = l.stream.conn.SetReadDeadline(answerDeadline(ctx))
 	err := l.stream.receive(&first)
 	if err == nil && first.GetStatus() == nil {
 		err = fmt.Errorf("%w: it does not say what it has", ErrGone)
@@ -82,8 +82,8 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 	return c, first.GetStatus(), nil
 }
 
-// answerBy is when to give up waiting for an answer.
-func answerBy(ctx context.Context) time.Time {
+// answerDeadline is when to give up waiting for an answer.
+func answerDeadline(ctx context.Context) time.Time {
 	by := time.Now().Add(answerWait)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(by) {
 		return limit

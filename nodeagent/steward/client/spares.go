@@ -53,7 +53,7 @@ func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spar
 		return nil, nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	s := &Spares{conn: conn.(*net.UnixConn)} // of the network "unix"
-	_ = s.conn.SetDeadline(answerBy(ctx))
+	_ = s.conn.SetDeadline(answerDeadline(ctx))
 	open := &stewardpb.Open{Spares: true, JobId: job, Version: api.Version()}
 	if err := s.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, nil); err != nil {
 		conn.Close()

@@ -12,10 +12,10 @@ import (
 	"score/nodeagent/sockowner"
 )
 
-// KillUnheard ends by force the steward that listens at the socket and does not answer: it is
+// KillUnresponsive ends by force the steward that listens at the socket and does not answer: it is
 // stopped, or too slow. It cannot tell its number, so the process is looked for that holds the
 // socket. Of a steward that has ended nothing is found.
-func KillUnheard(socket string) {
+func KillUnresponsive(socket string) {
 	inodes := listeners(socket)
 	if len(inodes) == 0 {
 		return

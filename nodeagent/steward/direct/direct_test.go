@@ -162,12 +162,12 @@ func TestPath(t *testing.T) {
 		if err != nil || at != from.self {
 			t.Fatal(at, err)
 		}
-		return to.Heard(at, p.Hears)
+		return to.OnDatagram(at, p.Hears)
 	}
-	if a.Reaches(1) || a.Hears(1) != 0 {
+	if a.Reaches(1) || a.Received(1) != 0 {
 		t.Fatal("a stranger is reached")
 	}
-	if !b.Found(0, 5000, 0) || !a.Found(1, 5001, 0) || a.Found(1, 5001, 0) || a.Port(1) != 5001 {
+	if !b.OnRelayed(0, 5000, 0) || !a.OnRelayed(1, 5001, 0) || a.OnRelayed(1, 5001, 0) || a.Port(1) != 5001 {
 		t.Fatal("who was found is probed once")
 	}
 	if !send(b, a) || a.Reaches(1) {
@@ -181,18 +181,18 @@ func TestPath(t *testing.T) {
 	}
 	// Something of a's is lost. What b said before is no proof, what it says after it has heard a
 	// probe is.
-	a.Missed(1)
+	a.OnMissed(1)
 	if send(b, a); a.Reaches(1) {
 		t.Fatal("b has heard nothing since")
 	}
-	if a.Found(1, 5001, b.Hears(0)); a.Reaches(1) {
+	if a.OnRelayed(1, 5001, b.Received(0)); a.Reaches(1) {
 		t.Fatal("b has heard nothing since")
 	}
 	send(a, b)
-	if a.Found(1, 5001, b.Hears(0)); !a.Reaches(1) {
+	if a.OnRelayed(1, 5001, b.Received(0)); !a.Reaches(1) {
 		t.Fatal("b has heard a again")
 	}
-	if a.Found(1, 0, 100); a.Reaches(1) {
+	if a.OnRelayed(1, 0, 100); a.Reaches(1) {
 		t.Fatal("who has no port cannot be reached")
 	}
 }
@@ -213,7 +213,7 @@ func TestPortOf(t *testing.T) {
 		t.Errorf("400 stewards share %d ports", len(seen))
 	}
 	a := path(t, testKey(7, 1), 0)
-	if a.Port(1) != PortOf(testKey(7, 1), 1, "") || a.Own() != PortOf(testKey(7, 1), 0, "") {
+	if a.Port(1) != PortOf(testKey(7, 1), 1, "") || a.OwnPort() != PortOf(testKey(7, 1), 0, "") {
 		t.Error("a node is looked for elsewhere before it is found")
 	}
 }

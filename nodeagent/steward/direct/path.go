@@ -43,27 +43,27 @@ func (r *Path) peer(node uint32) *peer {
 	return p
 }
 
-// Found notes what a message says that an agent has brought: the sender's port, 0 if it has none,
+// OnRelayed notes what a message says that an agent has brought: the sender's port, 0 if it has none,
 // and how many datagrams it has heard. It tells whether a probe is to be sent.
-func (r *Path) Found(node uint32, port uint16, hears uint64) (probe bool) {
+func (r *Path) OnRelayed(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
 	p.port, p.found, p.told = port, true, max(p.told, hears)
 	return probe && !p.reached()
 }
 
-// Heard notes a datagram of a node, which says how many of ours have arrived there. It tells
+// OnDatagram notes a datagram of a node, which says how many of ours have arrived there. It tells
 // whether a probe is to be sent, which says that this one has come.
-func (r *Path) Heard(node uint32, hears uint64) (probe bool) {
+func (r *Path) OnDatagram(node uint32, hears uint64) (probe bool) {
 	p := r.peer(node)
 	p.heard++
 	p.told = max(p.told, hears)
 	return p.heard == 1 && p.port != 0
 }
 
-// Missed notes that something did not arrive at a node. Until that has heard something again
+// OnMissed notes that something did not arrive at a node. Until that has heard something again
 // nothing is sent to it alone.
-func (r *Path) Missed(node uint32) {
+func (r *Path) OnMissed(node uint32) {
 	p := r.peer(node)
 	p.missed = p.told
 }
@@ -73,18 +73,18 @@ func (p *Path) Reaches(node uint32) bool { return p.peer(node).reached() }
 
 func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
 
-// Hears is how many of a node's datagrams have arrived here.
-func (p *Path) Hears(node uint32) uint64 { return p.peer(node).heard }
+// Received is how many of a node's datagrams have arrived here.
+func (p *Path) Received(node uint32) uint64 { return p.peer(node).heard }
 
-// Own is the port at which the others look for this steward.
-func (p *Path) Own() uint16 { return p.portOf(p.self) }
+// OwnPort is the port at which the others look for this steward.
+func (p *Path) OwnPort() uint16 { return p.portOf(p.self) }
 
 // Port is that of a node, 0 if it has none.
 func (p *Path) Port(node uint32) uint16 { return p.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
 func (r *Path) Seal(dst []byte, to uint32, p Packet) []byte {
-	p.Hears = r.Hears(to)
+	p.Hears = r.Received(to)
 	return r.sealer.seal(dst, to, &p)
 }
 

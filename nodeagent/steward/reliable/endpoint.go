@@ -89,8 +89,8 @@ func New(stream uint64) *Endpoint {
 
 // peer is what is known of one.
 type peer struct {
-	last uint64 // number of the last message to it
-	open []kept // not acknowledged, by number
+	last uint64    // number of the last message to it
+	open []unacked // not acknowledged, by number
 
 	stream uint64          // of what comes from it
 	upTo   uint64          // all up to it has come, or will not
@@ -98,8 +98,8 @@ type peer struct {
 	ackAt  time.Time       // when it is told so at the latest; zero: it has been
 }
 
-// kept is a message that is not acknowledged.
-type kept struct {
+// unacked is a message that is not acknowledged.
+type unacked struct {
 	number uint64
 	kind   Kind
 	data   []byte
@@ -126,7 +126,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 	p := e.peer(to)
 	p.last++
 	after := cmp.Or(sendOptions.RepeatAfter, repeatAfter)
-	k := kept{number: p.last, kind: sendOptions.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(sendOptions.Patience, Patience))}
+	k := unacked{number: p.last, kind: sendOptions.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(sendOptions.Patience, Patience))}
 	p.open = append(p.open, k)
 	e.open, e.bytes = e.open+1, e.bytes+len(data)
 	e.wake(k.again)
@@ -134,7 +134,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 }
 
 // message writes a message, and with it what was heard.
-func (e *Endpoint) message(to Peer, p *peer, k *kept) Message {
+func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
 	if len(p.open) > 0 {
 		l.Least = p.open[0].number
@@ -146,9 +146,9 @@ func (e *Endpoint) message(to Peer, p *peer, k *kept) Message {
 	return l
 }
 
-// Take takes the header of what has come and tells whether the message in it is to
+// Receive takes the header of what has come and tells whether the message in it is to
 // be read: it is one, and has not come before.
-func (o *Endpoint) Take(now time.Time, from Peer, e Header) (fresh bool) {
+func (o *Endpoint) Receive(now time.Time, from Peer, e Header) (fresh bool) {
 	p := o.peer(from)
 	if e.HeardStream == o.stream {
 		o.acknowledged(p, e.Heard)
@@ -201,11 +201,11 @@ func (e *Endpoint) acknowledged(p *peer, upTo uint64) {
 	e.open -= n
 }
 
-// Gone takes back a message to a peer that is not there any more; ok is false when it
+// Withdraw takes back a message to a peer that is not there any more; ok is false when it
 // is not open.
-func (e *Endpoint) Gone(to Peer, number uint64) (message Message, ok bool) {
+func (e *Endpoint) Withdraw(to Peer, number uint64) (message Message, ok bool) {
 	p := e.peer(to)
-	i := slices.IndexFunc(p.open, func(k kept) bool { return k.number == number })
+	i := slices.IndexFunc(p.open, func(k unacked) bool { return k.number == number })
 	if i < 0 {
 		return Message{}, false
 	}
@@ -228,16 +228,16 @@ func (e *Endpoint) Acknowledge() (messages []Message) {
 // Awaits tells whether a message of a kind is not acknowledged.
 func (e *Endpoint) Awaits(kind Kind) bool {
 	for _, p := range e.peers {
-		if slices.ContainsFunc(p.open, func(k kept) bool { return k.kind == kind }) {
+		if slices.ContainsFunc(p.open, func(k unacked) bool { return k.kind == kind }) {
 			return true
 		}
 	}
 	return false
 }
 
-// Again returns all that is not acknowledged: another agent has come, and the one
+// ResendAll returns all that is not acknowledged: another agent has come, and the one
 // before may have lost it.
-func (e *Endpoint) Again(now time.Time) (messages []Message) {
+func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]
 		for i := range p.open {
@@ -247,7 +247,7 @@ func (e *Endpoint) Again(now time.Time) (messages []Message) {
 	return messages
 }
 
-func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *kept) Message {
+func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
 	if k.again = now.Add(k.pause); k.again.After(k.until) {
 		k.again = k.until
 	}
@@ -273,7 +273,7 @@ func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 		for i := 0; i < len(p.open); i++ {
 			switch k := &p.open[i]; {
 			case !now.Before(k.until):
-				message, _ := e.Gone(to, k.number)
+				message, _ := e.Withdraw(to, k.number)
 				lost = append(lost, message)
 				i--
 			case !now.Before(k.again):

@@ -42,7 +42,7 @@ func (w *world) send(from int, text string) error {
 func (w *world) deliver(i int) {
 	l := w.way[i]
 	to := w.endpoints[1-l.from]
-	if to.Take(w.now, peerOf(l.from), l.Header) {
+	if to.Receive(w.now, peerOf(l.from), l.Header) {
 		w.got[string(l.Data)]++
 	}
 }
@@ -111,7 +111,7 @@ func TestOnce(t *testing.T) {
 				}
 			case "again":
 				i := rapid.IntRange(0, 1).Draw(t, "whose")
-				w.put(i, w.endpoints[i].Again(w.now))
+				w.put(i, w.endpoints[i].ResendAll(w.now))
 			}
 		}
 		for {
@@ -148,10 +148,10 @@ func TestLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if l, ok := w.endpoints[0].Gone(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
+	if l, ok := w.endpoints[0].Withdraw(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
 		t.Fatalf("%q, %v", l.Data, ok)
 	}
-	if _, ok := w.endpoints[0].Gone(peerOf(1), w.way[1].Number); ok {
+	if _, ok := w.endpoints[0].Withdraw(peerOf(1), w.way[1].Number); ok {
 		t.Fatal("gone twice")
 	}
 	begin := w.now
@@ -242,11 +242,11 @@ func TestAcknowledgeAtOnce(t *testing.T) {
 	if len(messages) != 0 || !w.endpoints[0].Awaits(1) || w.endpoints[0].Awaits(0) {
 		t.Fatalf("%+v", messages)
 	}
-	w.endpoints[1].Take(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
+	w.endpoints[1].Receive(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
 	if messages = w.endpoints[1].Acknowledge(); len(messages) != 1 || messages[0].Number != 0 {
 		t.Fatalf("%+v", messages)
 	}
-	w.endpoints[0].Take(w.now, peerOf(1), messages[0].Header)
+	w.endpoints[0].Receive(w.now, peerOf(1), messages[0].Header)
 	if messages = w.endpoints[1].Acknowledge(); len(messages) != 0 || w.endpoints[0].Awaits(1) {
 		t.Fatalf("%+v", messages)
 	}
@@ -258,11 +258,11 @@ func TestStreams(t *testing.T) {
 	o := New(11)
 	now := time.Unix(1000, 0)
 	from := peerOf(1)
-	take := func(stream, number uint64) bool { return o.Take(now, from, Header{Stream: stream, Number: number}) }
+	take := func(stream, number uint64) bool { return o.Receive(now, from, Header{Stream: stream, Number: number}) }
 	if !take(5, 1) || take(5, 1) || !take(6, 1) || take(5, 2) || !take(6, 2) || take(6, 1) {
 		t.Fatal("streams are mixed")
 	}
-	if o.Take(now, from, Header{Stream: 6, Least: 1 << 63, Number: 3}) {
+	if o.Receive(now, from, Header{Stream: 6, Least: 1 << 63, Number: 3}) {
 		t.Fatal("what was given up is read")
 	}
 }
@@ -287,7 +287,7 @@ func TestFull(t *testing.T) {
 	}
 	// A peer that sends numbers with gaps fills no memory.
 	for i := range uint64(3 * maxOpen) {
-		o.Take(now, peerOf(3), Header{Stream: 1, Number: 2 + 2*i})
+		o.Receive(now, peerOf(3), Header{Stream: 1, Number: 2 + 2*i})
 	}
 	if n := len(o.peers[peerOf(3)].beyond); n != maxOpen {
 		t.Fatalf("%d numbers are kept", n)
