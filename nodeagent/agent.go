@@ -251,7 +251,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		Channels:    uint32(a.options.Channels),
 		BootId:      a.bootID,
 
-		FencesByLetter: true,
+		FencesByMessage: true,
 		ProtocolOldest: protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
 	}
 	for _, j := range a.jobs.all() {

@@ -190,7 +190,7 @@ func (c *cuts) answer(question *scorev1.AskCut) {
 	}
 	reply := &scorev1.Cut{Request: question.GetRequest()}
 	if question.GetExamine() && s.watch.Asleep() {
-		reply.Examined, reply.Waker = true, j.waker(&s.cut)
+		reply.Examined, reply.WakeSource = true, j.waker(&s.cut)
 		reply.Waits = j.waits(&s.cut)
 	}
 	if c.look(j) != nil {

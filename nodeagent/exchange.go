@@ -150,7 +150,7 @@ func (x *exchange) fail(reason error) {
 	}
 	clear(x.open)
 	clear(x.sent)
-	if x.job.order.GetFencesByLetter() { // the stewards may be in one of which the agents know nothing
+	if x.job.order.GetFencesByMessage() { // the stewards may be in one of which the agents know nothing
 		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.job.agent.options.Name, reason)})
 	}
 }
@@ -223,7 +223,7 @@ func (j *job) metFences() *scorev1.Fences {
 // hearCollective takes the piece of this node's ranks.
 func (j *job) hearCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
-	if !j.order.GetFencesByLetter() { // else the steward counts
+	if !j.order.GetFencesByMessage() { // else the steward counts
 		j.countFences(&scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()})
 	}
 	if j.exchange != nil {

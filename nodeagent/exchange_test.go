@@ -54,7 +54,7 @@ func (p *pair) prepare(t testing.TB, job uint64, perNode int, argv ...string) {
 	for i, n := range p.nodes {
 		order := n.order(job, argv...)
 		order.Spec.Tasks = uint32(2 * perNode)
-		order.FencesByLetter = !p.byAgents
+		order.FencesByMessage = !p.byAgents
 		order.Places, order.NodeIndex, order.UniverseSize = places, uint32(i), uint32(2*perNode)
 		p.sessions[i].Send(prepareMessage(order))
 	}

@@ -71,7 +71,7 @@ func (r *gossiper) rankExited(m *scorev1.RankExited) {
 }
 
 // rankNews spreads what has become of a rank that failed while the job goes on.
-func (r *gossiper) rankNews(m *stewardpb.RankNews) {
+func (r *gossiper) rankNews(m *stewardpb.RankFailure) {
 	if r == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (r *gossiper) send(to int, item gossip.Item) {
 	j := r.job
 	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
 	defer cancel()
-	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.NewsRequest{
+	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
 		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
 		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
@@ -115,7 +115,7 @@ func (r *gossiper) deliver(item gossip.Item) {
 	j.agent.metrics.Add(metrics.News, 1)
 	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
 		if steward := j.stewardOf(); steward != nil {
-			_ = steward.RankNews(&stewardpb.RankNews{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
+			_ = steward.RankFailure(&stewardpb.RankFailure{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
 		}
 		return
 	}
@@ -132,16 +132,16 @@ func (r *gossiper) deliver(item gossip.Item) {
 }
 
 // news delivers one piece of news.
-func (p *peers) news(ctx context.Context, address string, request *scorev1.NewsRequest) error {
+func (p *peers) news(ctx context.Context, address string, request *scorev1.GossipRequest) error {
 	if err := p.mayCall(address); err != nil {
 		return err
 	}
-	_, err := p.at(address).News(ctx, connect.NewRequest(request))
+	_, err := p.at(address).Gossip(ctx, connect.NewRequest(request))
 	return err
 }
 
-// News implements scorev1connect.PeerServiceHandler.
-func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
+// Gossip implements scorev1connect.PeerServiceHandler.
+func (a peerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
 	m := request.Msg
 	j := a.jobs.get(m.GetJobId())
 	if j == nil || j.gossiper == nil || j.order.GetAttempt() != m.GetAttempt() {
@@ -160,5 +160,5 @@ func (a peerService) News(ctx context.Context, request *connect.Request[scorev1.
 		Kind: gossip.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
 		Incarnation: m.GetIncarnation(), Fences: m.GetFences(),
 	}))
-	return connect.NewResponse(&scorev1.NewsResponse{}), nil
+	return connect.NewResponse(&scorev1.GossipResponse{}), nil
 }

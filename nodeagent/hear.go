@@ -24,8 +24,8 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 		j.hearLaunched(m.Launched)
 	case *stewardpb.FromSteward_RankExited:
 		j.hearExited(m.RankExited)
-	case *stewardpb.FromSteward_RankNews:
-		j.hearRankNews(m.RankNews)
+	case *stewardpb.FromSteward_RankFailure:
+		j.hearRankNews(m.RankFailure)
 	case *stewardpb.FromSteward_NodeDone:
 		j.started(m.NodeDone.GetStart())
 		j.finish(m.NodeDone.GetUsage())
@@ -101,7 +101,7 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 }
 
 // hearRankNews hears of a rank that has failed while the job goes on.
-func (j *job) hearRankNews(m *stewardpb.RankNews) {
+func (j *job) hearRankNews(m *stewardpb.RankFailure) {
 	if pid := int(m.GetPid()); pid != 0 {
 		if container := j.stewardOf().Container; container.FD() < 0 { // into a cgroup processes are born as it stands
 			container.Started(pid, pid)

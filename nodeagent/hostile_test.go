@@ -107,7 +107,7 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 	s := leader.Next(t)
 	clocked(t, s)
 	order := n.order(1, program)
-	order.Spec.Tasks, order.NodeIndex, order.FencesByLetter = 2, 1, !byAgents
+	order.Spec.Tasks, order.NodeIndex, order.FencesByMessage = 2, 1, !byAgents
 	order.Places = []*scorev1.NodePlace{
 		{Node: "n1", Address: "192.0.2.1:7", Ranks: []uint32{0}, Cpus: []uint32{0}},
 		{Node: "n2", Ranks: []uint32{1}, Cpus: []uint32{0}},
@@ -132,7 +132,7 @@ func TestAnAgentSpeaksForItsNode(t *testing.T) {
 			return err
 		},
 		"news": func(calls scorev1connect.PeerServiceClient) error {
-			_, err := calls.News(t.Context(), connect.NewRequest(&scorev1.NewsRequest{JobId: 1, FromNodeIndex: 1}))
+			_, err := calls.Gossip(t.Context(), connect.NewRequest(&scorev1.GossipRequest{JobId: 1, FromNodeIndex: 1}))
 			return err
 		},
 		"a message": func(calls scorev1connect.PeerServiceClient) error {

@@ -97,7 +97,7 @@ func TestNothingGoesToOtherHostsWithoutCertificates(t *testing.T) {
 	calls := map[string]func(address string) error{
 		"collect": func(address string) error { return p.collect(t.Context(), address, &scorev1.CollectRequest{}) },
 		"relay":   func(address string) error { return p.relay(t.Context(), address, &scorev1.RelayRequest{}) },
-		"news":    func(address string) error { return p.news(t.Context(), address, &scorev1.NewsRequest{}) },
+		"news":    func(address string) error { return p.news(t.Context(), address, &scorev1.GossipRequest{}) },
 	}
 	for name, call := range calls {
 		for _, address := range []string{"192.0.2.1:7", "[2001:db8::1]:7", "node2:7", "0.0.0.0:7", "127.0.0.1.example.org:7", "", "7"} {

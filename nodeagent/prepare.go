@@ -167,7 +167,7 @@ func (j *job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 
 // directKey is that of the datagrams between the job's stewards; nil: there are none.
 func (j *job) directKey() []byte {
-	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByLetter() {
+	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByMessage() {
 		return nil
 	}
 	options, secret := &j.agent.options, string(j.order.GetKey())

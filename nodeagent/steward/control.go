@@ -142,8 +142,8 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 		s.life.Kill(s.now())
 	case *stewardpb.ToSteward_PartLost:
 		s.partLost(int(body.PartLost.GetNodeIndex()))
-	case *stewardpb.ToSteward_RankNews:
-		s.rankNews(body.RankNews)
+	case *stewardpb.ToSteward_RankFailure:
+		s.onRankFailure(body.RankFailure)
 	case *stewardpb.ToSteward_ChildEnded:
 		s.childEnded(body.ChildEnded)
 	case *stewardpb.ToSteward_Lease:

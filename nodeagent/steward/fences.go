@@ -35,7 +35,7 @@ const fencesPause = time.Second
 // newFences makes a job's. The agents of all its nodes must have stewards that do.
 func newFences(j *job) fences {
 	order := j.order.GetJob()
-	if !order.GetFencesByLetter() || j.nodes < 2 {
+	if !order.GetFencesByMessage() || j.nodes < 2 {
 		return fences{}
 	}
 	smallExchange, err := fence.NewSmallExchange(j.nodes, int(order.GetNodeIndex()), fence.Algorithm(j.spec.GetExchange()))

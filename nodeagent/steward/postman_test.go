@@ -49,7 +49,7 @@ func mailed(node int) change {
 			{Node: "n1", Address: "127.0.0.1:1", Ranks: []uint32{0}}, {Node: "n2", Address: "127.0.0.1:2", Ranks: []uint32{1}},
 		}
 		p.Job.Spec.Tasks, p.Job.NodeIndex, p.Node = 2, uint32(node), fmt.Sprintf("n%d", node+1)
-		p.Job.FencesByLetter = true
+		p.Job.FencesByMessage = true
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 		r.process = process
 	}
 	s.onRespawned(k)
-	s.send(rankNews(&stewardpb.RankNews{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
+	s.send(rankNews(&stewardpb.RankFailure{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
 }
 
 // onRespawned tells life, once, of a process that was begun anew.
@@ -126,12 +126,12 @@ func (s *steward) loseRank(k int) {
 	}
 	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank, e.FencesGiven()) })
 	if s.job.ranks[k].exited.GetSurvived() {
-		s.send(rankNews(&stewardpb.RankNews{Rank: uint32(rank), Fences: e.FencesGiven()}))
+		s.send(rankNews(&stewardpb.RankFailure{Rank: uint32(rank), Fences: e.FencesGiven()}))
 	}
 }
 
-// rankNews takes what has become of a rank of another node.
-func (s *steward) rankNews(m *stewardpb.RankNews) {
+// onRankFailure takes what has become of a rank of another node.
+func (s *steward) onRankFailure(m *stewardpb.RankFailure) {
 	if s.job == nil || s.engine() == nil {
 		return
 	}
@@ -148,8 +148,8 @@ func (s *steward) rankNews(m *stewardpb.RankNews) {
 	})
 }
 
-func rankNews(m *stewardpb.RankNews) *stewardpb.FromSteward {
-	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankNews{RankNews: m}}
+func rankNews(m *stewardpb.RankFailure) *stewardpb.FromSteward {
+	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankFailure{RankFailure: m}}
 }
 
 // engine is that of the job's PMI and PMIx, nil without both and while another goroutine makes it.

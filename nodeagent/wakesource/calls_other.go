@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package wakers
+package wakesource
 
 // System calls that this architecture does not have: no call has these numbers.
 const (

@@ -1,4 +1,4 @@
-// Package wakers finds out what outside a job could wake one of its processes when all of them
+// Package wakesource finds out what outside a job could wake one of its processes when all of them
 // sleep: a timer, a file, a socket, standard input, something that only the kernel knows. It reads
 // what each thread waits for (/proc/PID/task/TID/syscall, proc_pid_syscall(5)), which the kernel
 // tells to root and to the tracer-to-be of a process.
@@ -87,8 +87,8 @@ func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 			p.close()
 			p = process{pid: t.pid, own: own}
 		}
-		if waker := p.waker(t.id); waker != "" {
-			awake, what = append(awake, t), fmt.Sprintf("process %d %s", t.pid, waker)
+		if source := p.wakeSource(t.id); source != "" {
+			awake, what = append(awake, t), fmt.Sprintf("process %d %s", t.pid, source)
 		}
 	}
 	return awake, what
@@ -108,8 +108,8 @@ func (p *process) close() {
 	}
 }
 
-// waker says what could wake a thread.
-func (p *process) waker(thread string) string {
+// wakeSource says what could wake a thread.
+func (p *process) wakeSource(thread string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/syscall", p.pid, thread))
 	if err != nil {
 		return "cannot be looked at"

@@ -36,11 +36,11 @@ const (
 
 // Cut is what a node says of its part of the gang.
 type Cut struct {
-	Asleep   bool
-	Epoch    uint64
-	Request  uint64 // the question that it answers, 0: none
-	Examined bool   // somebody has looked what could wake it
-	Waker    string // what that is, if Examined; empty: nothing
+	Asleep     bool
+	Epoch      uint64
+	Request    uint64 // the question that it answers, 0: none
+	Examined   bool   // somebody has looked what could wake it
+	WakeSource string // what that is, if Examined; empty: nothing
 }
 
 // State is how a gang is.
@@ -65,17 +65,17 @@ type Question struct {
 
 // Gang is one gang, of one job. Make it with New.
 type Gang struct {
-	cuts     map[string]Cut // by node, of those on which something of it runs
-	state    State
-	since    int64             // of Idle
-	stuck    int64             // when it was first found that nothing can wake it, 0: it was not
-	looks    int               // in a row that found this
-	pause    time.Duration     // to the next look
-	epochs   map[string]uint64 // of the first collection
-	waiting  map[string]bool   // nodes that have not answered
-	question Question
-	waker    string // as found by the last look
-	deadline int64  // 0: none
+	cuts       map[string]Cut // by node, of those on which something of it runs
+	state      State
+	since      int64             // of Idle
+	stuck      int64             // when it was first found that nothing can wake it, 0: it was not
+	looks      int               // in a row that found this
+	pause      time.Duration     // to the next look
+	epochs     map[string]uint64 // of the first collection
+	waiting    map[string]bool   // nodes that have not answered
+	question   Question
+	wakeSource string // as found by the last look
+	deadline   int64  // 0: none
 }
 
 // New makes a gang that runs on the nodes.
@@ -93,8 +93,8 @@ func (g *Gang) State() State { return g.state }
 // Since returns when it became idle; of no meaning in other states than Idle and Deadlocked.
 func (g *Gang) Since() int64 { return g.since }
 
-// Waker returns what may wake it, as far as anybody has looked.
-func (g *Gang) Waker() string { return g.waker }
+// WakeSource returns what may wake it, as far as anybody has looked.
+func (g *Gang) WakeSource() string { return g.wakeSource }
 
 // Deadline returns when Tick is to be called, 0: not at all.
 func (g *Gang) Deadline() int64 { return g.deadline }
@@ -118,8 +118,8 @@ func (g *Gang) OnCut(node string, c Cut, now int64) Question {
 		return Question{}
 	}
 	delete(g.waiting, node)
-	if c.Waker != "" {
-		g.waker = node + ": " + c.Waker
+	if c.WakeSource != "" {
+		g.wakeSource = node + ": " + c.WakeSource
 	}
 	if len(g.waiting) == 0 {
 		g.complete(now)
@@ -152,14 +152,14 @@ func (g *Gang) Tick(now int64, alone bool) Question {
 		return Question{}
 	}
 	if g.state == Idle && !alone {
-		g.stuck, g.looks, g.waker, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
+		g.stuck, g.looks, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
 		return Question{}
 	}
 	return g.ask(now, g.state != Doubtful)
 }
 
 func (g *Gang) wake() {
-	g.state, g.since, g.deadline, g.question.Examine, g.waker = Awake, 0, 0, false, ""
+	g.state, g.since, g.deadline, g.question.Examine, g.wakeSource = Awake, 0, 0, false, ""
 	g.stuck, g.looks, g.pause = 0, 0, 0
 	clear(g.waiting)
 }
@@ -186,7 +186,7 @@ func (g *Gang) collect(now int64) Question {
 func (g *Gang) ask(now int64, examine bool) Question {
 	g.question = Question{Request: g.question.Request + 1, Examine: examine}
 	if examine {
-		g.waker = ""
+		g.wakeSource = ""
 	}
 	for node := range g.cuts {
 		g.waiting[node] = true
@@ -201,7 +201,7 @@ func (g *Gang) complete(now int64) {
 	case g.state == Doubtful:
 		g.state, g.since, g.pause = Idle, now, AgainFirst
 		g.deadline = now + int64(FirstLook)
-	case g.waker != "":
+	case g.wakeSource != "":
 		g.stuck, g.looks = 0, 0
 		g.deadline = now + int64(g.pause)
 		g.pause = min(2*g.pause, AgainMost)

@@ -45,8 +45,8 @@ func examine(t *testing.T, g *Gang, now int64, wakers ...string) {
 	if !q.Examine {
 		t.Fatalf("at %d ms nothing is to be looked at: %+v", now/ms, q)
 	}
-	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, Waker: wakers[0]}, now)
-	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, Waker: wakers[1]}, now)
+	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, WakeSource: wakers[0]}, now)
+	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, WakeSource: wakers[1]}, now)
 }
 
 func TestSecondCollection(t *testing.T) {
@@ -111,8 +111,8 @@ func TestDeadlock(t *testing.T) {
 	g := idlePair(t)
 	now := int64(FirstLook)
 	examine(t, g, now, "", "reads a pipe")
-	if g.State() != Idle || g.Waker() != "n2: reads a pipe" {
-		t.Fatal(g.State(), g.Waker())
+	if g.State() != Idle || g.WakeSource() != "n2: reads a pipe" {
+		t.Fatal(g.State(), g.WakeSource())
 	}
 	for range StuckLooks {
 		if g.State() != Idle {
@@ -121,8 +121,8 @@ func TestDeadlock(t *testing.T) {
 		now = g.Deadline()
 		examine(t, g, now, "", "")
 	}
-	if g.State() != Deadlocked || g.Deadline() != 0 || g.Waker() != "" {
-		t.Fatal(g.State(), g.Deadline(), g.Waker())
+	if g.State() != Deadlocked || g.Deadline() != 0 || g.WakeSource() != "" {
+		t.Fatal(g.State(), g.Deadline(), g.WakeSource())
 	}
 	if g.OnCut("n2", Cut{Epoch: 6}, now); g.State() != Awake {
 		t.Error("a signal does not wake it")
@@ -140,8 +140,8 @@ func TestLooksBecomeRare(t *testing.T) {
 		}
 		now = g.Deadline()
 	}
-	if q := g.Tick(now, false); q != (Question{}) || g.Waker() == "" || g.State() != Idle {
-		t.Errorf("a family: asked %+v, %v", q, g.Waker())
+	if q := g.Tick(now, false); q != (Question{}) || g.WakeSource() == "" || g.State() != Idle {
+		t.Errorf("a family: asked %+v, %v", q, g.WakeSource())
 	}
 }
 

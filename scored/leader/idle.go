@@ -53,7 +53,7 @@ func (c *controller) onCut(n *node, m *scorev1.Cut) {
 		}
 	}
 	p.cut = m
-	cut := idle.Cut{Asleep: m.GetAsleep(), Epoch: m.GetEpoch(), Examined: m.GetExamined(), Waker: clip(m.GetWaker())}
+	cut := idle.Cut{Asleep: m.GetAsleep(), Epoch: m.GetEpoch(), Examined: m.GetExamined(), WakeSource: clip(m.GetWakeSource())}
 	if m.GetRequest()>>requestBits == c.term&(1<<requestBits-1) {
 		cut.Request = m.GetRequest() & (1<<requestBits - 1)
 	}
@@ -199,7 +199,7 @@ func (c *controller) idleView(j *job) *scorev1.Idleness {
 	if j.idle == nil || j.idle.shown == idle.Awake {
 		return nil
 	}
-	view := &scorev1.Idleness{SinceNanos: j.idle.gang.Since(), Waker: j.idle.gang.Waker()}
+	view := &scorev1.Idleness{SinceNanos: j.idle.gang.Since(), WakeSource: j.idle.gang.WakeSource()}
 	if j.idle.shown == idle.Deadlocked {
 		view.DeadlockedNanos = j.idle.dead
 	}

@@ -19,8 +19,8 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 	}
 	if len(words) > 2 {
 		cut.Examined = true
-		if cut.Waker = strings.Join(words[2:], " "); cut.Waker == "nothing" {
-			cut.Waker = ""
+		if cut.WakeSource = strings.Join(words[2:], " "); cut.Waker == "nothing" {
+			cut.WakeSource = ""
 		}
 		cut.Waits = []*scorev1.RankWait{{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4}}
 	}
@@ -45,12 +45,12 @@ func TestIdleView(t *testing.T) {
 		t.Error("idle after one collection")
 	}
 	say(true, "1", "1")
-	if got := view(); got == nil || got.GetSinceNanos() == 0 || got.GetSent() != 4 || got.GetWaker() != "" {
+	if got := view(); got == nil || got.GetSinceNanos() == 0 || got.GetSent() != 4 || got.GetWakeSource() != "" {
 		t.Errorf("after two: %v", got)
 	}
 	w.pass(time.Second)
 	say(true, "1", "2", "waits for a time")
-	if got := view(); got.GetWaker() != "n1: waits for a time" || got.GetDeadlockedNanos() != 0 {
+	if got := view(); got.GetWakeSource() != "n1: waits for a time" || got.GetDeadlockedNanos() != 0 {
 		t.Errorf("after a look: %v", got)
 	}
 	if waits := waitsOf(w.b.jobs[id]); len(waits) != 1 || waits[0].GetNode() != "n1" {

@@ -87,7 +87,7 @@ func clip(text string) string {
 func (n *node) update(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
-	n.byLetter = h.GetFencesByLetter()
+	n.byLetter = h.GetFencesByMessage()
 	n.notes = clippedNotes(h.GetNotes())
 }
 
@@ -115,6 +115,6 @@ func (n *node) record() *statepb.Node {
 	return &statepb.Node{
 		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory, Version: n.version,
 		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
-		FencesByLetter: n.byLetter,
+		FencesByMessage: n.byLetter,
 	}
 }

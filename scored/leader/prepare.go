@@ -40,7 +40,7 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 			UniverseSize: universe,
 			StageSeed:    c.nodes[j.spec.GetStageSeed()].addressOf(),
 			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
-			LeaseNanos: j.lease().Nanoseconds(), FencesByLetter: byLetter, Key: key,
+			LeaseNanos: j.lease().Nanoseconds(), FencesByMessage: byLetter, Key: key,
 		}
 	}
 }

@@ -6,7 +6,7 @@ func nodeFromProto(n *statepb.Node) *Node {
 	return &Node{
 		Name: n.GetName(), Address: n.GetAddress(), CPUs: n.GetCpus(), MemoryBytes: n.GetMemoryBytes(),
 		Version: n.GetVersion(), BootID: n.GetBootId(), Notes: n.GetNotes(), SharesCPUs: n.GetSharesCpus(), Channels: n.GetChannels(),
-		Drain: drainFromProto(n.GetDrain()), FencesByLetter: n.GetFencesByLetter(),
+		Drain: drainFromProto(n.GetDrain()), FencesByMessage: n.GetFencesByMessage(),
 	}
 }
 
@@ -14,7 +14,7 @@ func (n *Node) proto() *statepb.Node {
 	return &statepb.Node{
 		Name: n.Name, Address: n.Address, Cpus: n.CPUs, MemoryBytes: n.MemoryBytes,
 		Version: n.Version, BootId: n.BootID, Notes: n.Notes, SharesCpus: n.SharesCPUs, Channels: n.Channels,
-		Drain: n.Drain.proto(), FencesByLetter: n.FencesByLetter,
+		Drain: n.Drain.proto(), FencesByMessage: n.FencesByMessage,
 	}
 }
 

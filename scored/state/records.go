@@ -106,8 +106,8 @@ type Node struct {
 	Notes       []string
 	SharesCPUs  bool
 	Channels    uint32 // that jobs of one row may have
-	// FencesByLetter: its stewards exchange by themselves what is small.
-	FencesByLetter bool
+	// FencesByMessage: its stewards exchange by themselves what is small.
+	FencesByMessage bool
 	Drain          *Drain // nil: it may have new jobs
 }
 

@@ -67,7 +67,7 @@ func TestAStolenAgent(t *testing.T) {
 	for name, ask := range map[string]func() error{
 		"files": func() error { return fetchFile(s.Ctx, agent, id) },
 		"news of another node": func() error {
-			_, err := agent.News(s.Ctx, connect.NewRequest(&scorev1.NewsRequest{JobId: id, Attempt: 1, FromNodeIndex: 1}))
+			_, err := agent.Gossip(s.Ctx, connect.NewRequest(&scorev1.GossipRequest{JobId: id, Attempt: 1, FromNodeIndex: 1}))
 			return err
 		},
 		"a step of a fence": func() error {

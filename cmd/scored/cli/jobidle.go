@@ -34,7 +34,7 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 		return nil
 	}
 	data := &idleData{
-		SinceNanos: idle.GetSinceNanos(), DeadlockedNanos: idle.GetDeadlockedNanos(), Waker: idle.GetWaker(),
+		SinceNanos: idle.GetSinceNanos(), DeadlockedNanos: idle.GetDeadlockedNanos(), Waker: idle.GetWakeSource(),
 		Sent: idle.GetSent(), Received: idle.GetReceived(), Refused: idle.GetRefused(), Waits: []waitData{},
 	}
 	for _, w := range idle.GetWaits() {
@@ -67,8 +67,8 @@ func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 	if idle.GetDeadlockedNanos() != 0 {
 		lines = append(lines, [2]string{"deadlocked", "found " + instant(idle.GetDeadlockedNanos())})
 	}
-	if idle.GetWaker() != "" {
-		lines = append(lines, [2]string{"may be woken", printable(idle.GetWaker())})
+	if idle.GetWakeSource() != "" {
+		lines = append(lines, [2]string{"may be woken", printable(idle.GetWakeSource())})
 	}
 	return lines
 }

@@ -160,9 +160,9 @@ func (c *Conn) Lease(until int64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Lease{Lease: until}})
 }
 
-// RankNews tells what has become of a rank of another node that failed while the job goes on.
-func (c *Conn) RankNews(m *stewardpb.RankNews) error {
-	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RankNews{RankNews: m}})
+// RankFailure tells what has become of a rank of another node that failed while the job goes on.
+func (c *Conn) RankFailure(m *stewardpb.RankFailure) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RankFailure{RankFailure: m}})
 }
 
 // PartLost tells that nothing of the job runs on another node any more.

@@ -51,7 +51,7 @@ type ToSteward struct {
 	//	*ToSteward_Lease
 	//	*ToSteward_RelayFailed
 	//	*ToSteward_Places
-	//	*ToSteward_RankNews
+	//	*ToSteward_RankFailure
 	//	*ToSteward_ChildEnded
 	//	*ToSteward_Pace
 	Message       isToSteward_Message `protobuf_oneof:"message"`
@@ -267,10 +267,10 @@ func (x *ToSteward) GetPlaces() *scorev1.PlacesReply {
 	return nil
 }
 
-func (x *ToSteward) GetRankNews() *RankNews {
+func (x *ToSteward) GetRankFailure() *RankFailure {
 	if x != nil {
-		if x, ok := x.Message.(*ToSteward_RankNews); ok {
-			return x.RankNews
+		if x, ok := x.Message.(*ToSteward_RankFailure); ok {
+			return x.RankFailure
 		}
 	}
 	return nil
@@ -374,8 +374,8 @@ type ToSteward_Places struct {
 	Places *scorev1.PlacesReply `protobuf:"bytes,22,opt,name=places,oneof"`
 }
 
-type ToSteward_RankNews struct {
-	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,oneof"` // of another node
+type ToSteward_RankFailure struct {
+	RankFailure *RankFailure `protobuf:"bytes,65,opt,name=rank_failure,json=rankFailure,oneof"` // of another node
 }
 
 type ToSteward_ChildEnded struct {
@@ -424,7 +424,7 @@ func (*ToSteward_RelayFailed) isToSteward_Message() {}
 
 func (*ToSteward_Places) isToSteward_Message() {}
 
-func (*ToSteward_RankNews) isToSteward_Message() {}
+func (*ToSteward_RankFailure) isToSteward_Message() {}
 
 func (*ToSteward_ChildEnded) isToSteward_Message() {}
 
@@ -652,7 +652,7 @@ type FromSteward struct {
 	//	*FromSteward_Places
 	//	*FromSteward_PartLost
 	//	*FromSteward_Fences
-	//	*FromSteward_RankNews
+	//	*FromSteward_RankFailure
 	//	*FromSteward_InputTaken
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
@@ -858,10 +858,10 @@ func (x *FromSteward) GetFences() *scorev1.Fences {
 	return nil
 }
 
-func (x *FromSteward) GetRankNews() *RankNews {
+func (x *FromSteward) GetRankFailure() *RankFailure {
 	if x != nil {
-		if x, ok := x.Message.(*FromSteward_RankNews); ok {
-			return x.RankNews
+		if x, ok := x.Message.(*FromSteward_RankFailure); ok {
+			return x.RankFailure
 		}
 	}
 	return nil
@@ -952,8 +952,8 @@ type FromSteward_Fences struct {
 	Fences *scorev1.Fences `protobuf:"bytes,71,opt,name=fences,oneof"` // what this node's ranks have given to fences so far
 }
 
-type FromSteward_RankNews struct {
-	RankNews *RankNews `protobuf:"bytes,65,opt,name=rank_news,json=rankNews,oneof"` // of this node
+type FromSteward_RankFailure struct {
+	RankFailure *RankFailure `protobuf:"bytes,65,opt,name=rank_failure,json=rankFailure,oneof"` // of this node
 }
 
 type FromSteward_InputTaken struct {
@@ -996,7 +996,7 @@ func (*FromSteward_PartLost) isFromSteward_Message() {}
 
 func (*FromSteward_Fences) isFromSteward_Message() {}
 
-func (*FromSteward_RankNews) isFromSteward_Message() {}
+func (*FromSteward_RankFailure) isFromSteward_Message() {}
 
 func (*FromSteward_InputTaken) isFromSteward_Message() {}
 
@@ -1141,8 +1141,8 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
-// RankNews tells of a rank that has failed while its job goes on: it was begun anew, or is lost.
-type RankNews struct {
+// RankFailure tells of a rank that has failed while its job goes on: it was begun anew, or is lost.
+type RankFailure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
 	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation" json:"incarnation,omitempty"` // how often it was begun anew; 0: it is lost
@@ -1152,20 +1152,20 @@ type RankNews struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RankNews) Reset() {
-	*x = RankNews{}
+func (x *RankFailure) Reset() {
+	*x = RankFailure{}
 	mi := &file_steward_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RankNews) String() string {
+func (x *RankFailure) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RankNews) ProtoMessage() {}
+func (*RankFailure) ProtoMessage() {}
 
-func (x *RankNews) ProtoReflect() protoreflect.Message {
+func (x *RankFailure) ProtoReflect() protoreflect.Message {
 	mi := &file_steward_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1177,33 +1177,33 @@ func (x *RankNews) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RankNews.ProtoReflect.Descriptor instead.
-func (*RankNews) Descriptor() ([]byte, []int) {
+// Deprecated: Use RankFailure.ProtoReflect.Descriptor instead.
+func (*RankFailure) Descriptor() ([]byte, []int) {
 	return file_steward_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *RankNews) GetRank() uint32 {
+func (x *RankFailure) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
 	}
 	return 0
 }
 
-func (x *RankNews) GetIncarnation() uint32 {
+func (x *RankFailure) GetIncarnation() uint32 {
 	if x != nil {
 		return x.Incarnation
 	}
 	return 0
 }
 
-func (x *RankNews) GetPid() int32 {
+func (x *RankFailure) GetPid() int32 {
 	if x != nil {
 		return x.Pid
 	}
 	return 0
 }
 
-func (x *RankNews) GetFences() uint64 {
+func (x *RankFailure) GetFences() uint64 {
 	if x != nil {
 		return x.Fences
 	}
@@ -1613,7 +1613,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x9e\a\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xa7\a\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1636,8 +1636,8 @@ const file_steward_proto_rawDesc = "" +
 	"\tpart_lost\x18= \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12\x16\n" +
 	"\x05lease\x18< \x01(\x03H\x00R\x05lease\x129\n" +
 	"\frelay_failed\x18\x15 \x01(\v2\x14.score.steward.RelayH\x00R\vrelayFailed\x12/\n" +
-	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x126\n" +
-	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNews\x127\n" +
+	"\x06places\x18\x16 \x01(\v2\x15.score.v1.PlacesReplyH\x00R\x06places\x12?\n" +
+	"\frank_failure\x18A \x01(\v2\x1a.score.steward.RankFailureH\x00R\vrankFailure\x127\n" +
 	"\vchild_ended\x18P \x01(\v2\x14.score.v1.ChildEndedH\x00R\n" +
 	"childEnded\x12\x14\n" +
 	"\x04pace\x18Q \x01(\x04H\x00R\x04paceB\t\n" +
@@ -1662,7 +1662,7 @@ const file_steward_proto_rawDesc = "" +
 	"sharesCpus\x12!\n" +
 	"\bprograms\x182 \x01(\tB\x05\xaa\x01\x02 \x03R\bprograms\x12\x1d\n" +
 	"\n" +
-	"direct_key\x18F \x01(\fR\tdirectKey\"\xdc\a\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\"\xe5\a\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1686,8 +1686,8 @@ const file_steward_proto_rawDesc = "" +
 	"\x05relay\x18\x14 \x01(\v2\x14.score.steward.RelayH\x00R\x05relay\x121\n" +
 	"\x06places\x18\x15 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x126\n" +
 	"\tpart_lost\x18F \x01(\v2\x17.score.steward.PartLostH\x00R\bpartLost\x12*\n" +
-	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fences\x126\n" +
-	"\trank_news\x18A \x01(\v2\x17.score.steward.RankNewsH\x00R\brankNews\x12!\n" +
+	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fences\x12?\n" +
+	"\frank_failure\x18A \x01(\v2\x1a.score.steward.RankFailureH\x00R\vrankFailure\x12!\n" +
 	"\vinput_taken\x18H \x01(\x04H\x00R\n" +
 	"inputTakenB\t\n" +
 	"\amessage\"\x88\x03\n" +
@@ -1705,8 +1705,8 @@ const file_steward_proto_rawDesc = "" +
 	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
 	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
 	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
-	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"j\n" +
-	"\bRankNews\x12\x12\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"m\n" +
+	"\vRankFailure\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x10\n" +
 	"\x03pid\x18\x03 \x01(\x05R\x03pid\x12\x16\n" +
@@ -1763,7 +1763,7 @@ var file_steward_proto_goTypes = []any{
 	(*PrepareJob)(nil),              // 2: score.steward.PrepareJob
 	(*FromSteward)(nil),             // 3: score.steward.FromSteward
 	(*Status)(nil),                  // 4: score.steward.Status
-	(*RankNews)(nil),                // 5: score.steward.RankNews
+	(*RankFailure)(nil),             // 5: score.steward.RankFailure
 	(*PartLost)(nil),                // 6: score.steward.PartLost
 	(*Context)(nil),                 // 7: score.steward.Context
 	(*Spares)(nil),                  // 8: score.steward.Spares
@@ -1802,7 +1802,7 @@ var file_steward_proto_depIdxs = []int32{
 	6,  // 8: score.steward.ToSteward.part_lost:type_name -> score.steward.PartLost
 	10, // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
 	15, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
-	5,  // 11: score.steward.ToSteward.rank_news:type_name -> score.steward.RankNews
+	5,  // 11: score.steward.ToSteward.rank_failure:type_name -> score.steward.RankFailure
 	16, // 12: score.steward.ToSteward.child_ended:type_name -> score.v1.ChildEnded
 	17, // 13: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
 	4,  // 14: score.steward.FromSteward.status:type_name -> score.steward.Status
@@ -1822,7 +1822,7 @@ var file_steward_proto_depIdxs = []int32{
 	28, // 28: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
 	6,  // 29: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
 	29, // 30: score.steward.FromSteward.fences:type_name -> score.v1.Fences
-	5,  // 31: score.steward.FromSteward.rank_news:type_name -> score.steward.RankNews
+	5,  // 31: score.steward.FromSteward.rank_failure:type_name -> score.steward.RankFailure
 	20, // 32: score.steward.Status.exits:type_name -> score.v1.RankExited
 	2,  // 33: score.steward.Status.order:type_name -> score.steward.PrepareJob
 	7,  // 34: score.steward.Spares.contexts:type_name -> score.steward.Context
@@ -1859,7 +1859,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Lease)(nil),
 		(*ToSteward_RelayFailed)(nil),
 		(*ToSteward_Places)(nil),
-		(*ToSteward_RankNews)(nil),
+		(*ToSteward_RankFailure)(nil),
 		(*ToSteward_ChildEnded)(nil),
 		(*ToSteward_Pace)(nil),
 	}
@@ -1882,7 +1882,7 @@ func file_steward_proto_init() {
 		(*FromSteward_Places)(nil),
 		(*FromSteward_PartLost)(nil),
 		(*FromSteward_Fences)(nil),
-		(*FromSteward_RankNews)(nil),
+		(*FromSteward_RankFailure)(nil),
 		(*FromSteward_InputTaken)(nil),
 	}
 	type x struct{}

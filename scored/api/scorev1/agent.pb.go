@@ -1547,7 +1547,7 @@ func (x *Envelope) GetHears() uint64 {
 	return 0
 }
 
-type NewsRequest struct {
+type GossipRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt" json:"attempt,omitempty"` // as in Prepare
@@ -1562,20 +1562,20 @@ type NewsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *NewsRequest) Reset() {
-	*x = NewsRequest{}
+func (x *GossipRequest) Reset() {
+	*x = GossipRequest{}
 	mi := &file_score_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *NewsRequest) String() string {
+func (x *GossipRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*NewsRequest) ProtoMessage() {}
+func (*GossipRequest) ProtoMessage() {}
 
-func (x *NewsRequest) ProtoReflect() protoreflect.Message {
+func (x *GossipRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_score_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1587,94 +1587,94 @@ func (x *NewsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use NewsRequest.ProtoReflect.Descriptor instead.
-func (*NewsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use GossipRequest.ProtoReflect.Descriptor instead.
+func (*GossipRequest) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *NewsRequest) GetJobId() uint64 {
+func (x *GossipRequest) GetJobId() uint64 {
 	if x != nil {
 		return x.JobId
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetAttempt() uint32 {
+func (x *GossipRequest) GetAttempt() uint32 {
 	if x != nil {
 		return x.Attempt
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetFromNodeIndex() uint32 {
+func (x *GossipRequest) GetFromNodeIndex() uint32 {
 	if x != nil {
 		return x.FromNodeIndex
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetKind() uint32 {
+func (x *GossipRequest) GetKind() uint32 {
 	if x != nil {
 		return x.Kind
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetNodeIndex() uint32 {
+func (x *GossipRequest) GetNodeIndex() uint32 {
 	if x != nil {
 		return x.NodeIndex
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetRank() uint32 {
+func (x *GossipRequest) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetReason() string {
+func (x *GossipRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
 }
 
-func (x *NewsRequest) GetIncarnation() uint32 {
+func (x *GossipRequest) GetIncarnation() uint32 {
 	if x != nil {
 		return x.Incarnation
 	}
 	return 0
 }
 
-func (x *NewsRequest) GetFences() uint64 {
+func (x *GossipRequest) GetFences() uint64 {
 	if x != nil {
 		return x.Fences
 	}
 	return 0
 }
 
-type NewsResponse struct {
+type GossipResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *NewsResponse) Reset() {
-	*x = NewsResponse{}
+func (x *GossipResponse) Reset() {
+	*x = GossipResponse{}
 	mi := &file_score_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *NewsResponse) String() string {
+func (x *GossipResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*NewsResponse) ProtoMessage() {}
+func (*GossipResponse) ProtoMessage() {}
 
-func (x *NewsResponse) ProtoReflect() protoreflect.Message {
+func (x *GossipResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_score_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1686,8 +1686,8 @@ func (x *NewsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use NewsResponse.ProtoReflect.Descriptor instead.
-func (*NewsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use GossipResponse.ProtoReflect.Descriptor instead.
+func (*GossipResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
@@ -2110,23 +2110,23 @@ func (*AgentMessage_Places) isAgentMessage_Message() {}
 func (*AgentMessage_Suspicion) isAgentMessage_Message() {}
 
 type Hello struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Cluster        string                 `protobuf:"bytes,1,opt,name=cluster" json:"cluster,omitempty"`
-	Node           string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`
-	Address        string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"`
-	Version        string                 `protobuf:"bytes,4,opt,name=version" json:"version,omitempty"`
-	Cpus           uint32                 `protobuf:"varint,5,opt,name=cpus" json:"cpus,omitempty"`
-	MemoryBytes    uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
-	Notes          []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
-	SharesCpus     bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
-	BootId         string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                             // changes when the agent starts anew
-	Jobs           []uint64               `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                                      // that it still holds
-	Channels       uint32                 `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                                     // that may be on the network at once
-	FencesByLetter bool                   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter" json:"fences_by_letter,omitempty"` // its stewards exchange by themselves what is small
-	ProtocolOldest uint32                 `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest" json:"protocol_oldest,omitempty"`   // that it understands, see package protocol; 0: it does not say
-	ProtocolNewest uint32                 `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest" json:"protocol_newest,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Cluster         string                 `protobuf:"bytes,1,opt,name=cluster" json:"cluster,omitempty"`
+	Node            string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`
+	Address         string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"`
+	Version         string                 `protobuf:"bytes,4,opt,name=version" json:"version,omitempty"`
+	Cpus            uint32                 `protobuf:"varint,5,opt,name=cpus" json:"cpus,omitempty"`
+	MemoryBytes     uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
+	Notes           []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
+	SharesCpus      bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
+	BootId          string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                                // changes when the agent starts anew
+	Jobs            []uint64               `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                                         // that it still holds
+	Channels        uint32                 `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                                        // that may be on the network at once
+	FencesByMessage bool                   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // its stewards exchange by themselves what is small
+	ProtocolOldest  uint32                 `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest" json:"protocol_oldest,omitempty"`      // that it understands, see package protocol; 0: it does not say
+	ProtocolNewest  uint32                 `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest" json:"protocol_newest,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -2236,9 +2236,9 @@ func (x *Hello) GetChannels() uint32 {
 	return 0
 }
 
-func (x *Hello) GetFencesByLetter() bool {
+func (x *Hello) GetFencesByMessage() bool {
 	if x != nil {
-		return x.FencesByLetter
+		return x.FencesByMessage
 	}
 	return false
 }
@@ -3150,8 +3150,8 @@ type Cut struct {
 	Pending       uint32                 `protobuf:"varint,9,opt,name=pending" json:"pending,omitempty"`  // channels with messages or answers on their way
 	Request       uint64                 `protobuf:"varint,10,opt,name=request" json:"request,omitempty"` // of AskCut; 0: unasked
 	Examined      bool                   `protobuf:"varint,11,opt,name=examined" json:"examined,omitempty"`
-	Waker         string                 `protobuf:"bytes,12,opt,name=waker" json:"waker,omitempty"` // when examined: what outside the job could wake it; empty: nothing
-	Waits         []*RankWait            `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"` // when examined
+	WakeSource    string                 `protobuf:"bytes,12,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"` // when examined: what outside the job could wake it; empty: nothing
+	Waits         []*RankWait            `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"`                             // when examined
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3263,9 +3263,9 @@ func (x *Cut) GetExamined() bool {
 	return false
 }
 
-func (x *Cut) GetWaker() string {
+func (x *Cut) GetWakeSource() string {
 	if x != nil {
-		return x.Waker
+		return x.WakeSource
 	}
 	return ""
 }
@@ -4568,12 +4568,12 @@ type Prepare struct {
 	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts" json:"restarts,omitempty"`                                        // how often it was begun anew after its ranks may have run
 	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
 	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
-	LeaseNanos     int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos" json:"lease_nanos,omitempty"`
-	Key            []byte `protobuf:"bytes,100,opt,name=key" json:"key,omitempty"`                                               // of this job, from which its nodes derive those of its datagrams; empty: from the cluster's
-	MaxProcesses   uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`         // processes and threads that the ranks and what they start may be at once; 0: no limit
-	FencesByLetter bool   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter" json:"fences_by_letter,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	LeaseNanos      int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos" json:"lease_nanos,omitempty"`
+	Key             []byte `protobuf:"bytes,100,opt,name=key" json:"key,omitempty"`                                                  // of this job, from which its nodes derive those of its datagrams; empty: from the cluster's
+	MaxProcesses    uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`            // processes and threads that the ranks and what they start may be at once; 0: no limit
+	FencesByMessage bool   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Prepare) Reset() {
@@ -4725,9 +4725,9 @@ func (x *Prepare) GetMaxProcesses() uint32 {
 	return 0
 }
 
-func (x *Prepare) GetFencesByLetter() bool {
+func (x *Prepare) GetFencesByMessage() bool {
 	if x != nil {
-		return x.FencesByLetter
+		return x.FencesByMessage
 	}
 	return false
 }
@@ -5763,8 +5763,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"collective\x18F \x01(\bR\n" +
 	"collective\x12\x12\n" +
 	"\x04port\x18G \x01(\rR\x04port\x12\x14\n" +
-	"\x05hears\x18H \x01(\x04R\x05hears\"\x86\x02\n" +
-	"\vNewsRequest\x12\x15\n" +
+	"\x05hears\x18H \x01(\x04R\x05hears\"\x88\x02\n" +
+	"\rGossipRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
 	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
@@ -5774,8 +5774,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04rank\x18\x06 \x01(\rR\x04rank\x12\x1d\n" +
 	"\x06reason\x18\a \x01(\tB\x05\xaa\x01\x02 \x03R\x06reason\x12 \n" +
 	"\vincarnation\x18A \x01(\rR\vincarnation\x12\x16\n" +
-	"\x06fences\x18B \x01(\x04R\x06fences\"\x0e\n" +
-	"\fNewsResponse\"\"\n" +
+	"\x06fences\x18B \x01(\x04R\x06fences\"\x10\n" +
+	"\x0eGossipResponse\"\"\n" +
 	"\fProbeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
 	"\rProbeResponse\"\x8f\a\n" +
@@ -5801,7 +5801,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
 	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x123\n" +
 	"\tsuspicion\x18< \x01(\v2\x13.score.v1.SuspicionH\x00R\tsuspicionB\t\n" +
-	"\amessage\"\xa3\x03\n" +
+	"\amessage\"\xa5\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -5815,8 +5815,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aboot_id\x18\t \x01(\tR\x06bootId\x12\x12\n" +
 	"\x04jobs\x18\n" +
 	" \x03(\x04R\x04jobs\x12\x1a\n" +
-	"\bchannels\x18\v \x01(\rR\bchannels\x12(\n" +
-	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x12'\n" +
+	"\bchannels\x18\v \x01(\rR\bchannels\x12*\n" +
+	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\x12'\n" +
 	"\x0fprotocol_oldest\x18G \x01(\rR\x0eprotocolOldest\x12'\n" +
 	"\x0fprotocol_newest\x18H \x01(\rR\x0eprotocolNewest\"\xf3\x01\n" +
 	"\x04Ping\x12\x1a\n" +
@@ -5893,7 +5893,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"neighbours\x1a9\n" +
 	"\tNeighbour\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xdb\x02\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xe6\x02\n" +
 	"\x03Cut\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
 	"\x06asleep\x18\x02 \x01(\bR\x06asleep\x12\x14\n" +
@@ -5906,8 +5906,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\apending\x18\t \x01(\rR\apending\x12\x18\n" +
 	"\arequest\x18\n" +
 	" \x01(\x04R\arequest\x12\x1a\n" +
-	"\bexamined\x18\v \x01(\bR\bexamined\x12\x1b\n" +
-	"\x05waker\x18\f \x01(\tB\x05\xaa\x01\x02 \x03R\x05waker\x12(\n" +
+	"\bexamined\x18\v \x01(\bR\bexamined\x12&\n" +
+	"\vwake_source\x18\f \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
+	"wakeSource\x12(\n" +
 	"\x05waits\x18\r \x03(\v2\x12.score.v1.RankWaitR\x05waits\"\xc4\x01\n" +
 	"\vNameRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
@@ -6022,7 +6023,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
 	"\x05index\x18\x05 \x01(\rR\x05index\x12\x14\n" +
-	"\x05nodes\x18\x06 \x03(\tR\x05nodes\"\xd1\x05\n" +
+	"\x05nodes\x18\x06 \x03(\tR\x05nodes\"\xd3\x05\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -6044,8 +6045,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\vlease_nanos\x18? \x01(\x03R\n" +
 	"leaseNanos\x12\x10\n" +
 	"\x03key\x18d \x01(\fR\x03key\x12#\n" +
-	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12(\n" +
-	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\x1aG\n" +
+	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12*\n" +
+	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\x1aG\n" +
 	"\vPreputEntry\x12\x17\n" +
 	"\x03key\x18\x01 \x01(\tB\x05\xaa\x01\x02 \x03R\x03key\x12\x1b\n" +
 	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value:\x028\x01\"\xe9\x01\n" +
@@ -6117,15 +6118,15 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05Enrol\x12\x16.score.v1.EnrolRequest\x1a\x17.score.v1.EnrolResponse\x126\n" +
 	"\x05Admit\x12\x15.score.v1.JoinRequest\x1a\x16.score.v1.JoinResponse\x12>\n" +
 	"\aGetDisk\x12\x18.score.v1.GetDiskRequest\x1a\x19.score.v1.GetDiskResponse\x12A\n" +
-	"\bDescribe\x12\x19.score.v1.DescribeRequest\x1a\x1a.score.v1.DescribeResponse2\xc3\x05\n" +
+	"\bDescribe\x12\x19.score.v1.DescribeRequest\x1a\x1a.score.v1.DescribeResponse2\xc9\x05\n" +
 	"\vPeerService\x123\n" +
 	"\x05Stdio\x12\x11.score.v1.StdioUp\x1a\x13.score.v1.StdioDown(\x010\x01\x12F\n" +
 	"\rConfirmOutput\x12\x14.score.v1.OutputMark\x1a\x1f.score.v1.ConfirmOutputResponse\x12G\n" +
 	"\n" +
 	"PaceOutput\x12\x1b.score.v1.PaceOutputRequest\x1a\x1c.score.v1.PaceOutputResponse\x12>\n" +
 	"\aCollect\x12\x18.score.v1.CollectRequest\x1a\x19.score.v1.CollectResponse\x128\n" +
-	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x125\n" +
-	"\x04News\x12\x15.score.v1.NewsRequest\x1a\x16.score.v1.NewsResponse\x128\n" +
+	"\x05Relay\x12\x16.score.v1.RelayRequest\x1a\x17.score.v1.RelayResponse\x12;\n" +
+	"\x06Gossip\x12\x17.score.v1.GossipRequest\x1a\x18.score.v1.GossipResponse\x128\n" +
 	"\x05Probe\x12\x16.score.v1.ProbeRequest\x1a\x17.score.v1.ProbeResponse\x126\n" +
 	"\x04Dump\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x12=\n" +
 	"\tPutStaged\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12C\n" +
@@ -6174,8 +6175,8 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*RelayRequest)(nil),             // 23: score.v1.RelayRequest
 	(*RelayResponse)(nil),            // 24: score.v1.RelayResponse
 	(*Envelope)(nil),                 // 25: score.v1.Envelope
-	(*NewsRequest)(nil),              // 26: score.v1.NewsRequest
-	(*NewsResponse)(nil),             // 27: score.v1.NewsResponse
+	(*GossipRequest)(nil),            // 26: score.v1.GossipRequest
+	(*GossipResponse)(nil),           // 27: score.v1.GossipResponse
 	(*ProbeRequest)(nil),             // 28: score.v1.ProbeRequest
 	(*ProbeResponse)(nil),            // 29: score.v1.ProbeResponse
 	(*AgentMessage)(nil),             // 30: score.v1.AgentMessage
@@ -6337,7 +6338,7 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	17, // 84: score.v1.PeerService.PaceOutput:input_type -> score.v1.PaceOutputRequest
 	21, // 85: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
 	23, // 86: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	26, // 87: score.v1.PeerService.News:input_type -> score.v1.NewsRequest
+	26, // 87: score.v1.PeerService.Gossip:input_type -> score.v1.GossipRequest
 	28, // 88: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
 	93, // 89: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
 	94, // 90: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
@@ -6355,7 +6356,7 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	18, // 102: score.v1.PeerService.PaceOutput:output_type -> score.v1.PaceOutputResponse
 	22, // 103: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
 	24, // 104: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	27, // 105: score.v1.PeerService.News:output_type -> score.v1.NewsResponse
+	27, // 105: score.v1.PeerService.Gossip:output_type -> score.v1.GossipResponse
 	29, // 106: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
 	97, // 107: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
 	98, // 108: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply

@@ -1861,7 +1861,7 @@ type Idleness struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SinceNanos      int64                  `protobuf:"varint,1,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"`
 	DeadlockedNanos int64                  `protobuf:"varint,2,opt,name=deadlocked_nanos,json=deadlockedNanos" json:"deadlocked_nanos,omitempty"` // since when it is known that nothing outside can wake it; 0: it is not
-	Waker           string                 `protobuf:"bytes,3,opt,name=waker" json:"waker,omitempty"`                                             // what may wake it; empty: nothing, or nobody has looked yet
+	WakeSource      string                 `protobuf:"bytes,3,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`                 // what may wake it; empty: nothing, or nobody has looked yet
 	Waits           []*RankWait            `protobuf:"bytes,4,rep,name=waits" json:"waits,omitempty"`                                             // of each channel that a rank waits on
 	Sent            uint64                 `protobuf:"varint,5,opt,name=sent" json:"sent,omitempty"`                                              // messages
 	Received        uint64                 `protobuf:"varint,6,opt,name=received" json:"received,omitempty"`
@@ -1914,9 +1914,9 @@ func (x *Idleness) GetDeadlockedNanos() int64 {
 	return 0
 }
 
-func (x *Idleness) GetWaker() string {
+func (x *Idleness) GetWakeSource() string {
 	if x != nil {
-		return x.Waker
+		return x.WakeSource
 	}
 	return ""
 }
@@ -2191,12 +2191,13 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0fexchanged_nanos\x18\x06 \x01(\x03R\x0eexchangedNanos\x12\x1f\n" +
 	"\vfence_nanos\x18\a \x01(\x03R\n" +
 	"fenceNanos\x12\x1a\n" +
-	"\bcontacts\x18\b \x01(\rR\bcontacts\"\xe7\x01\n" +
+	"\bcontacts\x18\b \x01(\rR\bcontacts\"\xf2\x01\n" +
 	"\bIdleness\x12\x1f\n" +
 	"\vsince_nanos\x18\x01 \x01(\x03R\n" +
 	"sinceNanos\x12)\n" +
-	"\x10deadlocked_nanos\x18\x02 \x01(\x03R\x0fdeadlockedNanos\x12\x1b\n" +
-	"\x05waker\x18\x03 \x01(\tB\x05\xaa\x01\x02 \x03R\x05waker\x12(\n" +
+	"\x10deadlocked_nanos\x18\x02 \x01(\x03R\x0fdeadlockedNanos\x12&\n" +
+	"\vwake_source\x18\x03 \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
+	"wakeSource\x12(\n" +
 	"\x05waits\x18\x04 \x03(\v2\x12.score.v1.RankWaitR\x05waits\x12\x12\n" +
 	"\x04sent\x18\x05 \x01(\x04R\x04sent\x12\x1a\n" +
 	"\breceived\x18\x06 \x01(\x04R\breceived\x12\x18\n" +

@@ -2203,20 +2203,20 @@ func (x *JobUsage) GetUsage() *scorev1.Usage {
 }
 
 type Node struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Name           string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
-	Address        string                 `protobuf:"bytes,2,opt,name=address" json:"address,omitempty"`
-	Cpus           uint32                 `protobuf:"varint,3,opt,name=cpus" json:"cpus,omitempty"`
-	MemoryBytes    uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
-	Version        string                 `protobuf:"bytes,5,opt,name=version" json:"version,omitempty"`
-	BootId         string                 `protobuf:"bytes,6,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`
-	Notes          []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
-	SharesCpus     bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
-	Channels       uint32                 `protobuf:"varint,9,opt,name=channels" json:"channels,omitempty"`
-	Drain          *Drain                 `protobuf:"bytes,60,opt,name=drain" json:"drain,omitempty"`
-	FencesByLetter bool                   `protobuf:"varint,70,opt,name=fences_by_letter,json=fencesByLetter" json:"fences_by_letter,omitempty"` // as in score.v1.Hello
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Address         string                 `protobuf:"bytes,2,opt,name=address" json:"address,omitempty"`
+	Cpus            uint32                 `protobuf:"varint,3,opt,name=cpus" json:"cpus,omitempty"`
+	MemoryBytes     uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
+	Version         string                 `protobuf:"bytes,5,opt,name=version" json:"version,omitempty"`
+	BootId          string                 `protobuf:"bytes,6,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`
+	Notes           []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
+	SharesCpus      bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
+	Channels        uint32                 `protobuf:"varint,9,opt,name=channels" json:"channels,omitempty"`
+	Drain           *Drain                 `protobuf:"bytes,60,opt,name=drain" json:"drain,omitempty"`
+	FencesByMessage bool                   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // as in score.v1.Hello
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -2319,9 +2319,9 @@ func (x *Node) GetDrain() *Drain {
 	return nil
 }
 
-func (x *Node) GetFencesByLetter() bool {
+func (x *Node) GetFencesByMessage() bool {
 	if x != nil {
-		return x.FencesByLetter
+		return x.FencesByMessage
 	}
 	return false
 }
@@ -3254,7 +3254,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x03(\v2\x15.score.state.JobUsageR\x04jobs\"H\n" +
 	"\bJobUsage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xcc\x02\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\"\xce\x02\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3266,8 +3266,8 @@ const file_state_proto_rawDesc = "" +
 	"\vshares_cpus\x18\b \x01(\bR\n" +
 	"sharesCpus\x12\x1a\n" +
 	"\bchannels\x18\t \x01(\rR\bchannels\x12(\n" +
-	"\x05drain\x18< \x01(\v2\x12.score.state.DrainR\x05drain\x12(\n" +
-	"\x10fences_by_letter\x18F \x01(\bR\x0efencesByLetter\"E\n" +
+	"\x05drain\x18< \x01(\v2\x12.score.state.DrainR\x05drain\x12*\n" +
+	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\"E\n" +
 	"\x05Place\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x12\n" +

@@ -46,8 +46,7 @@ const (
 	// AgentServiceRenewCertificateProcedure is the fully-qualified name of the AgentService's
 	// RenewCertificate RPC.
 	AgentServiceRenewCertificateProcedure = "/score.v1.AgentService/RenewCertificate"
-	// AgentServiceFindLeaderProcedure is the fully-qualified name of the AgentService's FindLeader
-	// RPC.
+	// AgentServiceFindLeaderProcedure is the fully-qualified name of the AgentService's FindLeader RPC.
 	AgentServiceFindLeaderProcedure = "/score.v1.AgentService/FindLeader"
 	// ServerServiceEnrolProcedure is the fully-qualified name of the ServerService's Enrol RPC.
 	ServerServiceEnrolProcedure = "/score.v1.ServerService/Enrol"
@@ -55,34 +54,30 @@ const (
 	ServerServiceAdmitProcedure = "/score.v1.ServerService/Admit"
 	// ServerServiceGetDiskProcedure is the fully-qualified name of the ServerService's GetDisk RPC.
 	ServerServiceGetDiskProcedure = "/score.v1.ServerService/GetDisk"
-	// ServerServiceDescribeProcedure is the fully-qualified name of the ServerService's Describe
-	// RPC.
+	// ServerServiceDescribeProcedure is the fully-qualified name of the ServerService's Describe RPC.
 	ServerServiceDescribeProcedure = "/score.v1.ServerService/Describe"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
-	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's
-	// ConfirmOutput RPC.
-	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
-	// PeerServicePaceOutputProcedure is the fully-qualified name of the PeerService's PaceOutput
+	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
 	// RPC.
+	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
+	// PeerServicePaceOutputProcedure is the fully-qualified name of the PeerService's PaceOutput RPC.
 	PeerServicePaceOutputProcedure = "/score.v1.PeerService/PaceOutput"
 	// PeerServiceCollectProcedure is the fully-qualified name of the PeerService's Collect RPC.
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
 	// PeerServiceRelayProcedure is the fully-qualified name of the PeerService's Relay RPC.
 	PeerServiceRelayProcedure = "/score.v1.PeerService/Relay"
-	// PeerServiceNewsProcedure is the fully-qualified name of the PeerService's News RPC.
-	PeerServiceNewsProcedure = "/score.v1.PeerService/News"
+	// PeerServiceGossipProcedure is the fully-qualified name of the PeerService's Gossip RPC.
+	PeerServiceGossipProcedure = "/score.v1.PeerService/Gossip"
 	// PeerServiceProbeProcedure is the fully-qualified name of the PeerService's Probe RPC.
 	PeerServiceProbeProcedure = "/score.v1.PeerService/Probe"
 	// PeerServiceDumpProcedure is the fully-qualified name of the PeerService's Dump RPC.
 	PeerServiceDumpProcedure = "/score.v1.PeerService/Dump"
 	// PeerServicePutStagedProcedure is the fully-qualified name of the PeerService's PutStaged RPC.
 	PeerServicePutStagedProcedure = "/score.v1.PeerService/PutStaged"
-	// PeerServiceFetchStagedProcedure is the fully-qualified name of the PeerService's FetchStaged
-	// RPC.
+	// PeerServiceFetchStagedProcedure is the fully-qualified name of the PeerService's FetchStaged RPC.
 	PeerServiceFetchStagedProcedure = "/score.v1.PeerService/FetchStaged"
-	// PeerServiceListStagedProcedure is the fully-qualified name of the PeerService's ListStaged
-	// RPC.
+	// PeerServiceListStagedProcedure is the fully-qualified name of the PeerService's ListStaged RPC.
 	PeerServiceListStagedProcedure = "/score.v1.PeerService/ListStaged"
 )
 
@@ -92,9 +87,8 @@ type AgentServiceClient interface {
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers:
-	// at once if it knows of a later leader than the node, else when it hears of one, or after 3 s
-	// that it does not.
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -158,9 +152,8 @@ type AgentServiceHandler interface {
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers:
-	// at once if it knows of a later leader than the node, else when it hears of one, or after 3 s
-	// that it does not.
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -220,8 +213,7 @@ func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Req
 
 // ServerServiceClient is a client for the score.v1.ServerService service.
 type ServerServiceClient interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the
-	// log.
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
@@ -299,8 +291,7 @@ func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request
 
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the
-	// log.
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
@@ -380,19 +371,19 @@ func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Requ
 type PeerServiceClient interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it.
-	// It is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as
-	// ConfirmOutput beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
-	// News tells of a failure of a job, which the receiver passes on.
-	News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error)
+	// Gossip reports a failure of a job; the receiver forwards it.
+	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
 	// Probe is answered by an agent that is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
@@ -446,10 +437,10 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("Relay")),
 			connect.WithClientOptions(opts...),
 		),
-		news: connect.NewClient[scorev1.NewsRequest, scorev1.NewsResponse](
+		gossip: connect.NewClient[scorev1.GossipRequest, scorev1.GossipResponse](
 			httpClient,
-			baseURL+PeerServiceNewsProcedure,
-			connect.WithSchema(peerServiceMethods.ByName("News")),
+			baseURL+PeerServiceGossipProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Gossip")),
 			connect.WithClientOptions(opts...),
 		),
 		probe: connect.NewClient[scorev1.ProbeRequest, scorev1.ProbeResponse](
@@ -492,7 +483,7 @@ type peerServiceClient struct {
 	paceOutput    *connect.Client[scorev1.PaceOutputRequest, scorev1.PaceOutputResponse]
 	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
 	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
-	news          *connect.Client[scorev1.NewsRequest, scorev1.NewsResponse]
+	gossip        *connect.Client[scorev1.GossipRequest, scorev1.GossipResponse]
 	probe         *connect.Client[scorev1.ProbeRequest, scorev1.ProbeResponse]
 	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 	putStaged     *connect.Client[scorev1.StageRequest, scorev1.StageReply]
@@ -525,9 +516,9 @@ func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scor
 	return c.relay.CallUnary(ctx, req)
 }
 
-// News calls score.v1.PeerService.News.
-func (c *peerServiceClient) News(ctx context.Context, req *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
-	return c.news.CallUnary(ctx, req)
+// Gossip calls score.v1.PeerService.Gossip.
+func (c *peerServiceClient) Gossip(ctx context.Context, req *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+	return c.gossip.CallUnary(ctx, req)
 }
 
 // Probe calls score.v1.PeerService.Probe.
@@ -559,19 +550,19 @@ func (c *peerServiceClient) ListStaged(ctx context.Context, req *connect.Request
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it.
-	// It is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as
-	// ConfirmOutput beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of
 	// one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
-	// News tells of a failure of a job, which the receiver passes on.
-	News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error)
+	// Gossip reports a failure of a job; the receiver forwards it.
+	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
 	// Probe is answered by an agent that is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
 	// Dump copies the contexts of a job's ranks on this node.
@@ -621,10 +612,10 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("Relay")),
 		connect.WithHandlerOptions(opts...),
 	)
-	peerServiceNewsHandler := connect.NewUnaryHandler(
-		PeerServiceNewsProcedure,
-		svc.News,
-		connect.WithSchema(peerServiceMethods.ByName("News")),
+	peerServiceGossipHandler := connect.NewUnaryHandler(
+		PeerServiceGossipProcedure,
+		svc.Gossip,
+		connect.WithSchema(peerServiceMethods.ByName("Gossip")),
 		connect.WithHandlerOptions(opts...),
 	)
 	peerServiceProbeHandler := connect.NewUnaryHandler(
@@ -669,8 +660,8 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 			peerServiceCollectHandler.ServeHTTP(w, r)
 		case PeerServiceRelayProcedure:
 			peerServiceRelayHandler.ServeHTTP(w, r)
-		case PeerServiceNewsProcedure:
-			peerServiceNewsHandler.ServeHTTP(w, r)
+		case PeerServiceGossipProcedure:
+			peerServiceGossipHandler.ServeHTTP(w, r)
 		case PeerServiceProbeProcedure:
 			peerServiceProbeHandler.ServeHTTP(w, r)
 		case PeerServiceDumpProcedure:
@@ -710,8 +701,8 @@ func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[s
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) News(context.Context, *connect.Request[scorev1.NewsRequest]) (*connect.Response[scorev1.NewsResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.News is not implemented"))
+func (UnimplementedPeerServiceHandler) Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Gossip is not implemented"))
 }
 
 func (UnimplementedPeerServiceHandler) Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
