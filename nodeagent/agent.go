@@ -252,7 +252,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		BootId:      a.bootID,
 
 		FencesByMessage: true,
-		ProtocolOldest: protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
+		ProtocolOldest:  protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
 	}
 	for _, j := range a.jobs.all() {
 		hello.Jobs = append(hello.Jobs, j.id)

@@ -19,7 +19,7 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 	}
 	if len(words) > 2 {
 		cut.Examined = true
-		if cut.WakeSource = strings.Join(words[2:], " "); cut.Waker == "nothing" {
+		if cut.WakeSource = strings.Join(words[2:], " "); cut.WakeSource == "nothing" {
 			cut.WakeSource = ""
 		}
 		cut.Waits = []*scorev1.RankWait{{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4}}

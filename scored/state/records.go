@@ -108,7 +108,7 @@ type Node struct {
 	Channels    uint32 // that jobs of one row may have
 	// FencesByMessage: its stewards exchange by themselves what is small.
 	FencesByMessage bool
-	Drain          *Drain // nil: it may have new jobs
+	Drain           *Drain // nil: it may have new jobs
 }
 
 // Drain says why a node takes no new jobs. It must not be changed.

@@ -12,7 +12,7 @@ import (
 type idleData struct {
 	SinceNanos      int64      `json:"since_nanos"`
 	DeadlockedNanos int64      `json:"deadlocked_nanos"`
-	Waker           string     `json:"waker"`
+	WakeSource      string     `json:"wake_source"`
 	Sent            uint64     `json:"sent"`
 	Received        uint64     `json:"received"`
 	Refused         uint64     `json:"refused"`
@@ -34,7 +34,7 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 		return nil
 	}
 	data := &idleData{
-		SinceNanos: idle.GetSinceNanos(), DeadlockedNanos: idle.GetDeadlockedNanos(), Waker: idle.GetWakeSource(),
+		SinceNanos: idle.GetSinceNanos(), DeadlockedNanos: idle.GetDeadlockedNanos(), WakeSource: idle.GetWakeSource(),
 		Sent: idle.GetSent(), Received: idle.GetReceived(), Refused: idle.GetRefused(), Waits: []waitData{},
 	}
 	for _, w := range idle.GetWaits() {

@@ -35,7 +35,7 @@ var daemons = map[string][]pki.Role{
 	scorev1connect.PeerServiceListStagedProcedure:    {pki.Server},
 	// Of agents, to other agents: of jobs that are on both nodes, which the methods compare.
 	scorev1connect.PeerServiceCollectProcedure:     {pki.Agent},
-	scorev1connect.PeerServiceGossipProcedure:        {pki.Agent},
+	scorev1connect.PeerServiceGossipProcedure:      {pki.Agent},
 	scorev1connect.PeerServiceRelayProcedure:       {pki.Agent},
 	scorev1connect.PeerServiceFetchStagedProcedure: {pki.Agent},
 	// Of agents, to those that watch them: it tells no more than that they live.
