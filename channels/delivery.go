@@ -73,13 +73,13 @@ func (d *Delivery) Fits(length int) bool { return d.fits(0, length) == nil }
 // Lines is the size of the lane in lines.
 func (d *Delivery) Lines() uint64 { return d.lane.lines() }
 
-// Free is how many lines are free.
+// Free returns how many lines are free.
 func (d *Delivery) Free() uint64 {
 	d.lane.updateRead()
 	return d.lane.lines() - min(d.lane.used(), d.lane.lines())
 }
 
-// Tail is how many lines were ever written.
+// Tail returns how many lines were ever written.
 func (d *Delivery) Tail() uint64 { return d.lane.tail }
 
 // Got says how far the rank's incomplete message has come: 0 if it has none.
@@ -169,7 +169,7 @@ func (d *Delivery) find(rank uint32) (a arriving, err error) {
 	return a, nil
 }
 
-// More delivers the next frame of the message that Begin began, and says whether
+// More delivers the next frame of the message that Begin began, and reports whether
 // it is complete now.
 func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 	a, err := d.find(rank)
@@ -193,7 +193,7 @@ func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 	return complete, nil
 }
 
-// Lose says that the rest of the rank's incomplete message will not come, because the rank
+// Lose reports that the rest of the rank's incomplete message will not come, because the rank
 // or its node died. It is no error if the rank has none.
 func (d *Delivery) Lose(rank uint32) error {
 	a, err := d.find(rank)

@@ -17,7 +17,7 @@ func (img *Image) Drives() uint32 { return atomic.LoadUint32(img.drives()) }
 func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + 20) }
 
 // Follow notes the role of the driver whose section begins, counts it if it is the
-// process's, and says whether the last section was of another one.
+// process's, and reports whether the last section was of another one.
 func (img *Image) Follow(role uint32) (changed bool) {
 	word := img.mem.u64(img.layout.Lock + 16) // role below, count above: one store for both
 	old := atomic.LoadUint64(word)
@@ -29,7 +29,7 @@ func (img *Image) Follow(role uint32) (changed bool) {
 	return uint32(old) != role
 }
 
-// Due is when the protocol wants to be driven next, by Nanos, as the last driver
+// Due returns when the protocol wants to be driven next, by Nanos, as the last driver
 // left it.
 func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
 

@@ -15,7 +15,7 @@ import (
 // sender's process must have asked for that once; until it has, and where the kernel
 // refuses, it fences by itself.
 
-// cheap says that this process is registered, so its senders need no fence.
+// cheap means that this process is registered, so its senders need no fence.
 var cheap atomic.Bool
 
 var registering sync.Once

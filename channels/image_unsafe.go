@@ -93,7 +93,7 @@ func (r ring) clear(pos uint64, progress uint32) {
 	*(*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)) = uint64(progress)
 }
 
-// left is how many lines there are from the position to the end of the memory.
+// left returns how many lines there are from the position to the end of the memory.
 func (r ring) left(pos uint64) uint64 { return r.lines() - pos&r.mask }
 
 // bytes are those of the message at the position; it must fit before the end of the memory.

@@ -22,7 +22,7 @@ func (m Message) Len() int { return int(m.word & abi.MaxLength) }
 
 func (m Message) growing() bool { return uint8(m.word>>24) == abi.KindGrowing }
 
-// Available is how many leading bytes are there.
+// Available returns how many leading bytes are there.
 func (m Message) Available() int {
 	if !m.growing() {
 		return m.Len()

@@ -35,7 +35,7 @@ func (b *SendBuffer) word(i uint32) *uint64 {
 	return b.img.mem.u64(b.img.layout.Granules + uint64(i)*8)
 }
 
-// granulesFor is how many granules a message takes.
+// granulesFor returns how many granules a message takes.
 func granulesFor(length int) uint32 {
 	return uint32((length + abi.KeptBytes + abi.LineBytes - 1) / abi.LineBytes)
 }
@@ -61,10 +61,10 @@ func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
 	return Kept(first + 1), b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
 }
 
-// Messages is how many messages there can be at most: no list is longer.
+// Messages returns how many messages there can be at most: no list is longer.
 func (b *SendBuffer) Messages() int { return int(b.granules()) }
 
-// Space says whether Reserve would find space: nil, ErrFull or ErrTooLarge.
+// Space reports whether Reserve would find space: nil, ErrFull or ErrTooLarge.
 func (b *SendBuffer) Space(length int) error {
 	if length < 0 || length > int(b.img.layout.MaxMessage) {
 		return ErrTooLarge

@@ -201,7 +201,7 @@ func (s *Sender) Room() int {
 	return min(s.lane.largest(), int(s.img.layout.MaxMessage))
 }
 
-// Ready says whether a message of the length would be taken now: nil, or the error
+// Ready reports whether a message of the length would be taken now: nil, or the error
 // that Send would return.
 func (s *Sender) Ready(length int) error {
 	if err := s.ready(length); err != nil {

@@ -21,7 +21,7 @@ func (img *Image) Sleeping() bool { return atomic.LoadUint32(img.sleepWord()) !=
 
 func (img *Image) sleepWord() *uint32 { return img.mem.u32(img.layout.Status + 4) }
 
-// Wake wakes the owner if it sleeps, and says whether it did.
+// Wake wakes the owner if it sleeps, and reports whether it did.
 func (img *Image) Wake() bool {
 	if !atomic.CompareAndSwapUint32(img.sleepWord(), 1, 0) {
 		return false
@@ -56,8 +56,8 @@ func (img *Image) Sleep(most time.Duration, look func() bool) {
 	atomic.StoreUint32(word, 0)
 }
 
-// BeginWait says that the owner sleeps from now on until something comes: a program that waits is
-// to be told from one that was stopped while it looked. how is abi.WaitMessage, ...
+// BeginWait reports that the owner sleeps from now on until something comes: a program that waits
+// is to be told from one that was stopped while it looked. how is abi.WaitMessage, ...
 func (img *Image) BeginWait(how uint32) {
 	atomic.StoreUint64(img.mem.u64(img.layout.Status+16), uint64(Nanos()))
 	atomic.StoreUint32(img.mem.u32(img.layout.Status+12), how)

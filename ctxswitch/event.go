@@ -62,12 +62,12 @@ func (e Event) StopAwaited() Event {
 	return e
 }
 
-// JobLaunched tells that all processes of the job exist; it answers
+// JobLaunched reports that all processes of the job exist; it answers
 // EffectLaunch. If the job was frozen meanwhile it is frozen once more, since
 // without a cgroup the processes born last have not been reached.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
 
-// JobRespawned tells that a process was born after all had been launched, since one had failed.
+// JobRespawned reports that a process was born after all had been launched, since one had failed.
 // Without a cgroup it runs, though its job may be frozen: then the job is frozen once more.
 func JobRespawned(job JobID) Event { return Event{Kind: EventJobRespawned, Job: job} }
 
@@ -78,11 +78,11 @@ func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
 
-// JobConnected tells that a job that came without contexts has got some, which are on
+// JobConnected reports that a job that came without contexts has got some, which are on
 // their channels; from now on it has part in revoke, flush, save and load.
 func JobConnected(job JobID) Event { return Event{Kind: EventJobConnected, Job: job} }
 
-// JobRemoved tells that no process of the job is left, or that the launch
+// JobRemoved reports that no process of the job is left, or that the launch
 // failed. It may come at any time; a frozen job need not be thawed to be
 // killed.
 func JobRemoved(job JobID) Event { return Event{Kind: EventJobRemoved, Job: job} }

@@ -155,7 +155,7 @@ func (m *Machine) remove(now int64, id JobID) {
 	m.jobs = slices.Delete(m.jobs, i, i+1)
 }
 
-// awaits says whether the job's answer to step s is awaited, and until when.
+// awaits reports whether the job's answer to step s is awaited, and until when.
 func (j *job) awaits(s Step) (by int64, ok bool) {
 	if s == Stop {
 		return j.stopBy, j.stopWaited

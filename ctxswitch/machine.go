@@ -52,7 +52,7 @@ type Machine struct {
 	cause   Cause
 	planned int64
 
-	// disturbed says that a job which the row does not want was found running or
+	// disturbed means that a job which the row does not want was found running or
 	// on the network, so that a switch in progress has to begin again.
 	disturbed bool
 

@@ -56,7 +56,7 @@ type Slot struct {
 	Start, End int64 // cluster nanoseconds, End excluded
 }
 
-// Validate says whether a machine can follow the plan.
+// Validate reports whether a machine can follow the plan.
 func (p *Plan) Validate() error {
 	if p.Origin < 0 || p.Origin >= maxInstant {
 		return fmt.Errorf("%w: origin %d is out of range", ErrBadPlan, p.Origin)

@@ -53,7 +53,7 @@ type Record struct {
 	In       []JobID // jobs let go on
 	Launched []JobID // jobs ordered to start
 	Late     []JobID // jobs of Out that had not stopped in time
-	// Superseded says that the switch was broken off since another row or plan
+	// Superseded means that the switch was broken off since another row or plan
 	// came on before the new jobs ran; the next record goes on from there.
 	Superseded bool
 }

@@ -51,7 +51,7 @@ var steps = [stepCount]struct {
 	name    string
 	effect  EffectKind
 	timeout time.Duration
-	// network says that the step concerns the contexts of a job; a job
+	// network means that the step concerns the contexts of a job; a job
 	// without any has no part in it.
 	network bool
 }{

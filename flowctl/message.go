@@ -14,7 +14,7 @@ type Mark uint8
 const (
 	// MarkAsk wants an answer at once.
 	MarkAsk Mark = 1 << iota
-	// MarkWant says that the sender is running out of credits.
+	// MarkWant means that the sender is running out of credits.
 	MarkWant
 )
 

@@ -109,7 +109,7 @@ func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {
 	}
 }
 
-// OnRoom tells that the inbox can take room frames of this sender. The caller
+// OnRoom reports that the inbox can take room frames of this sender. The caller
 // tells it to receivers that wait for it ([Receiver.Waits]).
 func (r *Receiver) OnRoom(c *Config, now int64, room uint32) {
 	switch {
@@ -123,7 +123,7 @@ func (r *Receiver) OnRoom(c *Config, now int64, room uint32) {
 	}
 }
 
-// Tick tells that now may be the deadline.
+// Tick reports that now may be the deadline.
 func (r *Receiver) Tick(c *Config, now int64) {
 	if now < r.Deadline() {
 		return
@@ -164,7 +164,7 @@ func (r *Receiver) Flush() {
 	}
 }
 
-// Suspend tells that the context is leaving its channel: all frames are refused
+// Suspend reports that the context is leaving its channel: all frames are refused
 // (Away), and timers stand still.
 func (r *Receiver) Suspend(now int64) {
 	if r.flags&flagLeft != 0 {

@@ -65,7 +65,7 @@ func (s *Sender) Reset(seq uint32) {
 	*s = Sender{una: seq, nxt: seq, max: seq, end: seq, tx: seq, echo: seq, back: seq, asked: seq, limit: seq}
 }
 
-// Queue tells that n more frames lie in the send buffer.
+// Queue reports that n more frames lie in the send buffer.
 func (s *Sender) Queue(n uint32) { s.end += n }
 
 // Send returns what may be transmitted now, at most limit frames, and counts it
@@ -197,7 +197,7 @@ func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
 	return released
 }
 
-// Tick tells that now may be the deadline. It returns true if the peer is now
+// Tick reports that now may be the deadline. It returns true if the peer is now
 // taken for gone.
 func (s *Sender) Tick(c *Config, now int64) (failed bool) {
 	if now < s.Deadline() {
@@ -235,7 +235,7 @@ func (s *Sender) Flush(c *Config, now int64) {
 	s.deadline, s.tries = now+int64(c.RTOFloor), 0
 }
 
-// Suspend tells that the context is leaving its channel: timers stand still.
+// Suspend reports that the context is leaving its channel: timers stand still.
 func (s *Sender) Suspend(now int64) {
 	if s.flags&(flagSuspended|flagFailed) != 0 {
 		return
@@ -273,13 +273,13 @@ func (s *Sender) Resume(c *Config, now int64) (failed bool) {
 	return s.Tick(c, now)
 }
 
-// Fail tells that the peer is gone. Nothing is sent any more. It takes back Finish.
+// Fail reports that the peer is gone. Nothing is sent any more. It takes back Finish.
 func (s *Sender) Fail() {
 	s.flags = flagFailed
 	s.deadline = 0
 }
 
-// Finish tells that the peer closed its end. It is Fail for a better reason.
+// Finish reports that the peer closed its end. It is Fail for a better reason.
 func (s *Sender) Finish() {
 	if s.flags&flagFailed != 0 {
 		return

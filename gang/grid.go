@@ -211,7 +211,7 @@ func (g *grid) recount(row *gridRow, pos int32) {
 	row.hist[is]++
 }
 
-// channelsFor is how many of n ranks the node's channels in this row are enough for.
+// channelsFor returns how many of n ranks the node's channels in this row are enough for.
 func (r *gridRow) channelsFor(n int32, q *demand, pos int32) int32 {
 	if q.channels == 0 {
 		return n

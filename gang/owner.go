@@ -168,7 +168,7 @@ func (m *Machine) checkOwner(r *Request) error {
 	return fmt.Errorf("%w: the job asks for %s; its user may have %d", ErrOwnerLimit, plural(wanted, "CPU"), most)
 }
 
-// wanted is how many CPUs a request counts for while it waits. An oversubscribed one
+// wanted returns how many CPUs a request counts for while it waits. An oversubscribed one
 // gets no more than its nodes have: at most as many of the largest as it may use.
 func (m *Machine) wanted(r *Request) int {
 	cpus := r.Tasks * r.CPUsPerTask

@@ -81,7 +81,8 @@ func (f *finder) bound(g *grid, q *demand, r int) {
 	}
 }
 
-// pickShared picks the nodes that are largest by the measure, and says whether they take all ranks.
+// pickShared picks the nodes that are largest by the measure, and reports whether they take all
+// ranks.
 func (f *finder) pickShared(q *demand, by []int32) bool {
 	f.picks = f.picks[:0]
 	room := 0

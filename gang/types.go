@@ -69,10 +69,10 @@ type Request struct {
 	// free there or, if there are too few, on the gang's own (spawned MPI
 	// children). 0: none.
 	With JobID
-	// Again says that it had places before: it is queued even if the cluster cannot
+	// Again means that it had places before: it is queued even if the cluster cannot
 	// hold it, since the nodes that it lacks may come back.
 	Again bool
-	// Survives says that it goes on when a node of it is removed.
+	// Survives means that it goes on when a node of it is removed.
 	Survives bool
 	// NodeList are nodes the job must include; others are added as needed.
 	NodeList []NodeID
@@ -93,7 +93,7 @@ type Allocation struct {
 	Places []Place // in the order of nodes, see Machine
 }
 
-// Move says that a gang got another home row. CPUs and nodes stay the same.
+// Move means that a gang got another home row. CPUs and nodes stay the same.
 type Move struct {
 	Job      JobID
 	From, To int

@@ -74,7 +74,7 @@ func (c *Channel) start() error {
 // Rank is this rank's number.
 func (c *Channel) Rank() int { return int(c.img.Rank) }
 
-// Size is how many ranks the job has.
+// Size returns how many ranks the job has.
 func (c *Channel) Size() int { return int(c.img.Geometry().Ranks) }
 
 // Number is the channel's.

@@ -40,7 +40,7 @@
 // sent arrives before that news, unless a receiver on another node lets it lie for a second; what
 // was sent before Close arrives in any case.
 //
-// ErrNode says that the node's agent is gone: peers that messages were exchanged with before can
+// ErrNode means that the node's agent is gone: peers that messages were exchanged with before can
 // still be reached. ErrNoChannel says that the job was not given the channel: a node has few for
 // the jobs that run together, and scrun asks for one for each rank unless --channels says
 // otherwise. ErrTooLarge, ErrRank, ErrChannel, ErrOpen, ErrClosed and ErrNoBuffer are mistakes of

@@ -14,7 +14,7 @@ import (
 	"score/flowctl"
 )
 
-// errRemote says that the rank is on another node. It never leaves the package.
+// errRemote means that the rank is on another node. It never leaves the package.
 var errRemote = errors.New("pm: the rank is on another node")
 
 const (
@@ -127,7 +127,7 @@ func (c *Channel) poll() (channels.Message, bool) {
 	return c.in.Poll()
 }
 
-// progress drives the network, if it is worth a look, and says whether something came.
+// progress drives the network, if it is worth a look, and reports whether something came.
 func (c *Channel) progress() bool {
 	n := c.net
 	if n == nil {

@@ -241,7 +241,7 @@ func TestComputingRankAcknowledges(t *testing.T) {
 	}
 }
 
-// unacknowledged is how many frames of rank 0 wait for an answer of rank 1.
+// unacknowledged returns how many frames of rank 0 wait for an answer of rank 1.
 func unacknowledged(t *testing.T, hub *local.Hub) uint32 {
 	t.Helper()
 	peers, err := hub.Job(0).Peers(1, 0)

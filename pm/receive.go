@@ -19,7 +19,7 @@ func (m Message) Source() int { return int(m.in.Rank()) }
 // Len is the length in bytes, also while the tail is still arriving.
 func (m Message) Len() int { return m.in.Len() }
 
-// Available is how many leading bytes have arrived.
+// Available returns how many leading bytes have arrived.
 func (m Message) Available() int { return m.in.Available() }
 
 // Head are the bytes that have arrived.

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// ErrGeometry says that sizes do not make an image.
+// ErrGeometry means that sizes do not make an image.
 var ErrGeometry = errors.New("channels: impossible geometry")
 
 // Bounds of a geometry.

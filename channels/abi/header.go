@@ -187,7 +187,7 @@ type Record struct {
 	Mark     uint32 // 1: given back by the reader before older ones were
 }
 
-// ProgressLost says that the rest of a growing message will not come.
+// ProgressLost means that the rest of a growing message will not come.
 const ProgressLost = ^uint32(0)
 
 // RecordBytes is the size of Record.
@@ -206,7 +206,7 @@ func Uncommit(word uint64) (length int, kind uint8, rank uint32) {
 	return int(word & MaxLength), uint8(word >> 24), uint32(word >> 32)
 }
 
-// Lines is how many lines a message of the length takes.
+// Lines returns how many lines a message of the length takes.
 func Lines(length int) uint64 {
 	return (uint64(length) + RecordBytes + LineBytes - 1) / LineBytes
 }

@@ -135,7 +135,7 @@ func (d *Driver) begin() {
 	}
 }
 
-// Due is when Drive must be called though nothing comes, by channels.Nanos.
+// Due returns when Drive must be called though nothing comes, by channels.Nanos.
 func (d *Driver) Due() int64 {
 	if d.held == nil {
 		return d.due

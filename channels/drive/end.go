@@ -6,7 +6,7 @@ import (
 	"score/flowctl"
 )
 
-// PeerEnded tells that a rank closed its end (link.EndClosed) or died (link.EndDied).
+// PeerEnded reports that a rank closed its end (link.EndClosed) or died (link.EndDied).
 func (d *Driver) PeerEnded(rank uint32, how uint8) {
 	if p := d.peer(rank); p != nil {
 		d.end(p, how)

@@ -69,8 +69,8 @@ func (p *peer) unflushed() bool {
 // rest of a message of which the head was dropped would be no message.
 func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }
 
-// unreported reports whether the peer died, and the process was not told by this driver. Such a peer stays
-// active: the driver that is asked for it may be another than the one that heard of it.
+// unreported reports whether the peer died, and the process was not told by this driver. Such a
+// peer stays active: the driver that is asked for it may be another than the one that heard of it.
 func (p *peer) unreported() bool { return p.lost() && !p.told }
 
 // cursor is where the frame lies that was last looked up in the send buffer.

@@ -143,7 +143,7 @@ func (d *Driver) inbox() bool {
 	return true
 }
 
-// room is how many frames the inbox can take from the peer, the first of which is f.
+// room returns how many frames the inbox can take from the peer, the first of which is f.
 // It is exact about that one: the space for a message's later frames is taken with its first.
 func (d *Driver) room(p *peer, f link.Frame) uint32 {
 	if !d.inbox() || f.Start && !d.in.Fits(f.Total) {
@@ -152,7 +152,7 @@ func (d *Driver) room(p *peer, f link.Frame) uint32 {
 	return max(d.hint(p), 1)
 }
 
-// hint is how many frames of the peer's last size the inbox has room for; those who
+// hint returns how many frames of the peer's last size the inbox has room for; those who
 // talk share it.
 func (d *Driver) hint(p *peer) uint32 {
 	if !d.inbox() {

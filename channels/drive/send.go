@@ -90,7 +90,7 @@ func (d *Driver) Send(rank uint32, data []byte, immediate bool, now int64) error
 	return nil
 }
 
-// Space says whether a message of the length to the rank would be taken now: nil, or
+// Space reports whether a message of the length to the rank would be taken now: nil, or
 // the error of Reserve.
 func (d *Driver) Space(rank uint32, length int) error {
 	if _, err := d.open(rank); err != nil {

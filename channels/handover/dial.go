@@ -12,7 +12,7 @@ import (
 // network is a Unix socket that keeps the packets apart.
 const network = "unixpacket"
 
-// ErrDial says that the daemon's socket is not there, or nobody answers it.
+// ErrDial means that the daemon's socket is not there, or nobody answers it.
 var ErrDial = errors.New("handover: no daemon at the socket")
 
 // Dial connects to the daemon that listens at the path, or at an abstract name that begins

@@ -42,7 +42,7 @@ const (
 // answerBytes is the length of an answer.
 const answerBytes = 8
 
-// errPacket says that the other side does not speak this protocol.
+// errPacket means that the other side does not speak this protocol.
 var errPacket = errors.New("handover: not a packet of this protocol")
 
 func (r Request) encode() (b [requestBytes]byte) {

@@ -136,7 +136,7 @@ func (p *faulty) passed() {
 	}
 }
 
-// release sends what was held long enough, and says whether there was any.
+// release sends what was held long enough, and reports whether there was any.
 func (p *faulty) release() bool {
 	if len(p.held) == 0 {
 		return false

@@ -21,7 +21,7 @@ type Port interface {
 	// Buffer returns room for the next datagram, MaxDatagram bytes long. If what is queued leaves
 	// none, it is flushed first. Without a Queue in between it returns the same room again.
 	Buffer() []byte
-	// Queue says that the first n bytes of the last Buffer are a datagram for the address. Nothing
+	// Queue means that the first n bytes of the last Buffer are a datagram for the address. Nothing
 	// is queued if n is 0.
 	Queue(to Address, n int)
 	// Flush sends what is queued. What the system does not take now is as lost on the wire, and

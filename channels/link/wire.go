@@ -22,7 +22,7 @@ const (
 	Where
 	// Here is what the directory answers: Status and Port.
 	Here
-	// End says that the context From has ended, and how: Status.
+	// End means that the context From has ended, and how: Status.
 	End
 )
 
@@ -63,7 +63,7 @@ const (
 // MaxFrame is the most payload that a frame has in the longest datagram.
 const MaxFrame = MaxDatagram - HeadBytes - FrameBytes - TotalBytes
 
-// ErrFrame says that a datagram is not one of this protocol, or was changed on its way.
+// ErrFrame means that a datagram is not one of this protocol, or was changed on its way.
 var ErrFrame = errors.New("link: not a datagram of this protocol")
 
 // The header: offsets of its fields, all little endian.

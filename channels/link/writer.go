@@ -54,8 +54,8 @@ func putAnswer(b *[HeadBytes]byte, a *flowctl.Answer) {
 	binary.LittleEndian.PutUint16(b[roomAt:], a.Room)
 }
 
-// Room is how many bytes the first frame of a long message could have now; other frames could have
-// TotalBytes more. Below 0: no more frames.
+// Room returns how many bytes the first frame of a long message could have now; other frames could
+// have TotalBytes more. Below 0: no more frames.
 func (w *Writer) Room() int {
 	if w.kind != Data || w.frames == framesLimit {
 		return -1

@@ -5,7 +5,7 @@ import (
 	"score/channels/link"
 )
 
-// Ended says that the rank's process ended. Channels that it had not closed are dead,
+// Ended reports that the rank's process ended. Channels that it had not closed are dead,
 // and the others are told: at once on this node, and on the other nodes when what the
 // rank had sent has arrived. The contexts are driven until Remove.
 func (j *Job) Ended(rank uint32) {
@@ -34,7 +34,7 @@ func (j *Job) Ended(rank uint32) {
 	}
 }
 
-// Respawned says that a rank which ended has another process. The channels of the last one stay
+// Respawned reports that a rank which ended has another process. The channels of the last one stay
 // dead: the others have been told so, and what they had sent is lost. The new one may open others.
 func (j *Job) Respawned(rank uint32) {
 	j.mu.Lock()
@@ -52,7 +52,7 @@ func (j *Job) isDead(c *Context) bool {
 	return j.reborn[c.rank] && c.img.State() == abi.StateGone
 }
 
-// PeerEnded says that a rank on another node closed its channels (link.EndClosed) or died
+// PeerEnded reports that a rank on another node closed its channels (link.EndClosed) or died
 // (link.EndDied), as whoever knows better than the network can say.
 func (j *Job) PeerEnded(rank uint32, how uint8) {
 	if j.has(rank) || how != link.EndClosed && how != link.EndDied {

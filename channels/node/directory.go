@@ -237,7 +237,7 @@ func (l *loop) sendNotice(n *notice, now int64) {
 	}
 }
 
-// nextNotice is when sendNotices has something to do.
+// nextNotice returns when sendNotices has something to do.
 func (l *loop) nextNotice() int64 {
 	next := int64(flowctl.NoDeadline)
 	if l.directory.port != nil {

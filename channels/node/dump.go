@@ -51,7 +51,7 @@ func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int6
 	}
 }
 
-// collect copies all and says whether they are of one instant.
+// collect copies all and reports whether they are of one instant.
 func collect(all []Dumped, files []*os.File, most int64) (still bool, err error) {
 	for i := range all {
 		if all[i].Pages, err = dump.Collect(files[i], most); err != nil {

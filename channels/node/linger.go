@@ -82,7 +82,7 @@ func within(done <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// heldAway says that what is not settled waits for peers that are not resident.
+// heldAway reports that what is not settled waits for peers that are not resident.
 func (l *loop) heldAway(all []*Context) (held bool) {
 	l.do(func() {
 		for _, c := range all {

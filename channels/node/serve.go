@@ -80,7 +80,7 @@ func (j *Job) placesFile() (*os.File, error) {
 	return j.mapFile, err
 }
 
-// Connections is how many connections of ranks Serve has open.
+// Connections returns how many connections of ranks Serve has open.
 func (j *Job) Connections() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

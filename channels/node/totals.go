@@ -37,5 +37,5 @@ func add(to *link.Stats, s link.Stats) {
 	to.Calls += s.Calls
 }
 
-// Contexts is how many contexts there are now. It does not wait.
+// Contexts returns how many contexts there are now. It does not wait.
 func (n *Node) Contexts() int { return n.shares.count() }

@@ -132,7 +132,7 @@ func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earlies
 	}
 }
 
-// nextCheck is when to look whether an armed context's process drives again.
+// nextCheck returns when to look whether an armed context's process drives again.
 func (c *Context) nextCheck(now int64, asleep bool) int64 {
 	switch {
 	case c.img.Away() || c.img.State() != abi.StateOpen:
@@ -144,7 +144,7 @@ func (c *Context) nextCheck(now int64, asleep bool) int64 {
 	}
 }
 
-// arm has the next datagram wake the loop, and says whether the system lets it.
+// arm has the next datagram wake the loop, and reports whether the system lets it.
 func (l *loop) arm(c *Context) bool {
 	if c.armed {
 		return true

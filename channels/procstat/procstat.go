@@ -18,7 +18,7 @@ const (
 	Tick = 10 * time.Millisecond
 )
 
-// ErrMalformed says that the text is not that of a process.
+// ErrMalformed means that the text is not that of a process.
 var ErrMalformed = errors.New("malformed /proc/PID/stat")
 
 // Stat is what is needed of a process.
@@ -73,7 +73,7 @@ func Parse(text []byte) (Stat, error) {
 	return s, nil
 }
 
-// set keeps the value of a field, and tells whether it can be one.
+// set keeps the value of a field, and reports whether it can be one.
 func (s *Stat) set(field int, v uint64, ok bool) bool {
 	switch {
 	case field == fieldParent:

@@ -9,7 +9,7 @@ import (
 	"score/channels/link"
 )
 
-// ErrPlaces says that something is no place map; all errors of the package but the
+// ErrPlaces means that something is no place map; all errors of the package but the
 // system's wrap it.
 var ErrPlaces = errors.New("places: not a place map")
 
@@ -65,10 +65,10 @@ func (m *Map) check() error {
 // Own is the index of this node.
 func (m *Map) Own() uint32 { return m.own }
 
-// Nodes is how many nodes the job has.
+// Nodes returns how many nodes the job has.
 func (m *Map) Nodes() uint32 { return uint32(len(m.directories)) }
 
-// Ranks is how many ranks the job has.
+// Ranks returns how many ranks the job has.
 func (m *Map) Ranks() uint32 { return uint32(len(m.nodeOf)) }
 
 // Node is the index of the rank's node, or NoNode.

@@ -35,6 +35,6 @@ type Context interface {
 	// it.
 	LookAt(at int64)
 	Await(at int64)
-	// Back says that the context is its process's again.
+	// Back means that the context is its process's again.
 	Back(now int64)
 }

@@ -1,5 +1,5 @@
-// Package manpage renders manual pages and shell completions from cobra commands, so that they agree
-// with the help texts.
+// Package manpage renders manual pages and shell completions from cobra commands, so that they
+// agree with the help texts.
 //
 // Cobra's own generator (cobra/doc) reads help texts as Markdown, which they are not, omits exit
 // codes and the list of commands, and brings two modules. Pages hold no date: the same commands

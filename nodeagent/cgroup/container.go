@@ -9,7 +9,7 @@ import "time"
 // other methods may be called at the same time from elsewhere: a job may end
 // while it is being switched.
 type Container interface {
-	// Started tells that a rank exists, with its process id and its process
+	// Started means that a rank exists, with its process id and its process
 	// group. A Group knows its processes without; a procgroup learns them here.
 	Started(pid, pgid int)
 	// FD is what launch.Rank.CgroupFD takes: the group's directory, or -1

@@ -110,7 +110,7 @@ func (g *Group) writeFreeze(state []byte) error {
 	return nil
 }
 
-// FreezeOrdered tells whether Freeze was the last order, by this process or by one before it.
+// FreezeOrdered reports whether Freeze was the last order, by this process or by one before it.
 func (g *Group) FreezeOrdered() (bool, error) {
 	text, err := readFile(g.dir, "cgroup.freeze")
 	return strings.TrimSpace(text) == "1", err
@@ -192,7 +192,7 @@ func earlier(deadline time.Time, wait time.Duration) time.Time {
 	return deadline
 }
 
-// Killed tells whether Kill has found processes. Such a group must not be used
+// Killed reports whether Kill has found processes. Such a group must not be used
 // again: Linux since 6.14 counts the kills of a group, compares the count with
 // that of the forking thread's own group, and so ends every process that is then
 // born into it by CLONE_INTO_CGROUP.

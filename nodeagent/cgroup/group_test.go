@@ -23,7 +23,7 @@ const (
 	standstill = time.Millisecond
 )
 
-// runs is true if the group uses CPU time now.
+// runs reports whether the group uses CPU time now.
 func runs(t *testing.T, g *Group) bool {
 	t.Helper()
 	before, err := g.CPUTime()

@@ -40,7 +40,7 @@ func (g *Group) LimitProcesses(most uint32) error {
 	return writeFile(dir, "pids.max", text)
 }
 
-// Processes is how many processes and threads the group has now.
+// Processes returns how many processes and threads the group has now.
 func (g *Group) Processes() (uint64, error) {
 	switch {
 	case g.pidsV2:

@@ -67,7 +67,7 @@ func (s *Sample) bound(now int64) int64 {
 	return half + drift(now-s.Sent)
 }
 
-// usable says whether the sample means anything.
+// usable reports whether the sample means anything.
 func (s *Sample) usable() error {
 	for _, t := range [...]int64{s.Sent, s.Server, s.Received} {
 		if t < 0 || t >= maxInstant {
@@ -83,7 +83,7 @@ func (s *Sample) usable() error {
 	return nil
 }
 
-// agrees says whether one offset can have given both samples.
+// agrees reports whether one offset can have given both samples.
 func (s *Sample) agrees(with *Sample) bool {
 	now := max(s.Received, with.Received)
 	apart := s.offset() - with.offset()

@@ -69,7 +69,7 @@ func (f *Filter) offset(now int64) int64 {
 	return f.slewFrom + min(max(way, -reach), reach)
 }
 
-// restart begins anew with one sample, whose offset is in use at once.
+// restart starts again with one sample, whose offset is in use at once.
 func (f *Filter) restart(term uint64, s Sample) {
 	*f = Filter{term: term, best: s, slewFrom: s.offset(), slewSince: s.Received}
 	f.remember(s)
@@ -102,7 +102,7 @@ func (f *Filter) choose(now int64) {
 	}
 }
 
-// onStray keeps a sample that contradicts the best one, and begins anew with it
+// onStray keeps a sample that contradicts the best one, and starts again with it
 // when it is the last of enough that agree among themselves.
 func (f *Filter) onStray(s Sample) error {
 	if f.strays > 0 && !s.agrees(&f.outliers[f.strays-1]) {

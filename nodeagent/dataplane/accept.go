@@ -64,7 +64,7 @@ func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
 	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
 }
 
-// knows says whether a job of the user is here: who has none is not worth a look at /proc.
+// knows reports whether a job of the user is here: who has none is not worth a look at /proc.
 func (p *Plane) knows(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

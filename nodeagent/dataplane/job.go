@@ -30,7 +30,7 @@ type Job struct {
 	steward int
 	ranks   []uint32
 	handle  *node.Job
-	anew    bool // ranks that fail are begun anew, however soon
+	anew    bool // ranks that fail are started again, however soon
 
 	launched chan struct{} // closed by Launched
 	left     chan struct{} // closed by Rest or Leave, under the plane's mu
@@ -38,7 +38,7 @@ type Job struct {
 	gone     chan struct{} // closed when nothing is left
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, by Respawned
+	changed chan struct{} // closed, and made again, by Respawned
 	pids    []int32       // of the ranks, in their order
 	at      uint64        // when they had all been started, as lineage.Process.Start
 	waiting int           // connections of ranks that are not known yet
@@ -95,10 +95,10 @@ func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	return j.pids != nil && (p.Start > j.at || j.anew) && !slices.Contains(j.pids, int32(p.PID)), j.changed
 }
 
-// Ended says that a rank's process ended.
+// Ended reports that a rank's process ended.
 func (j *Job) Ended(rank uint32) { j.handle.Ended(rank) }
 
-// Rest says that no rank is left here, but the job may go on elsewhere. It returns at once; the
+// Rest reports that no rank is left here, but the job may go on elsewhere. It returns at once; the
 // contexts are driven until what their ranks sent has been answered and the others know of their
 // ends, however slow these are, or until LingerEnded after Over; then nothing is left of them.
 func (j *Job) Rest() {
@@ -107,7 +107,8 @@ func (j *Job) Rest() {
 	j.leaveLocked(LingerEnded)
 }
 
-// Over says that the job has ended on all nodes, or is to. It may be called before Rest, and again.
+// Over reports that the job has ended on all nodes, or is to. It may be called before Rest, and
+// again.
 func (j *Job) Over() {
 	j.plane.mu.Lock()
 	defer j.plane.mu.Unlock()

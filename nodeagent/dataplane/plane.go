@@ -33,7 +33,7 @@ type Options struct {
 	Socket string
 	// Cluster and ClusterKey are what the keys of jobs are made of.
 	Cluster, ClusterKey string
-	// Anywhere says that nodes may be on other hosts; else their addresses must be on loopback.
+	// Anywhere means that nodes may be on other hosts; else their addresses must be on loopback.
 	Anywhere bool
 	Logger   *zap.Logger
 	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
@@ -162,7 +162,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 // default number of rows.
 const rowsKept = 8
 
-// given is how many channels each rank of the job was given.
+// given returns how many channels each rank of the job was given.
 func given(order *scorev1.Prepare) int {
 	if n := order.GetSpec().GetChannelsPerTask(); n > 0 {
 		return int(min(n, node.MaxChannels))
@@ -235,5 +235,5 @@ func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 	p.options.Logger.Warn("trouble with a job's channels", fields...)
 }
 
-// Contexts is how many contexts there are now.
+// Contexts returns how many contexts there are now.
 func (p *Plane) Contexts() int { return p.node.Contexts() }

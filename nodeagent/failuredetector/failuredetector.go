@@ -124,7 +124,7 @@ func (m *Machine) Tick(now time.Time) []Effect {
 	return m.effects
 }
 
-// Deadline is when Tick must be called next.
+// Deadline returns when Tick must be called next.
 func (m *Machine) Deadline(now time.Time) time.Time {
 	next := now.Add(ProbeEvery)
 	for _, w := range m.peers {

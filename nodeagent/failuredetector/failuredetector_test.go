@@ -117,7 +117,7 @@ func TestWatcherStoodStill(t *testing.T) {
 	w := newWorld("n2", "n3")
 	w.pass(2 * time.Second)
 	w.now = w.now.Add(10 * time.Second) // nothing was heard or sent
-	w.how["n2"] = Hung                  // its connection has to be made anew
+	w.how["n2"] = Hung                  // its connection has to be made again
 	w.pass(600 * time.Millisecond)
 	w.how["n2"] = Fine
 	w.pass(time.Second)

@@ -94,7 +94,7 @@ func (t *Tree) parent() int { return (t.self - 1) / Arity }
 
 func (t *Tree) child(i int) int { return t.self*Arity + 1 + i }
 
-// below is how many nodes are in the subtree of a node, itself included.
+// below returns how many nodes are in the subtree of a node, itself included.
 func (t *Tree) below(node int) int {
 	n := 0
 	for first, last := node, node; first < t.nodes; first, last = first*Arity+1, last*Arity+Arity {

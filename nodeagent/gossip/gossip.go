@@ -15,7 +15,7 @@ const (
 	RankFailed Kind = 2
 	// RankLost: a rank has failed, and the job goes on without it.
 	RankLost Kind = 3
-	// RankReborn: a rank has failed, and was begun anew.
+	// RankReborn: a rank has failed, and was started again.
 	RankReborn Kind = 4
 )
 
@@ -36,7 +36,7 @@ type Item struct {
 	Node   int
 	Rank   uint32 // of all but PartLost
 	Reason string // a sentence
-	// Incarnation of RankReborn is how often the rank was begun anew.
+	// Incarnation of RankReborn is how often the rank was started again.
 	Incarnation uint32
 	// Fences of RankLost is to how many the node has given its part.
 	Fences uint64

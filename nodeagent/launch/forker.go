@@ -211,7 +211,7 @@ func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
 	return late, nil
 }
 
-// Changed tells whether a rank's limits were set on this process itself.
+// Changed reports whether a rank's limits were set on this process itself.
 func (f *Forker) Changed() bool {
 	changed := true // also when it is closed
 	_ = f.Do(func() error { changed = f.changed; return nil })

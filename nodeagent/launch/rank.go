@@ -57,7 +57,7 @@ type Rank struct {
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32
-	// Terminal says that Stdin is a terminal, which becomes the controlling one of the rank's
+	// Terminal means that Stdin is a terminal, which becomes the controlling one of the rank's
 	// session.
 	Terminal bool
 }
@@ -118,7 +118,7 @@ func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 	return &syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: files, Sys: sys}
 }
 
-// isSelf is true when an unprivileged caller is that user already: it could not
+// isSelf reports whether an unprivileged caller is that user already: it could not
 // set its groups, and need not. Root always sets all, to shed its own groups.
 func (u *User) isSelf() bool {
 	return os.Geteuid() != 0 && int(u.UID) == os.Geteuid() && int(u.GID) == os.Getegid()

@@ -47,7 +47,7 @@ func Name(prefix string, job uint64) string {
 	return prefix + strconv.FormatUint(job, 10) + "-" + hex.EncodeToString(random[:])
 }
 
-// Valid tells whether a name can be one of Name's.
+// Valid reports whether a name can be one of Name's.
 func Valid(name string) bool { return form.MatchString(name) }
 
 // Shared is the directory for shared memory.
@@ -70,7 +70,7 @@ func Job(prefix, name string) uint64 {
 	return job
 }
 
-// errOwner says that a name is taken by another user.
+// errOwner means that a name is taken by another user.
 var errOwner = errors.New("it is not the job's user's")
 
 // Remove removes a job's directories with all that is in them, if they are the user's.

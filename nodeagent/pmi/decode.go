@@ -74,7 +74,7 @@ func (x *exchange) block(r *reader) error {
 	return nil
 }
 
-// errSets says that a block's keys and values cannot be.
+// errSets means that a block's keys and values cannot be.
 var errSets = errors.New("pmi: key sets that cannot be")
 
 // readSets reads the key sets of a node's ranks and commits them.

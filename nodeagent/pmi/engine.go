@@ -24,9 +24,10 @@ const (
 type rankState struct {
 	phase Phase
 	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun
-	// anew.
+	// again.
 	gone bool
-	// survives: its failure does not end the job. lost: it has failed, and will not be begun anew.
+	// survives: its failure does not end the job. lost: it has failed, and will not be started
+	// again.
 	survives, lost bool
 	// inFence is set from FenceIn or RingIn to the release; fenceTag and ring
 	// are of that request.

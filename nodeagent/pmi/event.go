@@ -28,7 +28,7 @@ const (
 	EventSpawn
 	// EventAbort: Rank ends the job with exit code Code.
 	EventAbort
-	// EventRespawn: Rank asks to be begun anew Code times when it fails.
+	// EventRespawn: Rank asks to be started again Code times when it fails.
 	EventRespawn
 	// EventFinalized: Rank is done with PMI.
 	EventFinalized

@@ -155,7 +155,7 @@ func (e *Engine) complete(rings []Ring) error {
 	}
 	for i, rank := range e.local {
 		s := &e.ranks[i]
-		if !s.inFence { // lost, or begun anew meanwhile
+		if !s.inFence { // lost, or started again meanwhile
 			continue
 		}
 		s.inFence = false

@@ -40,7 +40,7 @@ func (s *store) publish(at setKey, value string) {
 	s.unpublished = s.publisher.Put(int(at.rank), at.key, value)
 }
 
-// published announces what was, and says whether all was.
+// published announces what was, and reports whether all was.
 func (e *Engine) published() error {
 	if p := e.store.publisher; p != nil {
 		p.Announce()

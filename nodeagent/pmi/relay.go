@@ -168,7 +168,7 @@ func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error
 	return nil
 }
 
-// RelayFailed tells that a message cannot reach its node: who waits for an answer
+// RelayFailed reports that a message cannot reach its node: who waits for an answer
 // gets one.
 func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 	m, err := readRelayed(data)

@@ -12,13 +12,13 @@ import (
 // has the idea, that a process may take a failed one's place, and no words for it; the first is
 // hydra's.
 const (
-	// DeadKey lists the ranks that have failed and were not begun anew, "1,5" (job attribute; a key
-	// of PMI-1).
+	// DeadKey lists the ranks that have failed and were not started again, "1,5" (job attribute; a
+	// key of PMI-1).
 	DeadKey = "PMI_dead_processes"
-	// IncarnationsKey lists the ranks that were begun anew, and how often, "1:2,5:1" (job
+	// IncarnationsKey lists the ranks that were started again, and how often, "1:2,5:1" (job
 	// attribute).
 	IncarnationsKey = "PMI_incarnations"
-	// RespawnKey is set by a rank that wants to be begun anew so often when it fails (node
+	// RespawnKey is set by a rank that wants to be started again so often when it fails (node
 	// attribute).
 	RespawnKey = "PMI_respawn"
 )
@@ -38,7 +38,7 @@ type failures struct {
 // exchanges them finds out.
 const AllFences = math.MaxUint64
 
-// AskRespawn notes that a rank wants to be begun anew so often when it fails; 0 takes that back.
+// AskRespawn notes that a rank wants to be started again so often when it fails; 0 takes that back.
 // The error wraps ErrMalformed.
 func (e *Engine) AskRespawn(rank, times int) error {
 	if times < 0 || times > MaxRespawns {
@@ -57,10 +57,10 @@ func (e *Engine) askRespawn(rank int, value []byte) error {
 	return e.AskRespawn(rank, times)
 }
 
-// Survives tells whether the job goes on when the rank, one of this node, fails.
+// Survives reports whether the job goes on when the rank, one of this node, fails.
 func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
 
-// Incarnation is how often a rank of any node was begun anew.
+// Incarnation is how often a rank of any node was started again.
 func (e *Engine) Incarnation(rank int) int { return e.failures.anew[rank] }
 
 // FencesGiven is to how many fences of all ranks this node has given its part.
@@ -122,10 +122,10 @@ func (e *Engine) maybeEnd() {
 	}
 }
 
-// IsLost tells whether Lost was called for a rank.
+// IsLost reports whether Lost was called for a rank.
 func (e *Engine) IsLost(rank int) bool { return e.failures.lost[rank] }
 
-// isEmpty tells whether all ranks of a node are lost: nobody there can have the node take part in
+// isEmpty reports whether all ranks of a node are lost: nobody there can have the node take part in
 // fences.
 func (e *Engine) isEmpty(node int32) bool {
 	for rank, on := range e.info.RankNode {
@@ -136,8 +136,8 @@ func (e *Engine) isEmpty(node int32) bool {
 	return true
 }
 
-// OnRespawned notes that a rank of any node was begun anew, for the incarnation-th time. What its last
-// process has committed stays until the new one commits; what it had only put is gone.
+// OnRespawned notes that a rank of any node was started again, for the incarnation-th time. What
+// its last process has committed stays until the new one commits; what it had only put is gone.
 func (e *Engine) OnRespawned(rank, incarnation int) {
 	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.anew[rank] || e.failures.lost[rank] {
 		return
@@ -218,8 +218,8 @@ func (e *Engine) lostOutside() int {
 	return n
 }
 
-// FencesEnd tells that fences of all ranks are impossible from now on, since another node is lost:
-// who is in one, or comes to one, is told so.
+// FencesEnd reports that fences of all ranks are impossible from now on, since another node is
+// lost: who is in one, or comes to one, is told so.
 func (e *Engine) FencesEnd(reason string) {
 	f := &e.fence
 	if f.broken != "" {
@@ -236,7 +236,7 @@ func (e *Engine) FencesEnd(reason string) {
 	f.arrived, f.exchanging = 0, false
 }
 
-// SurvivesLoss tells whether the job goes on without a node.
+// SurvivesLoss reports whether the job goes on without a node.
 func (e *Engine) SurvivesLoss() bool { return e.info.Survive }
 
 func (f *failures) dead() (string, bool) {

@@ -32,7 +32,7 @@ type Sample struct {
 	Mark uint64
 }
 
-// quiet says that nothing happens in the sample itself.
+// quiet reports whether nothing happens in the sample itself.
 func (s *Sample) quiet() bool { return s.Ranks > 0 && s.Asleep == s.Ranks && s.Pending == 0 }
 
 // Watch is the state of one job. The zero value is that of a job that is awake.
@@ -44,13 +44,13 @@ type Watch struct {
 	epoch  uint64
 }
 
-// Asleep says that the job sleeps.
+// Asleep reports whether the job sleeps.
 func (w *Watch) Asleep() bool { return w.asleep }
 
 // Epoch is another one whenever anything has happened.
 func (w *Watch) Epoch() uint64 { return w.epoch }
 
-// Update takes a sample, and says whether Asleep has changed.
+// Update takes a sample, and reports whether Asleep has changed.
 func (w *Watch) Update(s Sample) (changed bool) {
 	if !w.continues(&s) {
 		changed = w.asleep
@@ -69,7 +69,7 @@ func (w *Watch) Update(s Sample) (changed bool) {
 	return true
 }
 
-// continues says that nothing has happened since the first sample.
+// continues reports whether nothing has happened since the first sample.
 func (w *Watch) continues(s *Sample) bool {
 	return w.still && s.quiet() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
 		s.CPU-w.window.CPU <= LookTime*time.Duration(s.Ranks+1)

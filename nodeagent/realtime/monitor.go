@@ -34,7 +34,7 @@ func CalmMonitor() error {
 }
 
 // eldest is the thread that was made first after the main one, which is the monitor: runtime.main
-// makes it before all else. The kernel counts thread numbers upwards, and begins anew below the
+// makes it before all else. The kernel counts thread numbers upwards, and starts again below the
 // first.
 func eldest(tids []int, first int) (tid int, ok bool) {
 	age := func(tid int) uint32 { return uint32(tid - first) }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ListenersAt returns the users of the sockets of this host that listen at a port by TCP, or have it by UDP.
+// ListenersAt returns the users of the sockets of this host that listen at a port by TCP, or have
+// it by UDP.
 func ListenersAt(port uint16) (uids []uint32) {
 	const listening = "0A" // TCP_LISTEN of linux/tcp_states.h, in hexadecimal
 	for table, state := range map[string]string{

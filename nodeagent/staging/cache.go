@@ -148,7 +148,7 @@ func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	}
 }
 
-// Holds tells whether a job holds any file.
+// Holds reports whether a job holds any file.
 func (c *Cache) Holds(job uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +197,7 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 		if e.size == f.Size && c.intact(u, e) {
 			return c.path(k), nil
 		}
-		c.drop(e) // changed by its user, or damaged on the disk: it is fetched anew
+		c.drop(e) // changed by its user, or damaged on the disk: it is fetched again
 	}
 	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
 }
@@ -206,7 +206,7 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 // doing.
 const maxTries = 3
 
-// Has tells whether a file is here, whole and right.
+// Has reports whether a file is here, whole and right.
 func (c *Cache) Has(u *launch.User, f File) bool {
 	c.mu.Lock()
 	e := c.entries[key{u.UID, f.Sum}]
@@ -259,7 +259,7 @@ func (c *Cache) releaseEntry(e *entry) {
 	e.users--
 	if e.users == 0 && !e.isOver() {
 		e.cancel()
-		c.forgetLocked(e) // whoever wants it next begins anew
+		c.forgetLocked(e) // whoever wants it next starts again
 	}
 }
 

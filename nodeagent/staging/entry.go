@@ -66,7 +66,7 @@ func (e *entry) grow(n int) {
 	e.grown = make(chan struct{})
 }
 
-// end says that the file is whole, or why it never will be. What is said first counts.
+// end reports that the file is whole, or why it never will be. What is said first counts.
 func (e *entry) end(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -91,10 +91,10 @@ func firstRune(s string) int {
 	return len(s)
 }
 
-// PerRank is true if every rank gets a file of its own.
+// PerRank reports whether every rank gets a file of its own.
 func (p Pattern) PerRank() bool { return p.perRank }
 
-// PerNode is true if every node gets a file of its own.
+// PerNode reports whether every node gets a file of its own.
 func (p Pattern) PerNode() bool { return p.perNode }
 
 // String is the pattern as it was given.

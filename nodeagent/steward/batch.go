@@ -80,7 +80,7 @@ func (b *batch) openInput(j *job, k int, c *childFDs) (err error) {
 	return notBlocking(sink)
 }
 
-// getsInput tells whether what the user types goes to a rank.
+// getsInput reports whether what the user types goes to a rank.
 func (j *job) getsInput(rank uint32) bool {
 	if j.spec.GetDetached() {
 		return false

@@ -60,7 +60,7 @@ func (s *steward) exited(e launch.Exit) {
 	})
 }
 
-// outOfMemory tells whether the kernel killed a rank for the job's limit. After
+// outOfMemory reports whether the kernel killed a rank for the job's limit. After
 // a kill of ours nobody can tell, and nobody asks.
 func (s *steward) outOfMemory(status launch.ExitStatus) bool {
 	if status.Signal != unix.SIGKILL || s.group == nil || s.life.Killed() {
@@ -152,7 +152,7 @@ func (s *steward) sweep() {
 	}()
 }
 
-// awaitFiles waits for the files of a detached job and tells whether they have
+// awaitFiles waits for the files of a detached job and reports whether they have
 // everything.
 func awaitFiles(stored <-chan struct{}) bool {
 	if stored == nil {

@@ -17,7 +17,7 @@ const (
 	pmDescriptor = "SCORE_PM_FD"
 )
 
-// ownVariable tells whether every rank gets a value of its own or of its job for
+// ownVariable reports whether every rank gets a value of its own or of its job for
 // a variable: a job started from within a job must not see the outer one's.
 func ownVariable(name string) bool {
 	switch name {
@@ -52,7 +52,7 @@ func (j *job) commonEnv() []string {
 	)
 }
 
-// takenOver tells whether ranks get a variable (NAME=VALUE) that they were given.
+// takenOver reports whether ranks get a variable (NAME=VALUE) that they were given.
 func takenOver(v string) bool {
 	name, _, ok := strings.Cut(v, "=")
 	return ok && name != "" && !ownVariable(name) && !pmi.Inherited(name) && strings.IndexByte(v, 0) < 0

@@ -17,7 +17,7 @@ import (
 type files struct {
 	set    *stdio.Files
 	as     *launch.Actor // opens, writes and closes them: whose rights count is the user's
-	marks  bool          // whether this steward marks, in the file that is opened next, that the job begins anew
+	marks  bool          // whether this steward marks, in the file that is opened next, that the job starts again
 	closed bool
 	stored chan struct{} // closed once the files are: all that was written is in them
 }
@@ -34,7 +34,7 @@ type fileStream struct {
 	as    *launch.Actor
 }
 
-// together tells whether both streams of a rank go to one file. They share a
+// together reports whether both streams of a rank go to one file. They share a
 // pipe then, so that their order stays.
 func (j *job) together() bool {
 	pattern := j.spec.GetStderrPattern()
@@ -60,7 +60,7 @@ func openFiles(j *job) (*files, error) {
 }
 
 // openFile opens one file. What earlier attempts of the job have written stays in
-// it, and a line after it says that the job begins anew.
+// it, and a line after it says that the job starts again.
 func (j *job) openFile(path string, marks bool) (io.WriteCloser, error) {
 	mode := os.FileMode(0o666 &^ j.spec.GetUmask())
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND

@@ -43,10 +43,10 @@ func (in *input) add(fds []int) {
 	}
 }
 
-// begin tells that all sinks are there.
+// begin reports that all sinks are there.
 func (in *input) begin() { in.begun = true }
 
-// ready tells whether the next message may be taken.
+// ready reports whether the next message may be taken.
 func (in *input) ready() bool { return in.begun && in.busy == 0 }
 
 // accept begins to deliver what is new of a message.

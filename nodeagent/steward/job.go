@@ -157,7 +157,7 @@ func (j *job) allCPUs() (ids []int) {
 	return ids
 }
 
-// sharers is how many local ranks each CPU of the place has at most.
+// sharers returns how many local ranks each CPU of the place has at most.
 func (j *job) sharers() int {
 	given := len(j.place.GetCpus())
 	if given == 0 {
@@ -179,7 +179,7 @@ func valueOf(env []string, name string) string {
 	return ""
 }
 
-// streams is how many output streams each rank has.
+// streams returns how many output streams each rank has.
 func (j *job) streams() int {
 	if j.spec.GetDetached() && j.together() {
 		return 1

@@ -33,7 +33,7 @@ func (k *unacked) add(number uint64, m proto.Message) (frame []byte, err error) 
 	return k.frames[at:], nil
 }
 
-// waiting is how many bytes are kept.
+// waiting returns how many bytes are kept.
 func (k *unacked) waiting() int { return len(k.frames) - k.start }
 
 // take forgets what the reader has, up to the number.
@@ -57,7 +57,7 @@ func (k *unacked) take(number uint64) {
 	}
 }
 
-// has tells whether the message of a number is among those that are kept.
+// has reports whether the message of a number is among those that are kept.
 func (k *unacked) has(number uint64) bool {
 	return k.head < len(k.pieces) && number >= k.pieces[k.head].number && number <= k.last
 }

@@ -155,8 +155,8 @@ func (l *loop) pollOne(fd, millis int) bool {
 // after a longer rest, since it keeps Go's scheduler looking.
 const lingerMillis = 1
 
-// pollEvents looks at what has happened. Where another event is to be expected it waits a moment for
-// it, since to look first would be one more system call, mostly for nothing.
+// pollEvents looks at what has happened. Where another event is to be expected it waits a moment
+// for it, since to look first would be one more system call, mostly for nothing.
 func (l *loop) pollEvents(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
 		return l.poll(uintptr(l.epoll))
@@ -164,7 +164,7 @@ func (l *loop) pollEvents(deadline time.Time) bool {
 	return l.pollOne(l.epoll, lingerMillis)
 }
 
-// expect says that what has just been done brings another event within a moment.
+// expect reports that what has just been done brings another event within a moment.
 func (l *loop) expect() { l.rested = false }
 
 // post has f run by the loop's goroutine, soon and in the order of the calls.

@@ -32,8 +32,8 @@ const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.
 // process for a moment.
 const keptStep = 32 << 10
 
-// countMemory says that the job has brought so many bytes more. The collector need not work hard for what
-// is needed: with a limit below what lives it would run without end.
+// countMemory reports that the job has brought so many bytes more. The collector need not work hard
+// for what is needed: with a limit below what lives it would run without end.
 func (s *steward) countMemory(bytes int) {
 	s.kept += bytes
 	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {

@@ -19,7 +19,7 @@ const (
 
 const (
 	// collectivePatience is how long a step of a fence is sent before its receiver is taken for
-	// lost: its agent may be starting anew, and the leader gives it 10 s for that before it ends
+	// lost: its agent may be starting again, and the leader gives it 10 s for that before it ends
 	// the job.
 	collectivePatience = 15 * time.Second
 	// directRepeat is when a message that went by a datagram is sent again, by the agents: more
@@ -218,8 +218,8 @@ func (s *steward) swept() {
 	}
 }
 
-// runLater has f run once what is under way is done: by the same call of the loop, but for none of its
-// callers.
+// runLater has f run once what is under way is done: by the same call of the loop, but for none of
+// its callers.
 func (s *steward) runLater(f func()) {
 	of := s.job
 	s.after = append(s.after, func() {

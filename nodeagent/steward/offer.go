@@ -44,7 +44,7 @@ func (j *job) family() (found mpidetect.Family, ok bool) {
 	return report.Family, err == nil && report.Runs(runtime.GOARCH)
 }
 
-// silence says that a program looks like MPI and has asked nobody for its rank.
+// silence reports that a program looks like MPI and has asked nobody for its rank.
 func (j *job) silence() string {
 	offered := "PMI and PMIx were"
 	switch {

@@ -44,7 +44,7 @@ func (r *relay) add(fds, sinks []int) error {
 	return failed
 }
 
-// complete tells that no more pipes will come. Streams that have none, of ranks
+// complete reports that no more pipes will come. Streams that have none, of ranks
 // that were never forked, have ended.
 func (r *relay) complete() {
 	if r.whole {
@@ -58,7 +58,7 @@ func (r *relay) complete() {
 	r.closeFiles()
 }
 
-// mayRead tells whether there is a place for more output, and whether it may be read now.
+// mayRead reports whether there is a place for more output, and whether it may be read now.
 func (r *relay) mayRead() bool {
 	r.resume = time.Time{}
 	if !r.hasRoom() {
@@ -72,7 +72,7 @@ func (r *relay) mayRead() bool {
 	return false
 }
 
-// hasRoom tells whether there is a place for more output.
+// hasRoom reports whether there is a place for more output.
 func (r *relay) hasRoom() bool {
 	if r.open == 0 {
 		return false
@@ -164,7 +164,7 @@ func (r *relay) closeFiles() {
 	}
 }
 
-// send queues output for the reader and tells whether there still is one. A
+// send queues output for the reader and reports whether there still is one. A
 // detached job's reader that has fallen behind is dropped: the job must not
 // wait for it, and its files have everything.
 func (r *relay) send(o *output, data []byte, eof bool) bool {

@@ -71,7 +71,7 @@ func (p *pace) took(bytes int) {
 	}
 }
 
-// next is when something may be read that may not be now.
+// next returns when something may be read that may not be now.
 func (p *pace) next(now time.Time) time.Time {
 	missing := float64(max(p.turn(), 1)-p.left+1) / float64(p.rate)
 	return earlier(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)

@@ -100,7 +100,7 @@ func (r *path) close() {
 	r.socket, r.port, r.closed = -1, 0, true
 }
 
-// reaches tells whether a message of so many bytes can go to a steward without agents.
+// reaches reports whether a message of so many bytes can go to a steward without agents.
 func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
@@ -163,7 +163,7 @@ func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
 	return uint32(s.messages.path.port), s.messages.path.Received(node)
 }
 
-// openPath makes the socket when it is first needed, and tells whether there is one.
+// openPath makes the socket when it is first needed, and reports whether there is one.
 func (s *steward) openPath() bool {
 	r := s.messages.path
 	if r == nil || r.closed {
@@ -197,8 +197,8 @@ func (s *steward) updatePath(node, port uint32, hears uint64) {
 	}
 }
 
-// probePaths shows the way to those whose pieces of fences come here, so that the first fence needs no
-// agent. It is for jobs that will have one.
+// probePaths shows the way to those whose pieces of fences come here, so that the first fence needs
+// no agent. It is for jobs that will have one.
 func (s *steward) probePaths() {
 	if s.messages == nil || s.messages.fences.smallExchange == nil || !s.openPath() {
 		return

@@ -91,7 +91,7 @@ func (p *peer) queue(m proto.Message) error {
 // queueFrame adds a message that was framed before.
 func (p *peer) queueFrame(frame []byte) { p.out = append(p.out, frame...) }
 
-// unsent is how many bytes wait for the other side to read.
+// unsent returns how many bytes wait for the other side to read.
 func (p *peer) unsent() int { return len(p.out) - p.sent }
 
 // flush writes what the socket takes, and waits for EPOLLOUT with the rest.

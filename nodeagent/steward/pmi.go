@@ -75,7 +75,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	}
 }
 
-// readPMI reads once and tells whether there may be more.
+// readPMI reads once and reports whether there may be more.
 func (s *steward) readPMI(k int) bool {
 	r := &s.job.ranks[k]
 	if r.pmi.fd < 0 {

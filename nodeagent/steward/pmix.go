@@ -181,7 +181,7 @@ func (s *steward) partLost(node int) {
 	}
 }
 
-// speaksPMIx tells whether the ranks speak PMIx.
+// speaksPMIx reports whether the ranks speak PMIx.
 func (j *job) speaksPMIx() bool {
 	return j.pmix != nil && j.pmix.server.Engine().Protocol() == pmi.ProtocolPMIx
 }

@@ -18,14 +18,14 @@ func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 	}
 }
 
-// finishAdmission does what need not be done before an admitted client is answered, but before it hears
-// more.
+// finishAdmission does what need not be done before an admitted client is answered, but before it
+// hears more.
 func (s *steward) finishAdmission() {
 	s.makeSession()
 	s.loop.expect()
 }
 
-// ownsSocket tells whether a process of the job has a socket: one that was made in the job's
+// ownsSocket reports whether a process of the job has a socket: one that was made in the job's
 // control group, or one that such a process holds.
 func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	if owner.Group != 0 && owner.Group == s.groupID() {

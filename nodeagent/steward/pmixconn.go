@@ -60,7 +60,7 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	}
 }
 
-// readPMIx reads once and tells whether there may be more.
+// readPMIx reads once and reports whether there may be more.
 func (s *steward) readPMIx(id pmix.ConnID) bool {
 	c := s.job.pmix.conns[id]
 	if c == nil {

@@ -114,7 +114,7 @@ func (p *postman) wait(what string, so func() bool, over <-chan struct{}) {
 	}
 }
 
-// has tells whether an agent has heard something.
+// has reports whether an agent has heard something.
 func has[T any](a *agent, pick func(*stewardpb.FromSteward) *T) bool { return last(a, pick) != nil }
 
 // last is what an agent has heard last of something.

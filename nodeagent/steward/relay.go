@@ -139,8 +139,8 @@ func (r *relay) attach(p *peer, has uint64) {
 	r.takeInput()
 }
 
-// notifyEnds tells a reader who has nothing which streams ended before it came, without a number; but
-// not the ends that are kept, which it gets with the output. It is false if the reader is lost.
+// notifyEnds tells a reader who has nothing which streams ended before it came, without a number;
+// but not the ends that are kept, which it gets with the output. It is false if the reader is lost.
 func (r *relay) notifyEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]

@@ -30,7 +30,7 @@ func (s *steward) renew() {
 	})
 }
 
-// leftClean tells whether the job has left nothing in this process or in its
+// leftClean reports whether the job has left nothing in this process or in its
 // control group that the next one could notice. Without a control group it
 // cannot be known: a descendant may have gone unseen.
 func (s *steward) leftClean() bool {
@@ -54,7 +54,7 @@ func (s *steward) reportFree() {
 }
 
 // renew forgets a job's streams once all of them have ended, which with its
-// processes they do, and tells whether nothing is left of them.
+// processes they do, and reports whether nothing is left of them.
 func (r *relay) renew() {
 	if r.open > 0 || r.added > 0 && !r.whole || r.reader != nil && (!r.last || r.reader.unsent() > 0) {
 		return // for now

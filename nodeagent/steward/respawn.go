@@ -12,7 +12,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// respawnState is what there is to know of a rank that was begun anew.
+// respawnState is what there is to know of a rank that was started again.
 type respawnState struct {
 	incarnation int  // how often it was
 	coming      bool // its process is being forked, and life does not know it yet
@@ -21,7 +21,7 @@ type respawnState struct {
 	resident    uint64
 }
 
-// allowRespawns lets a rank be begun anew, as it has asked. Its output is not complete with the
+// allowRespawns lets a rank be started again, as it has asked. Its output is not complete with the
 // ranks that there are.
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
@@ -91,11 +91,11 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	return started[0], nil
 }
 
-// respawned notes a rank that was begun anew, and may have ended again.
+// respawned notes a rank that was started again, and may have ended again.
 func (s *steward) respawned(k, incarnation int, process *launch.Process, err error) {
 	r := &s.job.ranks[k]
 	if r.incarnation != incarnation {
-		return // it was begun anew since
+		return // it was started again since
 	}
 	if err != nil {
 		r.coming, r.exited, r.spent = false, r.last, r.spent-r.last.GetCpuNanos()
@@ -110,7 +110,7 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 	s.send(rankNews(&stewardpb.RankFailure{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
 }
 
-// onRespawned tells life, once, of a process that was begun anew.
+// onRespawned tells life, once, of a process that was started again.
 func (s *steward) onRespawned(k int) {
 	if r := &s.job.ranks[k]; r.coming {
 		r.coming = false
@@ -175,14 +175,14 @@ func (s *steward) engineDo(f func(*pmi.Engine) error) {
 
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
 
-// reopen tells that more pipes may come, if it is not too late to say so.
+// reopen reports that more pipes may come, if it is not too late to say so.
 func (r *relay) reopen() {
 	if !r.last && (r.files == nil || !r.files.closed) {
 		r.whole = false
 	}
 }
 
-// addAgain gives the relay the pipes of a rank that was begun anew.
+// addAgain gives the relay the pipes of a rank that was started again.
 func (r *relay) addAgain(j *job, rank uint32, fds, sinks []int) error {
 	for i := range fds {
 		o := output{fd: -1, rank: rank, stream: uint32(stdoutStream + i)}

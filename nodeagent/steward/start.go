@@ -28,7 +28,7 @@ func (s *steward) start() {
 	}()
 }
 
-// forkAll tells whether there is a process for each rank.
+// forkAll reports whether there is a process for each rank.
 func (s *steward) forkAll(j *job) (whole bool) {
 	j.makeShared()
 	at := monotonicNanos()

@@ -254,7 +254,7 @@ func (p *Pool) keep(s *Steward) (surplus *Steward) {
 	return surplus
 }
 
-// discard removes what there is of a steward.
+// discard removes what is left of a steward.
 func (p *Pool) discard(s *Steward) {
 	if err := s.destroy(time.Now().Add(closeWait)); err != nil {
 		p.options.Logger.Warn("the container of a job cannot be removed yet", zap.Int("slot", s.Number), zap.Error(err))

@@ -244,7 +244,7 @@ func (s *Steward) Leave() {
 	}
 }
 
-// destroy ends what there is of a steward, without asking it. What the error
+// destroy ends what is left of a steward, without asking it. What the error
 // tells of is still there.
 func (s *Steward) destroy(deadline time.Time) error {
 	if s.process != nil {

@@ -179,7 +179,7 @@ func (o *Orphan) Adopt(events client.Events) *Steward {
 	return s
 }
 
-// Stopped tells whether the job's processes have been ordered to stop. If only some of them
+// Stopped reports whether the job's processes have been ordered to stop. If only some of them
 // were reached they all are stopped now.
 func (o *Orphan) Stopped() (bool, error) { return o.steward.stopped(o.Status) }
 

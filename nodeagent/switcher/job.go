@@ -27,7 +27,7 @@ type Job struct {
 	// Launch starts the job's processes for the first time. It runs on the
 	// switching thread: it must not block, and needs not wait for them.
 	Launch func() error
-	// Signals says that the container stops processes by signals, so that the
+	// Signals means that the container stops processes by signals, so that the
 	// next job must wait until they stand still.
 	Signals bool
 	// TimeLimit makes a NoticeTimeUp when the job has been on for so long;
@@ -42,7 +42,7 @@ type Handle struct {
 	ran   atomic.Int64 // ns that it was on before that
 }
 
-// On says whether the job's gang is on: launched, or let go, and not stopped
+// On reports whether the job's gang is on: launched, or let go, and not stopped
 // since.
 func (h *Handle) On() bool { return h.on.Load() }
 

@@ -22,7 +22,7 @@ type Network interface {
 // Flushes count contexts that left their channels.
 type Flushes struct {
 	Clean  uint64 // with all that they had sent answered
-	CutOff uint64 // with something unanswered, which is sent anew later if it was lost
+	CutOff uint64 // with something unanswered, which is sent again later if it was lost
 	Held   uint64 // not at all, since the process was stopped with the driver lock in hand
 }
 
@@ -30,12 +30,12 @@ func (f *Flushes) add(more Flushes) {
 	f.Clean, f.CutOff, f.Held = f.Clean+more.Clean, f.CutOff+more.CutOff, f.Held+more.Held
 }
 
-// Connected tells that the job's contexts have part in its switches from now on.
+// Connected reports that the job's contexts have part in its switches from now on.
 func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
 	s.post(&command{event: ctxswitch.JobConnected(id), network: network})
 }
 
-// Stepped tells that a step is over that Network.Order began, and what came of it.
+// Stepped reports that a step is over that Network.Order began, and what came of it.
 func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint64, flushes Flushes) {
 	done := ctxswitch.Done(ctxswitch.Effect{Step: step, Job: id, Seq: number})
 	s.post(&command{event: done, flushes: flushes})

@@ -75,7 +75,7 @@ func newBoundaries() []Boundary {
 	return ring
 }
 
-// Empty says that there is nothing to tell.
+// Empty reports whether there is nothing to tell.
 func (r *Report) Empty() bool {
 	return len(r.Jobs) == 0 && len(r.Boundaries) == 0 && r.Switches == 0 && r.Launches == 0 &&
 		r.Missed == 0 && r.Late == 0 && r.LostNotices == 0
@@ -111,7 +111,7 @@ func (s *Switcher) Collect(ctx context.Context, r *Report) bool {
 	}
 }
 
-// Idle says that nothing was measured since the last Collect and no job is
+// Idle reports whether nothing was measured since the last Collect and no job is
 // held, so that there is no need to wake the thread.
 func (s *Switcher) Idle() bool { return !s.active.Load() }
 

@@ -122,12 +122,12 @@ func (s *Switcher) Adopt(j Job, frozen bool) *Handle {
 	return &adopted.handle
 }
 
-// Launched tells that all processes of the job exist.
+// Launched reports that all processes of the job exist.
 func (s *Switcher) Launched(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobLaunched(id)})
 }
 
-// Respawned tells that a process of a job was born after the others, which no signal to stop has
+// Respawned reports that a process of a job was born after the others, which no signal to stop has
 // reached.
 func (s *Switcher) Respawned(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobRespawned(id)})
@@ -159,7 +159,7 @@ func (s *Switcher) Alive(ctx context.Context) error {
 	}
 }
 
-// errEnded says that Run has returned.
+// errEnded means that Run has returned.
 var errEnded = errors.New("the switching thread has ended")
 
 // post wakes the thread only when it is not yet about to read.

@@ -117,7 +117,7 @@ func (s *Switcher) tick() {
 	s.handle(s.ticked, ctxswitch.Tick())
 }
 
-// deadline is when round must be called next, by the machine's clock.
+// deadline returns when round must be called next, by the machine's clock.
 func (s *Switcher) deadline() int64 {
 	at := s.machine.Deadline()
 	if len(s.freezing) > 0 {

@@ -44,7 +44,7 @@ type Options struct {
 	// revoked; only what a server of the cluster says for certain is true. It is asked when a
 	// server has turned the node away: in the handshake no reason is told.
 	Revoked func(ctx context.Context, server string) bool
-	// Hello introduces the node anew for every stream.
+	// Hello introduces the node again for every stream.
 	Hello   func() *scorev1.Hello
 	Handler Handler
 	Clock   Clock

@@ -21,7 +21,7 @@ func (l *Link) revoked(ctx context.Context, server string) bool {
 // waits are the ends of attempts that have nothing to do with who the node is.
 var waits = []error{errSilent, errLate, errLater, errOther, errOld, errUnasked}
 
-// rejected says that a server was reached and did not take the node, which may be for its
+// rejected reports whether a server was reached and did not take the node, which may be for its
 // certificate. How such a handshake ends for a client is not one error: the server closes the
 // connection while the client, for whom the handshake was over, writes.
 func rejected(welcome bool, err error) bool {

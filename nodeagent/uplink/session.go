@@ -22,7 +22,7 @@ const (
 	silenceTimeout = 3 * time.Second
 )
 
-// session is one stream from beginning to end. It tells whether the leader
+// session is one stream from beginning to end. It reports whether the leader
 // welcomed the node.
 func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

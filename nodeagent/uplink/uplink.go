@@ -80,8 +80,8 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
-// logError logs why there is no stream: what is wrong with certificates once, since only a person can
-// mend it.
+// logError logs why there is no stream: what is wrong with certificates once, since only a person
+// can mend it.
 func (l *Link) logError(server string, err error, wait time.Duration) {
 	fields := []zap.Field{zap.String("server", server), zap.Error(err), zap.Duration("retry_in", wait)}
 	trouble := certificateTrouble(err)

@@ -12,7 +12,7 @@ import (
 	"score/scored/api/transport/socket"
 )
 
-// errOtherAgent says that another agent of this host has the socket.
+// errOtherAgent means that another agent of this host has the socket.
 var errOtherAgent = errors.New("another agent of this host has the socket")
 
 // holding is a socket that this process has. The lock beside it keeps agents that start together

@@ -73,7 +73,7 @@ func (p *process) futex(c call) string {
 	return forTime
 }
 
-// looks says that a futex with a time is Go's monitor, or pm's sleep.
+// looks reports whether a futex with a time is Go's monitor, or pm's sleep.
 func (p *process) looks(c call) bool {
 	switch c.args[1] {
 	case futexWait | futexPrivate:
@@ -102,7 +102,7 @@ func (p *process) poll(c call) string {
 	return forFile
 }
 
-// watches says that a poll is that of pm's watcher.
+// watches reports whether a poll is that of pm's watcher.
 func (p *process) watches(c call) bool {
 	if c.args[1] != watcherSockets {
 		return false

@@ -41,7 +41,7 @@ func (p *process) timespec(at uint64) (seconds, nanos int64, ok bool) {
 	return int64(native.Uint64(data)), int64(native.Uint64(data[8:])), true
 }
 
-// inImage says that an address is in the memory of one of the job's contexts.
+// inImage reports whether an address is in the memory of one of the job's contexts.
 func (p *process) inImage(at uint64) bool {
 	if p.maps == nil {
 		p.maps = p.images()

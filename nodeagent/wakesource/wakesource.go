@@ -78,7 +78,8 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 	return threads, ""
 }
 
-// awakeThreads says which of the threads something could wake, and what could wake the last of them.
+// awakeThreads says which of the threads something could wake, and what could wake the last of
+// them.
 func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	var p process
 	defer func() { p.close() }()

@@ -30,7 +30,7 @@ const (
 // EnvSocket is the descriptor on which a rank speaks with its job's steward; the launcher sets it.
 const EnvSocket = "PMI_FD"
 
-// EnvIncarnation is how often this rank was begun again; the launcher sets it.
+// EnvIncarnation is how often this rank was started again; the launcher sets it.
 const EnvIncarnation = "SCORE_INCARNATION"
 
 // Errors of the package.
@@ -155,7 +155,7 @@ func received(control []byte) (*os.File, error) {
 // Rank is this process's rank, Size how many ranks the job has.
 func (j *Job) Rank() int { return j.rank }
 
-// Size is how many ranks the job has.
+// Size returns how many ranks the job has.
 func (j *Job) Size() int { return j.size }
 
 // Put sets a key of this rank. Others see it after the next Commit or Fence, at the latest. The
@@ -211,14 +211,14 @@ func (j *Job) Commit(ctx context.Context) error {
 
 // Fence commits, waits until all ranks have called it, and lets this one see what all have
 // committed. Of ranks for which the job did not end when they failed it waits only for those that
-// are begun again. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up
+// are started again. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up
 // can ask nothing any more, only read.
 func (j *Job) Fence(ctx context.Context) error { return j.synchronize(ctx, wire.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
 func (j *Job) Barrier(ctx context.Context) error { return j.synchronize(ctx, wire.Barrier) }
 
-// Respawn asks that this rank be begun again so often, at most 1000 times, when it fails: when it
+// Respawn asks that this rank be started again so often, at most 1000 times, when it fails: when it
 // is killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells
 // its next process. The error wraps ErrLost, ErrClosed or ctx's.
 func (j *Job) Respawn(ctx context.Context, times int) error {
@@ -230,7 +230,7 @@ func (j *Job) Respawn(ctx context.Context, times int) error {
 	return j.ask(ctx, wire.Respawn, wire.RespawnBody(times))
 }
 
-// Incarnation is how often this rank was begun again.
+// Incarnation is how often this rank was started again.
 func (j *Job) Incarnation() int {
 	n, _ := strconv.Atoi(os.Getenv(EnvIncarnation)) // without it the process is the first
 	return n

@@ -24,7 +24,7 @@ type Hub struct {
 	jobs    []*node.Job // by node
 }
 
-// ErrClosed says that the hub was closed.
+// ErrClosed means that the hub was closed.
 var ErrClosed = errors.New("local: closed")
 
 // resident is what the contexts of the largest job of one node need.
@@ -116,7 +116,7 @@ func (h *Hub) add(key uint64) error {
 	return nil
 }
 
-// Ranks is how many ranks the job has.
+// Ranks returns how many ranks the job has.
 func (h *Hub) Ranks() int { return h.perNode * len(h.nodes) }
 
 // Job is the job as the rank's node has it.
@@ -157,7 +157,7 @@ func closed(err error) error {
 	return err
 }
 
-// Ended says that the rank's process ended. Channels that it had not closed
+// Ended reports that the rank's process ended. Channels that it had not closed
 // are dead, and the other ranks are told.
 func (h *Hub) Ended(rank int) { h.Job(rank).Ended(uint32(rank)) }
 

@@ -66,7 +66,7 @@ func (c *Channel) Address() Address { return c.To(c.pm.Rank()) }
 // To is the address of a rank's end of the channel.
 func (c *Channel) To(rank int) Address { return Address{Rank: rank, Channel: c.pm.Number()} }
 
-// Size is how many ranks have an address in the channel.
+// Size returns how many ranks have an address in the channel.
 func (c *Channel) Size() int { return c.pm.Size() }
 
 // Close closes this end.

@@ -50,8 +50,8 @@ func (m *members) revoked() (serials [][]byte) {
 	return serials
 }
 
-// isRevoked tells it of one certificate. A listener may have accepted its owner before its server had
-// heard of it.
+// isRevoked tells it of one certificate. A listener may have accepted its owner before its server
+// had heard of it.
 func (m *members) isRevoked(serial []byte) bool {
 	c := m.certificates[string(serial)]
 	return c != nil && c.Revoked

@@ -96,8 +96,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A node whose certificate was revoked is refused, though a server's listener has let it in before it
-// had heard of that; joined again it is taken.
+// A node whose certificate was revoked is refused, though a server's listener has let it in before
+// it had heard of that; joined again it is taken.
 func TestRevokedNodeIsRefused(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		admit := func(serial byte) {

@@ -4,7 +4,7 @@
 //
 //   - scrun ends, within a bound, with the program's exit code, or with another one, a sentence, and a fault
 //     that explains it;
-//   - each rank has run once, or as often as the job was begun again;
+//   - each rank has run once, or as often as the job was started again;
 //   - an exit code of success comes with the whole output, byte by byte, each line once;
 //   - a job whose scrun is killed ends;
 //   - no daemon ends by itself, and at the end nothing is left and the daemons need no more than before.

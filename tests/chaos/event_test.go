@@ -14,7 +14,7 @@ type event struct {
 	victim string // a server, a node or a submission's token
 	from   time.Time
 	to     time.Time // zero: it still happens
-	// ends says that jobs with a part on the victim may end by it, with a sentence.
+	// ends means that jobs with a part on the victim may end by it, with a sentence.
 	ends bool
 }
 

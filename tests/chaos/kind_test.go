@@ -62,7 +62,7 @@ func lines(s *submission, r *rand.Rand) {
 	s.script, s.check = counting(count), counted(s.ranks, count)
 }
 
-// counted says that each line of each rank is there once, and in order.
+// counted reports that each line of each rank is there once, and in order.
 func counted(ranks, count int) func([]byte) error {
 	return func(out []byte) error {
 		next := make([]int, ranks)

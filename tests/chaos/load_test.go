@@ -25,7 +25,7 @@ const (
 	// daemon, and a job that is given up after that.
 	submissionMost = 2 * time.Minute
 	// orphanMost is when the job of an scrun that was killed has ended: 10 s of grace, which each
-	// leader begins again, and leaders are lost every few seconds.
+	// leader starts again, and leaders are lost every few seconds.
 	orphanMost = 3 * time.Minute
 	// thinkMost is between two submissions of a worker.
 	thinkMost = 500 * time.Millisecond

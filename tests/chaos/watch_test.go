@@ -46,7 +46,7 @@ func (w *world) member(d *daemons.Daemon) bool {
 	return w.Agent(d.Name) == d || w.ServerNamed(d.Name) == d
 }
 
-// hold says that something is done to a daemon, until release.
+// hold reports that something is done to a daemon, until release.
 func (w *world) hold(d *daemons.Daemon) (release func()) {
 	w.mu.Lock()
 	mu := w.watching[d]

@@ -67,7 +67,7 @@ func (s *scene) step(d *daemons.Daemon, by time.Duration) {
 	s.Check(d.Clock.Step(by))
 }
 
-// goOn says that the gangs' messages come.
+// goOn reports that the gangs' messages come.
 func (s *scene) goOn() {
 	s.T.Helper()
 	now := time.Now()
@@ -77,7 +77,7 @@ func (s *scene) goOn() {
 	}
 }
 
-// runs says that a new gang runs, and ends with its own code.
+// runs reports that a new gang runs, and ends with its own code.
 func (s *scene) runs() {
 	s.T.Helper()
 	const code = 7

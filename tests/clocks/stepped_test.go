@@ -52,8 +52,8 @@ func TestStepped(t *testing.T) {
 // by which slices were too long: nearly all, as a busy machine makes some longer.
 const stoodStill = 80
 
-// tookTurns says that gangs have had their slices since an instant: agents that stood still would
-// have let one gang run all the time.
+// tookTurns reports that gangs have had their slices since an instant: agents that stood still
+// would have let one gang run all the time.
 func (s *scene) tookTurns(turns *daemons.Turns, since time.Time) {
 	s.T.Helper()
 	overlong, err := turns.Overlong(s.Ctx, slice)
@@ -65,8 +65,8 @@ func (s *scene) tookTurns(turns *daemons.Turns, since time.Time) {
 	}
 }
 
-// unnoticed says that no node is lost, nor silent for a while, for what is done. A busy machine may
-// keep one silent for seconds whatever is done, so that it is done again.
+// unnoticed reports that no node is lost, nor silent for a while, for what is done. A busy machine
+// may keep one silent for seconds whatever is done, so that it is done again.
 func (s *scene) unnoticed(do func()) {
 	s.T.Helper()
 	const tries = 4
@@ -93,8 +93,8 @@ func (s *scene) upSince() (since []int64) {
 	return since
 }
 
-// sees says that the cluster sees by how much a node's clock is off: the daemons do have clocks of
-// their own.
+// sees reports that the cluster sees by how much a node's clock is off: the daemons do have clocks
+// of their own.
 func (s *scene) sees(d *daemons.Daemon) {
 	s.T.Helper()
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
@@ -116,7 +116,7 @@ func (s *scene) sees(d *daemons.Daemon) {
 	}
 }
 
-// timeUp says that a job has ended for want of run time, when it had that.
+// timeUp reports that a job has ended for want of run time, when it had that.
 func (s *scene) timeUp(id uint64) {
 	s.T.Helper()
 	var job *scorev1.Job
@@ -180,7 +180,7 @@ func (s *scene) recent() (recent uint64) {
 	return recent
 }
 
-// untouched says that a job runs, in its first attempt.
+// untouched reports that a job runs, in its first attempt.
 func (s *scene) untouched(id uint64) {
 	s.T.Helper()
 	if job := s.job(id); job.GetState() != scorev1.JobState_JOB_STATE_RUNNING || job.GetRestarts() != 0 {
@@ -188,7 +188,7 @@ func (s *scene) untouched(id uint64) {
 	}
 }
 
-// historyInOrder says that no job ended before it began, nor ran for longer than it took.
+// historyInOrder reports that no job ended before it began, nor ran for longer than it took.
 func (s *scene) historyInOrder() {
 	s.T.Helper()
 	jobs := 0

@@ -31,7 +31,7 @@ const (
 	nodeMemory = "1G"
 )
 
-// ErrStart says that the cluster did not come up.
+// ErrStart means that the cluster did not come up.
 var ErrStart = errors.New("the cluster did not come up")
 
 // Options of a cluster; the first three are needed.

@@ -18,7 +18,7 @@ import (
 	"score/tests/hostclock"
 )
 
-// ErrStop says that a daemon did not end by itself and was killed.
+// ErrStop means that a daemon did not end by itself and was killed.
 var ErrStop = errors.New("a daemon did not end")
 
 // Daemon is a server or agent, running or not.

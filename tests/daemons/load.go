@@ -152,7 +152,7 @@ func (l *Load) Submit(ctx context.Context, servers ...*Daemon) {
 	all.Wait()
 }
 
-// Accepted is how many submissions were acknowledged until now.
+// Accepted returns how many submissions were acknowledged until now.
 func (l *Load) Accepted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

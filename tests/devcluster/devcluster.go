@@ -32,9 +32,9 @@ const (
 )
 
 var (
-	// ErrStart says that the cluster did not come up.
+	// ErrStart means that the cluster did not come up.
 	ErrStart = errors.New("the cluster did not come up")
-	// ErrStop says that the cluster did not end by itself and was killed.
+	// ErrStop means that the cluster did not end by itself and was killed.
 	ErrStop = errors.New("scored dev did not end")
 )
 

@@ -62,7 +62,7 @@ const (
 	framingPiece   = 4
 )
 
-// ErrStuck says that an exchange does not end.
+// ErrStuck means that an exchange does not end.
 var ErrStuck = errors.New("an exchange that does not end")
 
 // event is something that happens to a node.

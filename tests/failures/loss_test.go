@@ -15,7 +15,7 @@ import (
 )
 
 // beat is a rank that leaves a file for each instant at which it was alive, and
-// runs until it is begun again.
+// runs until it is started again.
 const beat = `
 echo "begins $SCORE_RESTART_COUNT"
 if [ "$SCORE_RESTART_COUNT" -gt 0 ]; then
@@ -72,7 +72,7 @@ func gang(t *testing.T, c *daemons.Cluster, id uint64, script string, options ..
 const forever = "echo goes; while :; do sleep 0.05; done"
 
 // An agent is killed and does not come back. Its ranks live on, as long as their
-// lease lasts; then the job that may be begun again is, and the other one has ended.
+// lease lasts; then the job that may be started again is, and the other one has ended.
 func TestLostAgentsJobsBeginAnew(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: time.Minute})
@@ -177,7 +177,7 @@ func TestAgentThatStoodStill(t *testing.T) {
 	}
 }
 
-// A drained node gets nothing new, hands back what may be begun again, keeps the
+// A drained node gets nothing new, hands back what may be started again, keeps the
 // rest to its end, and can be removed then.
 func TestDrainedNode(t *testing.T) {
 	t.Parallel()

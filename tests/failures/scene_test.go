@@ -90,7 +90,7 @@ func (s *scene) stopAt(node, point string, trigger func()) {
 	s.Check(s.Fail("")) // who is started again goes on
 }
 
-// goOn says that gangs exchange messages after an instant, and that no pause was long.
+// goOn reports that gangs exchange messages after an instant, and that no pause was long.
 func (s *scene) goOn(after time.Time, jobs ...*daemons.Job) {
 	s.T.Helper()
 	for _, j := range jobs {
@@ -105,7 +105,7 @@ func (s *scene) goOn(after time.Time, jobs ...*daemons.Job) {
 	}
 }
 
-// right says that a job ended well.
+// right reports that a job ended well.
 func (s *scene) right(j *daemons.Job) {
 	s.T.Helper()
 	code, said, right, err := j.Result(s.Ctx)
@@ -115,7 +115,7 @@ func (s *scene) right(j *daemons.Job) {
 	}
 }
 
-// killed says that a job has ended since something of it was killed, and that its user was
+// killed reports that a job has ended since something of it was killed, and that its user was
 // told what.
 func (s *scene) killed(j *daemons.Job, code int, reason string) {
 	s.T.Helper()
@@ -126,7 +126,7 @@ func (s *scene) killed(j *daemons.Job, code int, reason string) {
 	}
 }
 
-// either says that a job has ended right or with a reason.
+// either reports that a job has ended right or with a reason.
 func (s *scene) either(j *daemons.Job) {
 	s.T.Helper()
 	code, said, right, err := j.Result(s.Ctx)
@@ -136,7 +136,7 @@ func (s *scene) either(j *daemons.Job) {
 	}
 }
 
-// clean says that nothing is left of jobs that have ended.
+// clean reports that nothing is left of jobs that have ended.
 func (s *scene) clean() {
 	s.T.Helper()
 	var living map[uint64]bool

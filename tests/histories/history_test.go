@@ -214,8 +214,8 @@ func (k *keeper) goOn() error {
 	return k.scene.awaitOther(k.daemon)
 }
 
-// hits says whether anything has happened to a node's agent, or to one of the servers, since it was
-// last asked.
+// hits reports whether anything has happened to a node's agent, or to one of the servers, since it
+// was last asked.
 func (s *scene) hits(name string) (any bool) {
 	for _, k := range s.keepers {
 		if k.daemon.Name == name || name == servers && slices.Contains(s.Servers, k.daemon) {
@@ -306,7 +306,7 @@ func (s *scene) cancelAll(ids []uint64) {
 	}
 }
 
-// linearizable says that some order of the operations explains all answers.
+// linearizable reports that some order of the operations explains all answers.
 func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
 	s.T.Helper()
 	m := model(first, value)
@@ -321,8 +321,8 @@ func (s *scene) linearizable(r *recorder, first uint64, value uint32) {
 	s.T.Errorf("the history is not linearizable (%v); see %s", result, picture)
 }
 
-// ranOnce says that every job that was acknowledged has run once, or its end says why not; and that
-// no other ran.
+// ranOnce reports that every job that was acknowledged has run once, or its end says why not; and
+// that no other ran.
 func (s *scene) ranOnce(r *recorder, jobs []*scorev1.Job) (ran, reported int) {
 	s.T.Helper()
 	lines := make(map[string]int)

@@ -70,7 +70,7 @@ func (s truth) waiting() (ids []uint64) {
 	return ids
 }
 
-// step says whether an answer is right, and what is the case then. Of a request whose answer was
+// step reports whether an answer is right, and what is the case then. Of a request whose answer was
 // lost it is assumed that it was carried out at some time; what was not is left out of histories
 // (resolve), or was without effect.
 func (s truth) step(in input, out output) (bool, truth) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errStep says that an offset is no number of whole seconds.
+// errStep means that an offset is no number of whole seconds.
 var errStep = errors.New("clocks are stepped by whole seconds")
 
 // Clock is the time of day of a host. Its methods may be called at once.

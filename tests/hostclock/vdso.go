@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// ErrUnsupported says that this machine's kernel does not allow what the package does.
+// ErrUnsupported means that this machine's kernel does not allow what the package does.
 var ErrUnsupported = errors.New("clocks of hosts cannot be stepped here")
 
 const (
@@ -69,7 +69,7 @@ func findVDSO(pid uint32, memory io.ReaderAt) (v vdso, err error) {
 	return v, fmt.Errorf("%w: the kernel maps no code into processes", ErrUnsupported)
 }
 
-// errDiverted says that a process has the code already: a Go program makes that call for each of
+// errDiverted means that a process has the code already: a Go program makes that call for each of
 // its threads.
 var errDiverted = errors.New("the process has the clock")
 

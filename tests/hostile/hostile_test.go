@@ -84,7 +84,7 @@ func (s *scene) limits(t *testing.T) {
 	}
 }
 
-// answers says that others are served.
+// answers reports that others are served.
 func (s *scene) answers() {
 	s.T.Helper()
 	begin := time.Now()

@@ -50,7 +50,7 @@ type thief struct {
 // mostVisits is more than the connections that a test waits for.
 const mostVisits = 1 << 16
 
-// playThief tells that he has the port, then each connection until his input ends, then the loot.
+// playThief reports that he has the port, then each connection until his input ends, then the loot.
 func playThief() error {
 	t := &thief{came: make(chan struct{}, mostVisits)}
 	listener, err := net.Listen("tcp", os.Getenv(addressVariable))

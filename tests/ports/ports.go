@@ -18,7 +18,7 @@ const (
 	loopback  = "127.0.0.1"
 )
 
-// ErrNone says that other tests have all ports.
+// ErrNone means that other tests have all ports.
 var ErrNone = errors.New("there are not enough free ports")
 
 // block is the part of the range that the process takes from at present. Its sign is an abstract

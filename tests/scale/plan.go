@@ -33,7 +33,7 @@ func (m Mix) size(nodes int) int {
 	return m.Size
 }
 
-// ErrMix says that the gangs do not fill the cluster.
+// ErrMix means that the gangs do not fill the cluster.
 var ErrMix = errors.New("the gangs do not fill the cluster")
 
 // firstTerm is the leader's.
@@ -123,7 +123,7 @@ func (k *cluster) plans() []*ctxswitch.Plan {
 	return plans
 }
 
-// arrival is when a node has a plan that was decided at now: the leader sends to one after the
+// arrival returns when a node has a plan that was decided at now: the leader sends to one after the
 // other.
 func arrival(now int64, node int, perNode time.Duration, way int64) int64 {
 	return now + int64(node+1)*perNode.Nanoseconds() + way

@@ -56,7 +56,7 @@ type Result struct {
 	PlanWork, Lead time.Duration
 }
 
-// ErrConfig says that a configuration means nothing.
+// ErrConfig means that a configuration means nothing.
 var ErrConfig = errors.New("scale: nodes, slice, boundaries and costs are needed")
 
 // Run models a cluster. Every gang has a rank on each of its nodes, and all have been prepared; the

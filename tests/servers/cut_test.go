@@ -41,9 +41,9 @@ var servers = []string{"s1", "s2", "s3"}
 type cut struct {
 	name string
 	make func(n *daemons.Network, victim string) error
-	// leads says that it is done to the server that leads, else to a follower.
+	// leads means that it is done to the server that leads, else to a follower.
 	leads bool
-	// deaf says that the victim hears of no majority, and so can decide nothing.
+	// deaf means that the victim hears of no majority, and so can decide nothing.
 	deaf bool
 }
 
@@ -192,14 +192,14 @@ func (s *scene) cutAgent(c cut) {
 }
 
 // beat is a rank that leaves a line for each instant at which it was alive, and runs until it is
-// begun again.
+// started again.
 const beat = `
 echo "begins $SCORE_RESTART_COUNT"
 if [ "$SCORE_RESTART_COUNT" -gt 0 ]; then date +%s%N >begun; exit 0; fi
 while :; do date +%s%N >>alive; sleep 0.02; done
 `
 
-// neverTwice says that the first attempt was dead before the second lived.
+// neverTwice reports that the first attempt was dead before the second lived.
 func (s *scene) neverTwice() {
 	s.T.Helper()
 	alive, begun := s.lines("alive"), s.lines("begun")

@@ -64,7 +64,7 @@ func (s *scene) refuses(server *daemons.Daemon) (refused func()) {
 	}
 }
 
-// goesOn says that a gang's messages come.
+// goesOn reports that a gang's messages come.
 func (s *scene) goesOn(j *daemons.Job) {
 	s.T.Helper()
 	_, err := j.AwaitRounds(s.Ctx, time.Now())

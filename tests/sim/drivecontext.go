@@ -241,7 +241,8 @@ func (c *driveContext) Usage() Usage {
 	return u
 }
 
-// Check says whether all of the send buffer is free again, and nobody wants to be driven for ever.
+// Check reports whether all of the send buffer is free again, and nobody wants to be driven for
+// ever.
 func (c *driveContext) Check() error {
 	buf := c.img.SendBuffer()
 	free := 0

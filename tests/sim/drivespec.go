@@ -117,7 +117,7 @@ func (d *DriveSpec) frameBytes() int {
 	return d.Size - link.HeadBytes - link.FrameBytes - link.TotalBytes
 }
 
-// frames is how many pieces a message is sent in.
+// frames returns how many pieces a message is sent in.
 func (d *DriveSpec) frames(length int) uint32 {
 	return uint32(max(1, (length+d.frameBytes()-1)/d.frameBytes()))
 }

@@ -174,7 +174,7 @@ type secretive struct{ Context }
 
 func (secretive) Lost(uint16) bool { return false }
 
-// rash says that nothing is in flight.
+// rash means that nothing is in flight.
 type rash struct{ Context }
 
 func (rash) Flushed(uint16) bool { return true }

@@ -27,7 +27,7 @@ func (k *cluster) tolerance() int64 {
 	return switchMost
 }
 
-// duty says whether the plan has a job on at some instant, and at all, from one instant of the
+// duty reports whether the plan has a job on at some instant, and at all, from one instant of the
 // leader's clock to another. ok is false if no plan says.
 func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
 	all = true

@@ -140,7 +140,7 @@ func (k *cluster) answer(h *host, ev ctxswitch.Event, most int64) {
 	k.w.queue.add(k.w.now+k.w.rng.span(0, most), evAnswer, int32(len(k.answers)-1), uint16(h.index))
 }
 
-// froze is when the kernel has stopped a job's processes.
+// froze returns when the kernel has stopped a job's processes.
 func (k *cluster) froze(p *part, seq uint16) {
 	if p.removed || p.stop.Seq == 0 || uint16(p.stop.Seq) != seq {
 		return
@@ -180,7 +180,7 @@ func (k *cluster) letRun(p *part) {
 	}
 }
 
-// launched is when all processes of a job exist. In a cgroup those of a job that was stopped
+// launched returns when all processes of a job exist. In a cgroup those of a job that was stopped
 // meanwhile are born stopped.
 func (k *cluster) launched(p *part) {
 	if p.removed || p.launched {

@@ -46,7 +46,7 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 	}
 }
 
-// rashHand says that all is answered.
+// rashHand means that all is answered.
 type rashHand struct{ hand }
 
 func (rashHand) Flushed() bool { return true }

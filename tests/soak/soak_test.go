@@ -129,7 +129,7 @@ func sample(t *testing.T, c *daemons.Cluster, gangs []*daemons.Job) series {
 	return s
 }
 
-// flat says that nothing rose by more than is tolerated.
+// flat reports that nothing rose by more than is tolerated.
 func (s series) flat(t *testing.T) {
 	t.Helper()
 	const least = 5 // points without which a line means nothing

@@ -140,7 +140,7 @@ func leftovers(work string) (left []string) {
 	return left
 }
 
-// controlGroups lists what there is of a cluster's control groups.
+// controlGroups lists what is left of a cluster's control groups.
 func controlGroups(cluster string) (groups []string) {
 	if cluster == "" {
 		return nil

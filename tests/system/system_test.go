@@ -111,7 +111,7 @@ func (t terse) Run(name string, f func(testscript.T)) {
 
 func (terse) Verbose() bool { return flag.Lookup("test.v").Value.String() == "true" }
 
-// deadline is when the scripts must be over.
+// deadline returns when the scripts must be over.
 func deadline() time.Time {
 	if *longPrograms {
 		return time.Now().Add(time.Hour)

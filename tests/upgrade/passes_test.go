@@ -66,7 +66,7 @@ func (s *scene) cancel(id uint64) {
 	})
 }
 
-// requeue has a job begun again.
+// requeue has a job started again.
 func (s *scene) requeue(id uint64) error {
 	_, err := s.Jobs.RequeueJob(s.Ctx, connect.NewRequest(&scorev1.RequeueJobRequest{JobId: id}))
 	return err

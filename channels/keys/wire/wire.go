@@ -53,7 +53,7 @@ const (
 	MaxReason = 1024
 )
 
-// ErrMalformed says that the other side does not speak this protocol.
+// ErrMalformed means that the other side does not speak this protocol.
 var ErrMalformed = errors.New("keys: not a frame of this protocol")
 
 // Append appends a frame.

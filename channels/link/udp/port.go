@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrSocket says that a descriptor is not an IP socket for datagrams.
+// ErrSocket means that a descriptor is not an IP socket for datagrams.
 var ErrSocket = errors.New("udp: not a UDP socket")
 
 // Port is a [link.Port] on a UDP socket.

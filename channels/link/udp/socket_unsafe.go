@@ -175,7 +175,7 @@ func localAddress(fd int) (link.Address, error) {
 	return link.FromRaw(raw[:min(int(size), len(raw))]), nil
 }
 
-// overflowed is how many datagrams found the socket's queue full (Linux 4.12; else 0).
+// overflowed returns how many datagrams found the socket's queue full (Linux 4.12; else 0).
 func overflowed(fd int) uint64 {
 	var info [unix.SK_MEMINFO_DROPS + 1]uint32
 	size := uint32(unsafe.Sizeof(info))

@@ -57,7 +57,7 @@ func message(out, noise []byte, h header, size int) []byte {
 	return out
 }
 
-// check compares a message with the one that is due, and tells whether its round is the last.
+// check compares a message with the one that is due, and reports whether its round is the last.
 func check(data []byte, want header, size int) (last bool, err error) {
 	if len(data) < headerSize {
 		return false, fmt.Errorf("%d bytes from rank %d are no message", len(data), want.from)

@@ -76,7 +76,7 @@ func all(ctx context.Context, job *keys.Job, p plan) error {
 	return nil
 }
 
-// dieOnce asks that this rank be begun again, and has it killed.
+// dieOnce asks that this rank be started again, and has it killed.
 func dieOnce(ctx context.Context, job *keys.Job) error {
 	if err := job.Respawn(ctx, 1); err != nil {
 		return err

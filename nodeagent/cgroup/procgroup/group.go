@@ -131,7 +131,7 @@ func (g *Group) WaitFrozen(deadline time.Time) error {
 	}
 }
 
-// AnyStopped tells whether one of the processes is stopped by a signal.
+// AnyStopped reports whether one of the processes is stopped by a signal.
 func AnyStopped(pids []int) bool {
 	for _, pid := range pids {
 		if s, err := procstat.Read(pid); err == nil && stopped(s) && !s.Exited() {

@@ -8,7 +8,7 @@ import (
 	"score/channels/procstat"
 )
 
-// stopped is true when the process cannot run: stopped by a signal or over.
+// stopped reports whether the process cannot run: stopped by a signal or over.
 func stopped(s procstat.Stat) bool { return s.State == 'T' || s.State == 't' || s.Exited() }
 
 // table is all processes of the host by id.

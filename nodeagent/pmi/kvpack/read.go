@@ -7,7 +7,7 @@ import (
 	"score/nodeagent/pmi/leb128"
 )
 
-// ErrMalformed says that data is not what a Pack makes.
+// ErrMalformed means that data is not what a Pack makes.
 var ErrMalformed = errors.New("packed cards that contradict themselves")
 
 // Limits bound what is read.

@@ -15,13 +15,13 @@ type Reader struct {
 // NewReader reads text, of which its chunks are substrings.
 func NewReader(text string) Reader { return Reader{text: text} }
 
-// Left is how many bytes have not been read.
+// Left returns how many bytes have not been read.
 func (r *Reader) Left() int { return len(r.text) }
 
-// Bad tells whether there was a mistake.
+// Bad reports whether there was a mistake.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Fail says that there was one: the text says what cannot be. It gives 0.
+// Fail reports that there was one: the text says what cannot be. It gives 0.
 func (r *Reader) Fail() uint64 {
 	r.bad, r.text = true, ""
 	return 0

@@ -13,9 +13,9 @@ import (
 type Library struct {
 	// Name is that by which the loader looks for it, Path where it is on this host.
 	Name, Path string
-	// System says that it is where the system's own libraries are.
+	// System means that it is where the system's own libraries are.
 	System bool
-	// Base says that it belongs to the C library, which fits only the loader that it came with.
+	// Base means that it belongs to the C library, which fits only the loader that it came with.
 	Base bool
 }
 
@@ -71,7 +71,7 @@ func Libraries(path, libraryPath string) ([]Library, error) {
 	return all, nil
 }
 
-// inSystem tells whether a library is where a distribution's packages put theirs.
+// inSystem reports whether a library is where a distribution's packages put theirs.
 func inSystem(path string) bool {
 	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/"} {
 		if strings.HasPrefix(filepath.Clean(path), dir) {

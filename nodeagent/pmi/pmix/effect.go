@@ -32,7 +32,7 @@ const (
 	Print
 	// Signal: send signal Code to Rank, or with Rank NoRank to all of the job here.
 	Signal
-	// Respawn: Rank asks to be begun anew Code times when it fails.
+	// Respawn: Rank asks to be started again Code times when it fails.
 	Respawn
 	// Violation: Rank broke the protocol, or NoRank, another node did. Err is the
 	// sentence for the user. The job must end.

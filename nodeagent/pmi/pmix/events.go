@@ -99,8 +99,8 @@ func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	})
 }
 
-// OnRespawned notes that a rank of this node, whose connection has ended, was begun anew, and tells
-// those who have registered for it.
+// OnRespawned notes that a rank of this node, whose connection has ended, was started again, and
+// tells those who have registered for it.
 func (s *Server) OnRespawned(now time.Time, rank, incarnation int) []Effect {
 	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
 	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}

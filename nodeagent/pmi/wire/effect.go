@@ -23,7 +23,7 @@ const (
 	Abort
 	// Contact: Rank has spoken for the first time.
 	Contact
-	// Respawn: Rank asks to be begun anew Code times when it fails.
+	// Respawn: Rank asks to be started again Code times when it fails.
 	Respawn
 	// Finalized: Rank has finished with PMI and may close its connection.
 	Finalized

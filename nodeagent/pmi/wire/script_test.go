@@ -23,7 +23,7 @@ import (
 //	name 1 ok port   the name table answers request 1; "no" for not ok
 //	spawn 1 kvs 0,0  the scheduler answers request 1; "failed: reason" to refuse
 //
-// Lines beginning with '#' are comments. -update writes the results anew.
+// Lines beginning with '#' are comments. -update writes the results again.
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/scripts/*.txt", playScript) }
 
 func playScript(t *testing.T, before string) string {

@@ -88,8 +88,8 @@ func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	return s.effects
 }
 
-// OnRespawned notes that a rank of this node, whose connection has ended, was begun anew and has another
-// one.
+// OnRespawned notes that a rank of this node, whose connection has ended, was started again and has
+// another one.
 func (s *Server) OnRespawned(rank, incarnation int) []Effect {
 	*s.session(rank) = session{rank: rank}
 	return s.Do(func(e *pmi.Engine) error {

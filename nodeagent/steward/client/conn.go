@@ -82,7 +82,7 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 	return c, first.GetStatus(), nil
 }
 
-// answerDeadline is when to give up waiting for an answer.
+// answerDeadline returns when to give up waiting for an answer.
 func answerDeadline(ctx context.Context) time.Time {
 	by := time.Now().Add(answerWait)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(by) {
@@ -165,12 +165,12 @@ func (c *Conn) RankFailure(m *stewardpb.RankFailure) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RankFailure{RankFailure: m}})
 }
 
-// PartLost tells that nothing of the job runs on another node any more.
+// PartLost reports that nothing of the job runs on another node any more.
 func (c *Conn) PartLost(lost *stewardpb.PartLost) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_PartLost{PartLost: lost}})
 }
 
-// ChildEnded tells that what the job has spawned has left.
+// ChildEnded reports that what the job has spawned has left.
 func (c *Conn) ChildEnded(m *scorev1.ChildEnded) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_ChildEnded{ChildEnded: m}})
 }
@@ -211,7 +211,7 @@ func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
 }
 
-// Taken tells that the job's output up to a number need not be kept.
+// Taken reports that the job's output up to a number need not be kept.
 func (c *Conn) Taken(sequence uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Taken{Taken: sequence}})
 }
@@ -221,7 +221,7 @@ func (c *Conn) Pace(rate uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Pace{Pace: rate}})
 }
 
-// Forget tells that the job's end is known for good: the steward exits, once
+// Forget reports that the job's end is known for good: the steward exits, once
 // its output has been read.
 func (c *Conn) Forget() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Forget{Forget: true}})

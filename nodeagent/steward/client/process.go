@@ -50,7 +50,7 @@ func Find(socket string, pid int) (*Process, error) {
 // Done is closed when the steward has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended says whether the steward has exited, also in the moment before Done tells.
+// Ended reports whether the steward has exited, also in the moment before Done tells.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:

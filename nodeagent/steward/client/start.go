@@ -29,7 +29,7 @@ type Slot struct {
 	Number int
 	// Cluster and Node name the control group's parent (package cgroup).
 	Cluster, Node string
-	// Cgroups says that the slot has a control group, which must exist.
+	// Cgroups means that the slot has a control group, which must exist.
 	Cgroups bool
 	// Grace is how long a job goes on without an agent; 0: it ends at once.
 	Grace time.Duration

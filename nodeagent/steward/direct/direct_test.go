@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 // Nobody is counted on before it has said that it hears, nor after something was missed.
 func TestPath(t *testing.T) {
 	a, b := path(t, testKey(7, 1), 0), path(t, testKey(7, 1), 1)
-	// send brings a datagram, or loses it, and tells whether a probe is to follow.
+	// send brings a datagram, or loses it, and reports whether a probe is to follow.
 	send := func(from, to *Path) bool {
 		p, at, err := to.Open(from.Seal(nil, to.self, Packet{}))
 		if err != nil || at != from.self {

@@ -43,8 +43,8 @@ func (r *Path) peer(node uint32) *peer {
 	return p
 }
 
-// OnRelayed notes what a message says that an agent has brought: the sender's port, 0 if it has none,
-// and how many datagrams it has heard. It tells whether a probe is to be sent.
+// OnRelayed notes what a message says that an agent has brought: the sender's port, 0 if it has
+// none, and how many datagrams it has heard. It reports whether a probe is to be sent.
 func (r *Path) OnRelayed(node uint32, port uint16, hears uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
@@ -68,12 +68,12 @@ func (r *Path) OnMissed(node uint32) {
 	p.missed = p.told
 }
 
-// Reaches tells whether datagrams arrive at a node.
+// Reaches reports whether datagrams arrive at a node.
 func (p *Path) Reaches(node uint32) bool { return p.peer(node).reached() }
 
 func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
 
-// Received is how many of a node's datagrams have arrived here.
+// Received returns how many of a node's datagrams have arrived here.
 func (p *Path) Received(node uint32) uint64 { return p.peer(node).heard }
 
 // OwnPort is the port at which the others look for this steward.

@@ -62,7 +62,7 @@ type sealer struct {
 	counter uint64
 	header  [headAndTo]byte // of this steward's datagrams; the last bytes are to whom
 	theirs  map[uint32]*sender
-	// nonce, opened and plain are written anew each time.
+	// nonce, opened and plain are written again each time.
 	nonce  [nonceSize]byte
 	opened [headAndTo]byte
 	plain  []byte

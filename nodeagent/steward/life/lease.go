@@ -4,7 +4,7 @@ import "time"
 
 // Lease lets the job's ranks live until an instant. A job that was never given a
 // lease needs none; one that was ends when it lapses, whether there is an agent
-// or not, so that the cluster may begin it anew elsewhere.
+// or not, so that the cluster may begin it again elsewhere.
 func (m *Machine) Lease(now, until time.Time) {
 	if m.phase == Free || m.phase == Gone {
 		return
@@ -30,7 +30,7 @@ func (m *Machine) lapses(now time.Time) {
 	m.Abort(now, abort)
 }
 
-// leased tells whether there is something that a lease would end.
+// leased reports whether there is something that a lease would end.
 func (m *Machine) leased() bool {
 	if m.leaseUntil.IsZero() || m.killed {
 		return false

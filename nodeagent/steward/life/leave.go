@@ -2,16 +2,16 @@ package life
 
 import "time"
 
-// AgentLost tells that the control connection has ended.
+// AgentLost reports that the control connection has ended.
 func (m *Machine) AgentLost(now time.Time) {
 	m.lostAt, m.grace = now, m.config.Grace
 	m.Tick(now)
 }
 
-// AgentBack tells that an agent has connected.
+// AgentBack reports that an agent has connected.
 func (m *Machine) AgentBack(time.Time) { m.lostAt = time.Time{} }
 
-// Reader tells whether a reader of the ranks' output is attached.
+// Reader reports whether a reader of the ranks' output is attached.
 func (m *Machine) Reader(now time.Time, attached bool) {
 	if m.reader && !attached {
 		m.lingerFrom = now
@@ -20,13 +20,13 @@ func (m *Machine) Reader(now time.Time, attached bool) {
 	m.Tick(now)
 }
 
-// Drained tells that all output has been delivered to a reader.
+// Drained reports that all output has been delivered to a reader.
 func (m *Machine) Drained(now time.Time) {
 	m.drained = true
 	m.Tick(now)
 }
 
-// Forget tells that the job's end is known to the cluster: nobody will ask for
+// Forget reports that the job's end is known to the cluster: nobody will ask for
 // it again. A job that still runs is ended.
 func (m *Machine) Forget(now time.Time) {
 	if m.phase != Over {
@@ -45,7 +45,7 @@ func (m *Machine) Recycle(now time.Time) {
 	m.Forget(now)
 }
 
-// Renewed tells whether the steward is as it was before the job. If not, it
+// Renewed reports whether the steward is as it was before the job. If not, it
 // leaves.
 func (m *Machine) Renewed(now time.Time, ok bool) {
 	if m.phase != Renewing {
@@ -126,7 +126,7 @@ func (m *Machine) mayLeave(now time.Time) bool {
 	return ok && !now.Before(at)
 }
 
-// leaveAt is when the steward of no job, or of a job that is over, has nobody
+// leaveAt returns when the steward of no job, or of a job that is over, has nobody
 // left to wait for.
 func (m *Machine) leaveAt() (time.Time, bool) {
 	if !m.lostAt.IsZero() {
@@ -149,7 +149,7 @@ func (m *Machine) leaveAt() (time.Time, bool) {
 	return m.lingerFrom.Add(drainLinger), true
 }
 
-// Deadline is when Tick must be called next; the zero time: not by the clock.
+// Deadline returns when Tick must be called next; the zero time: not by the clock.
 func (m *Machine) Deadline() time.Time {
 	var next time.Time
 	earliest := func(at time.Time) {

@@ -65,10 +65,10 @@ func New(now time.Time, config Config) *Machine {
 // Phase tells where the job is.
 func (m *Machine) Phase() Phase { return m.phase }
 
-// Killed tells whether the ranks were ordered to end.
+// Killed reports whether the ranks were ordered to end.
 func (m *Machine) Killed() bool { return m.killed }
 
-// Forgotten tells whether the job's end is known to the cluster.
+// Forgotten reports whether the job's end is known to the cluster.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
 // Rank tells how far local rank k has come and, once dead, how it ended.
@@ -83,7 +83,7 @@ func (m *Machine) Take() []Order {
 
 func (m *Machine) order(kind OrderKind) { m.orders = append(m.orders, Order{Kind: kind}) }
 
-// Prepare takes a job. It tells whether the steward was free for it.
+// Prepare takes a job. It reports whether the steward was free for it.
 func (m *Machine) Prepare(now time.Time, rules Rules) bool {
 	if m.phase != Free {
 		return false
@@ -120,7 +120,7 @@ func (m *Machine) Launch(now time.Time) {
 	m.enter(now, Starting)
 }
 
-// Started tells that local rank k was forked. A rank born after the kill was
+// Started reports that local rank k was forked. A rank born after the kill was
 // ordered is killed as well.
 func (m *Machine) Started(_ time.Time, k int) {
 	if m.phase != Starting || m.ranks[k].state != Unborn {
@@ -135,11 +135,11 @@ func (m *Machine) Started(_ time.Time, k int) {
 	}
 }
 
-// StartFailed tells that a rank could not be forked: no other will be, and
+// StartFailed reports that a rank could not be forked: no other will be, and
 // those that were must end.
 func (m *Machine) StartFailed(now time.Time, abort Abort) { m.Abort(now, abort) }
 
-// StartEnded tells that no more ranks will be forked.
+// StartEnded reports that no more ranks will be forked.
 func (m *Machine) StartEnded(now time.Time) {
 	if m.phase != Starting {
 		return
@@ -154,13 +154,13 @@ func (m *Machine) StartEnded(now time.Time) {
 	m.reapedAll(now)
 }
 
-// Spoke tells that rank k used its PMI connection.
+// Spoke reports that rank k used its PMI connection.
 func (m *Machine) Spoke(k int) { m.ranks[k].spoken, m.spoken = true, true }
 
-// Finalized tells that rank k said good-bye on its PMI connection.
+// Finalized reports that rank k said good-bye on its PMI connection.
 func (m *Machine) Finalized(k int) { m.ranks[k].finalized = true }
 
-// Closed tells that rank k's PMI connection has ended. Without a good-bye that
+// Closed reports that rank k's PMI connection has ended. Without a good-bye that
 // is a failure, though its exit status, if it comes soon, says it better.
 func (m *Machine) Closed(now time.Time, k int) {
 	r := &m.ranks[k]
@@ -173,7 +173,7 @@ func (m *Machine) Closed(now time.Time, k int) {
 	}
 }
 
-// Exited tells that rank k was reaped. What it said on its PMI connection must
+// Exited reports that rank k was reaped. What it said on its PMI connection must
 // have been told before.
 func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	r := &m.ranks[k]
@@ -263,7 +263,7 @@ func (m *Machine) kill() {
 	m.order(Kill)
 }
 
-// Swept tells that no process of the job exists any more.
+// Swept reports that no process of the job exists any more.
 func (m *Machine) Swept(now time.Time) {
 	if m.phase != Sweeping {
 		return

@@ -2,17 +2,17 @@ package life
 
 import "time"
 
-// AllowRespawns lets local rank k be begun anew so often, counted from now, when it fails.
+// AllowRespawns lets local rank k be started again so often, counted from now, when it fails.
 func (m *Machine) AllowRespawns(k, times int) {
 	m.ranks[k].respawns = min(max(times, 0), MaxRespawns)
 }
 
-// survives tells whether the gang goes on when a rank fails.
+// survives reports whether the gang goes on when a rank fails.
 func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
 
 // beginAnew has a dead rank forked once more if it may be. A failure is here any end but that with
-// exit code 0 after the good-bye; for want of memory no rank is begun anew, since the next process
-// needs as much.
+// exit code 0 after the good-bye; for want of memory no rank is started again, since the next
+// process needs as much.
 func (m *Machine) beginAnew(k int, exit Exit) bool {
 	r := &m.ranks[k]
 	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
@@ -42,7 +42,7 @@ func (m *Machine) begin(k int) {
 	m.orders = append(m.orders, Order{Kind: Respawn, Rank: k, Incarnation: r.begun})
 }
 
-// beginDue begins ranks anew that died while others were still being forked.
+// beginDue begins ranks again that died while others were still being forked.
 func (m *Machine) beginDue() {
 	for k := range m.ranks {
 		if m.ranks[k].due {
@@ -51,8 +51,8 @@ func (m *Machine) beginDue() {
 	}
 }
 
-// Respawned tells that rank k was forked once more. One that was born after the kill was ordered is
-// killed as well.
+// Respawned reports that rank k was forked once more. One that was born after the kill was ordered
+// is killed as well.
 func (m *Machine) Respawned(_ time.Time, k int) {
 	r := &m.ranks[k]
 	if r.state != Dead || m.anew == 0 {
@@ -66,7 +66,7 @@ func (m *Machine) Respawned(_ time.Time, k int) {
 	}
 }
 
-// RespawnFailed tells that rank k could not be forked once more, or need not since the gang ends.
+// RespawnFailed reports that rank k could not be forked once more, or need not since the gang ends.
 // Its last end is the one that counts.
 func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
 	if m.ranks[k].state != Dead || m.anew == 0 {

@@ -67,7 +67,7 @@ type Rules struct {
 	Ranks         int  // local ranks
 	KillOnBadExit bool // any exit code but zero ends the gang
 	Detached      bool // no reader is owed the output
-	// Recover: a rank that fails does not end the gang; Respawn: it is begun anew so often.
+	// Recover: a rank that fails does not end the gang; Respawn: it is started again so often.
 	Recover bool
 	Respawn int
 	// Silent is whether it is worth a note that no rank speaks PMI: the program
@@ -108,7 +108,7 @@ const (
 	// sum up to, and shares the start of a process, some 10 ms of CPU time, among
 	// so many that nothing of it is left.
 	maxJobs = 256
-	// MaxRespawns bounds how often a rank is begun anew, whatever was asked for: one that fails
+	// MaxRespawns bounds how often a rank is started again, whatever was asked for: one that fails
 	// at once shall not fork for ever.
 	MaxRespawns = 1000
 )

@@ -146,7 +146,7 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes the header of what has come and tells whether the message in it is to
+// Receive takes the header of what has come and reports whether the message in it is to
 // be read: it is one, and has not come before.
 func (o *Endpoint) Receive(now time.Time, from Peer, e Header) (fresh bool) {
 	p := o.peer(from)
@@ -225,7 +225,7 @@ func (e *Endpoint) Acknowledge() (messages []Message) {
 	return messages
 }
 
-// Awaits tells whether a message of a kind is not acknowledged.
+// Awaits reports whether a message of a kind is not acknowledged.
 func (e *Endpoint) Awaits(kind Kind) bool {
 	for _, p := range e.peers {
 		if slices.ContainsFunc(p.open, func(k unacked) bool { return k.kind == kind }) {
@@ -256,7 +256,7 @@ func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
 	return e.message(to, p, k)
 }
 
-// Deadline is when Tick must be called next; zero: never.
+// Deadline returns when Tick must be called next; zero: never.
 func (e *Endpoint) Deadline() time.Time { return e.due }
 
 func (e *Endpoint) wake(at time.Time) {

@@ -73,7 +73,7 @@ func (d *Decoder) Space() []byte {
 	return d.buffer[d.tail:]
 }
 
-// Filled tells that n bytes were read to Space.
+// Filled reports that n bytes were read to Space.
 func (d *Decoder) Filled(n int) { d.tail += n }
 
 // Next returns the next whole message body, or nil when more bytes are needed.

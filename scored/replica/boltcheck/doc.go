@@ -1,8 +1,8 @@
 // Package boltcheck checks whether bbolt can open a database file and walk through all of it.
 //
-// bbolt's own check (Tx.Check, bbolt check) maps the file into memory and follows the offsets in it.
-// It recovers from panics, but a bad offset or a page that was cut off is a memory fault, which ends
-// the process without a word about the file. Package boltcheck reads page by page instead.
+// bbolt's own check (Tx.Check, bbolt check) maps the file into memory and follows the offsets in
+// it. It recovers from panics, but a bad offset or a page that was cut off is a memory fault, which
+// ends the process without a word about the file. Package boltcheck reads page by page instead.
 //
 // The layout is that of go.etcd.io/bbolt, version 2 (its internal/common). Package boltcheck does
 // not look into keys and values.

@@ -32,7 +32,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// errRank says that a rank failed; it has said why itself.
+// errRank means that a rank failed; it has said why itself.
 var errRank = errors.New("a rank failed")
 
 // await waits until the rank has printed the line, or has failed.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrCPUs says that the two sides of a measurement would have to share a processor.
+// ErrCPUs means that the two sides of a measurement would have to share a processor.
 var ErrCPUs = errors.New("messages are measured on two processors; this process may use one only")
 
 // CPUs are the two processors that measurements use.

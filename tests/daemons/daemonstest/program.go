@@ -70,7 +70,7 @@ func (p *Program) Code() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// Ends says that it ends with this code, having said all these words.
+// Ends reports that it ends with this code, having said all these words.
 func (p *Program) Ends(code int, words ...string) {
 	p.t.Helper()
 	got, said := p.Code(), p.Said()

@@ -44,7 +44,7 @@ func (s *Scene) Cancel(id uint64) {
 	s.Check(err)
 }
 
-// End says that gangs end right, and that nothing is left.
+// End reports that gangs end right, and that nothing is left.
 func (s *Scene) End(gangs ...*daemons.Job) {
 	s.T.Helper()
 	for _, gang := range gangs {

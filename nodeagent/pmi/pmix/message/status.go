@@ -17,7 +17,7 @@ const (
 	ErrPartial     int32 = -52
 	ErrDuplicate   int32 = -53
 	QueryPartial   int32 = -104
-	ErrRestarted   int32 = -4   // a process was begun anew
+	ErrRestarted   int32 = -4   // a process was started again
 	ErrProcEnded   int32 = -200 // without having said good-bye
 	ErrProcSignal  int32 = -402
 	ErrProcExit    int32 = -404 // with a code other than 0

@@ -88,8 +88,8 @@ func exchange(ctx context.Context, server string, config *tls.Config, question *
 	return answer, conn.LocalAddr(), nil
 }
 
-// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers answer
-// without a valid certificate: a handshake that is refused does not say why.
+// Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers
+// answer without a valid certificate: a handshake that is refused does not say why.
 func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
 	answer, _, err := exchange(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
 	return answer.GetRevoked(), err
