@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/nodeagent/launch"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
@@ -73,6 +73,7 @@ func (a *Agent) adopt(o *stewardpool.Orphan) error {
 	})
 	defer close(heard)
 	defer close(j.claimed)
+	j.step(jobstate.Adopted)
 	j.resume(o, stopped)
 	return nil
 }
@@ -106,10 +107,7 @@ func (j *job) resume(o *stewardpool.Orphan, stopped bool) {
 // lose ends a job that was found and cannot go on.
 func (j *job) lose(reason error) {
 	j.agent.log.Warn("a job of a former agent cannot go on", zap.Uint64("job", j.id), zap.Error(reason))
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
-		JobId: j.id, Rank: -1, ExitCode: launch.CodeCluster,
-		Message: fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v; submit it again",
-			j.id, j.agent.options.Name, reason),
-	}}}, true)
+	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v; submit it again",
+		j.id, j.agent.options.Name, reason))
 	j.kill(reason.Error())
 }

@@ -8,20 +8,13 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 )
 
 const (
-	// killAlone is how long a steward has for a kill before the agent kills,
-	// too, and again: the kernel takes milliseconds. A steward whose rank was
-	// frozen while it was being forked can do nothing until that rank goes on, or
-	// ends; on a busy machine the rank may be forked late.
-	killAlone = 50 * time.Millisecond
-	// killPatience is how long a steward may take to report the end of the job,
-	// before it is ended itself.
-	killPatience = 3 * time.Second
 	// killAttempt bounds one attempt to end all processes of a container.
 	killAttempt = 2 * time.Second
 	// killPause is the time between two attempts. A process that the kernel does
@@ -29,70 +22,120 @@ const (
 	killPause = time.Second
 )
 
-// kill ends the job here, whatever it is doing; NodeDone tells when it is over.
-func (j *job) kill(reason string) {
+// step gives the machine an event and carries its effects out.
+func (j *job) step(event jobstate.Event) {
 	j.mu.Lock()
-	first := !j.killed
-	j.killed = true
-	steward := j.steward
-	if j.done != nil {
-		// Asked again: the leader may not have heard, or the job never started.
-		j.agent.link.Send(j.done)
-	}
-	over := j.done != nil
-	if j.unstage != nil {
-		j.unstage()
+	effects := j.state.Step(time.Now(), event)
+	for _, e := range effects {
+		j.post(e)
 	}
 	j.mu.Unlock()
-	if over {
-		return
-	}
-	if steward != nil {
-		_ = steward.Kill() // a steward that is gone ends the job, too
-	}
-	if first {
-		j.agent.log.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
-		j.agent.workers.Go(j.escalate)
+	for _, e := range effects {
+		j.carryOut(e)
 	}
 }
 
-// escalate ends the job without its steward's help when that takes too long.
-func (j *job) escalate() {
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
-		if j.overWithin(killAlone) {
+// post carries out an effect that must come in the order of the events; it waits for nothing. The
+// caller holds mu.
+func (j *job) post(effect jobstate.Effect) {
+	switch effect {
+	case jobstate.Switch:
+		j.handle = j.agent.switcher.Add(j.switched(j.steward))
+	case jobstate.Unswitch:
+		j.removed = j.agent.switcher.Remove(ctxswitch.JobID(j.id))
+		j.kept = nil
+	case jobstate.NoteEnding:
+		j.agent.endings.add(j.id, j.over)
+	case jobstate.StopStaging:
+		if j.unstage != nil {
+			j.unstage()
+		}
+	case jobstate.ReportDone:
+		j.tellLocked(j.done, true)
+	case jobstate.RepeatDone:
+		j.agent.link.Send(j.done)
+	case jobstate.End:
+		close(j.over)
+	case jobstate.Retire:
+		close(j.retired)
+	default: // carryOut does it
+	}
+}
+
+// carryOut carries out an effect that may wait. What the steward does not take, as it is gone, ends
+// the job, too.
+func (j *job) carryOut(effect jobstate.Effect) {
+	steward := j.stewardOf()
+	switch effect {
+	case jobstate.Watch:
+		j.agent.workers.Go(j.watchKill)
+	case jobstate.KillSteward:
+		_ = steward.Kill()
+	case jobstate.KillQuickly:
+		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // what is left is next time's
+	case jobstate.KillPatiently:
+		j.agent.log.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
+		_ = steward.Container.Kill(time.Now().Add(killAttempt))
+	case jobstate.EndSteward:
+		steward.KillProcess() // stewardGone does the rest
+	case jobstate.ReportLoss:
+		j.abort(j.loss() + "; look at the agent's log there and submit the job again")
+	case jobstate.Sweep:
+		j.sweep()
+	case jobstate.ReportKilled:
+		j.reportKilled()
+	case jobstate.Clear:
+		j.clear()
+	case jobstate.End:
+		j.closeChannels()
+		j.settled()
+	default: // post has done it
+	}
+}
+
+// kill ends the job here, whatever it is doing; NodeDone tells when it is over.
+func (j *job) kill(reason string) {
+	j.agent.log.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
+	j.step(jobstate.Kill)
+}
+
+// watchKill ends the job without its steward's help when that takes too long.
+func (j *job) watchKill() {
+	for {
+		j.mu.Lock()
+		at := j.state.Deadline()
+		j.mu.Unlock()
+		if at.IsZero() || j.overWithin(time.Until(at)) {
 			return
 		}
-		if steward := j.stewardOf(); steward != nil {
-			_ = steward.Container.Kill(time.Now().Add(killAlone)) // what is left is next time's
-		}
-	}
-	steward := j.stewardOf()
-	if steward == nil {
-		return // claiming one is bounded, and then finds the job killed
-	}
-	j.agent.log.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
-	_ = steward.Container.Kill(time.Now().Add(killAttempt))
-	if !j.overWithin(killPatience) {
-		steward.KillProcess() // stewardGone does the rest
+		j.step(jobstate.Tick)
 	}
 }
 
 func (j *job) overWithin(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-j.over:
-		return true
-	case <-timer.C:
-		return false
-	}
+	over, _ := within(context.Background(), j.over, wait) // the context does not end
+	return over
 }
 
-// finish reports that no process of the job is left here.
-func (j *job) finish(usage *scorev1.Usage) { j.end(usage, true) }
+// setUsage notes what the job has used here, before it is cleared.
+func (j *job) setUsage(usage *scorev1.Usage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.usage = usage
+}
 
-// end is told once; report says whether to tell the leader unasked.
-func (j *job) end(usage *scorev1.Usage, report bool) {
+// exited notes that the end of a rank is reported.
+func (j *job) exited(rank uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state.Exited(rank)
+}
+
+// clear removes what the job has here, once no process of it is left.
+func (j *job) clear() {
+	j.mu.Lock()
+	usage := j.usage
+	j.mu.Unlock()
 	if usage == nil {
 		usage = &scorev1.Usage{}
 	}
@@ -102,18 +145,9 @@ func (j *job) end(usage *scorev1.Usage, report bool) {
 	j.dropDir()                             // last: an agent that finds it knows that there may be files
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
-	if j.done != nil {
-		j.mu.Unlock()
-		return
-	}
 	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.start}}}
-	if report || j.killed {
-		j.tellLocked(j.done, true)
-	}
-	close(j.over)
 	j.mu.Unlock()
-	j.closeChannels()
-	j.settled()
+	j.step(jobstate.Cleared)
 	j.agent.log.Info("job is over", zap.Uint64("job", j.id),
 		zap.Duration("cpu", time.Duration(usage.GetCpuNanos())), zap.Duration("ran", time.Duration(usage.GetRunNanos())))
 }
@@ -144,37 +178,25 @@ func (a *Agent) forget(id uint64) {
 		a.unstage(id)
 		return
 	}
-	j.mu.Lock()
-	// Ordered now, for the leader may give the number out again: a job that was
-	// put back into the queue.
-	removed := a.switcher.Remove(ctxswitch.JobID(id))
-	j.forgotten, j.killed = true, true
-	if !j.isOver() {
-		a.endings.add(id, j.over)
-	}
-	j.kept = nil
-	j.mu.Unlock()
+	j.step(jobstate.Forget)
 	a.unstage(id)
 	j.cancel()
+	j.settled()
 	j.withChannels((*dataplane.Job).Over)
 	a.workers.Go(func() {
 		defer a.jobs.left(j)
-		<-removed
+		<-j.removed
+		<-j.retired
 		j.retire()
 	})
 }
 
 // retire gives back what the job had, once its last output has been read.
 func (j *job) retire() {
-	j.settled()
 	<-j.claimed
 	steward := j.stewardOf()
 	if steward == nil {
 		return
-	}
-	if !j.isOver() {
-		_ = steward.Kill()
-		j.escalate()
 	}
 	if j.keeper != nil {
 		j.keeper.close()

@@ -8,6 +8,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/switcher"
@@ -28,7 +29,8 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 		j.hearRankNews(m.RankFailure)
 	case *stewardpb.FromSteward_NodeDone:
 		j.started(m.NodeDone.GetStart())
-		j.finish(m.NodeDone.GetUsage())
+		j.setUsage(m.NodeDone.GetUsage())
+		j.step(jobstate.Done)
 	case *stewardpb.FromSteward_Abort:
 		m.Abort.JobId = j.id
 		if m.Abort.GetAtNanos() != 0 {
@@ -71,6 +73,7 @@ func (j *job) hearPrepared(m *scorev1.Prepared) {
 		return
 	}
 	_ = failpoint.Hit(failpoint.PrepareEnd) // cannot fail
+	j.step(jobstate.Prepared)
 	j.tell(message, true)
 }
 
@@ -86,6 +89,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 	j.withChannels(func(c *dataplane.Job) { c.Launched(m.GetPids()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
 	m.Start = j.started(m.GetStart())
+	j.step(jobstate.Forked)
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
 	j.settled()
 	j.agent.metrics.Add(metrics.Launches, 1)
@@ -95,6 +99,7 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 	_ = failpoint.Hit(failpoint.ExitReport) // cannot fail
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
+	j.exited(m.GetRank())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)
 	j.gossiper.rankExited(m)

@@ -8,6 +8,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
@@ -27,8 +28,10 @@ type job struct {
 	cancel context.CancelFunc
 	// settled ends the time in which the start of other stewards is put off.
 	settled func()
-	// claimed is closed once the job has its steward, or never will.
+	// claimed is closed once the job has its steward, or never will; retired, when that may be given
+	// back.
 	claimed chan struct{}
+	retired chan struct{}
 	// over is closed once no process of the job is left here.
 	over chan struct{}
 	// exchange carries collectives between the nodes; nil with one node.
@@ -41,22 +44,22 @@ type job struct {
 	// before claimed is closed.
 	keeper *keeper
 
-	mu        sync.Mutex
-	steward   *stewardpool.Steward
-	channels  *dataplane.Job // nil before it has a steward, and if it cannot have any
-	handle    *switcher.Handle
-	kept      []*scorev1.AgentMessage // what a new stream must be told again
-	notes     []*scorev1.AgentMessage // what the next stream is to be told, once
-	done      *scorev1.AgentMessage   // NodeDone, once over
-	dir       string                  // its directory, until that is removed
-	files     string                  // the name of its ranks' directories elsewhere, as dir
-	killed    bool
-	orphaned  bool // its steward has crashed
-	forgotten bool
-	unstage   context.CancelFunc // ends the fetching of its files; nil: that is over
-	readers   int                // connections that relay its output
-	fences    *scorev1.Fences    // replaced, never changed; nil: none yet
-	start     *scorev1.NodeStart // what is known of its start here, by the cluster's clock
+	mu       sync.Mutex
+	state    *jobstate.Machine
+	steward  *stewardpool.Steward
+	channels *dataplane.Job // nil before it has a steward, and if it cannot have any
+	handle   *switcher.Handle
+	kept     []*scorev1.AgentMessage // what a new stream must be told again
+	notes    []*scorev1.AgentMessage // what the next stream is to be told, once
+	done     *scorev1.AgentMessage   // NodeDone, when what the job had is cleared
+	removed  <-chan switcher.Usage   // answers when the switching thread has forgotten the job; nil: it is not forgotten
+	dir      string                  // its directory, until that is removed
+	files    string                  // the name of its ranks' directories elsewhere, as dir
+	usage    *scorev1.Usage          // what the steward, or its control group, has said at the end
+	unstage  context.CancelFunc      // ends the fetching of its files; nil: that is over
+	readers  int                     // connections that relay its output
+	fences   *scorev1.Fences         // replaced, never changed; nil: none yet
+	start    *scorev1.NodeStart      // what is known of its start here, by the cluster's clock
 }
 
 // newJob is a job as an order describes it; it is not in the table yet.
@@ -71,8 +74,10 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 		settled: func() {},
 		start:   &scorev1.NodeStart{},
 		claimed: make(chan struct{}),
+		retired: make(chan struct{}),
 		over:    make(chan struct{}),
 	}
+	j.state = jobstate.New(jobstate.Config{Ranks: j.place().GetRanks(), Recover: order.GetSpec().GetRecover()})
 	for _, place := range order.GetPlaces() {
 		a.peers.expect(place.GetAddress(), place.GetNode())
 	}
@@ -92,7 +97,7 @@ func (j *job) tell(message *scorev1.AgentMessage, keep bool) {
 }
 
 func (j *job) tellLocked(message *scorev1.AgentMessage, keep bool) {
-	if j.forgotten {
+	if j.state.Forgotten() {
 		return
 	}
 	if keep {
@@ -126,7 +131,7 @@ func (j *job) answered(is func(*scorev1.AgentMessage) bool) {
 func (j *job) current(do func(*switcher.Switcher, ctxswitch.JobID)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.forgotten {
+	if !j.state.Forgotten() {
 		do(j.agent.switcher, ctxswitch.JobID(j.id))
 	}
 }
@@ -141,17 +146,10 @@ func (j *job) stewardOf() *stewardpool.Steward {
 func (j *job) isKilled() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.killed
+	return j.state.Killed()
 }
 
-func (j *job) isOver() bool {
-	select {
-	case <-j.over:
-		return true
-	default:
-		return false
-	}
-}
+func (j *job) isOver() bool { return closed(j.over) }
 
 // on says whether the job's gang is on here.
 func (j *job) on() bool {
@@ -165,7 +163,7 @@ func (j *job) on() bool {
 func (j *job) held(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.forgotten && j.steward != nil && j.handle != nil && j.channels != nil {
+	if !j.state.Forgotten() && j.steward != nil && j.handle != nil && j.channels != nil {
 		do(j.channels, j.steward, j.handle)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/cgroup"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
@@ -78,12 +79,12 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 // getReady gives the job a steward and has it prepare.
 func (j *job) getReady() {
 	defer close(j.claimed)
-	err := j.makeReady()
-	switch {
+	defer j.step(jobstate.Settled)
+	switch err := j.makeReady(); {
 	case errors.Is(err, errKilled):
-		j.finish(&scorev1.Usage{})
+		j.step(jobstate.Stopped)
 	case err != nil:
-		j.cannotPrepare(err)
+		j.refused(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.agent.options.Name, err)))
 	}
 }
 
@@ -114,13 +115,7 @@ func (j *job) makeReady() error {
 	if err != nil {
 		return err
 	}
-	if err := steward.Prepare(j.prepareOrder(steward, programs)); err != nil {
-		return err
-	}
-	if j.isKilled() {
-		_ = steward.Kill() // the first came before there was anything to end
-	}
-	return nil
+	return steward.Prepare(j.prepareOrder(steward, programs))
 }
 
 // claimSteward gives the job a steward, which keeps the job's limits on memory and processes.
@@ -132,7 +127,10 @@ func (j *job) claimSteward() (*stewardpool.Steward, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !j.take(steward) {
+	j.mu.Lock()
+	j.steward = steward
+	j.mu.Unlock()
+	if j.step(jobstate.Claimed); j.isKilled() {
 		return nil, errKilled
 	}
 	// Where nothing can keep a limit, Hello has said so.
@@ -180,18 +178,6 @@ func (j *job) directKey() []byte {
 	return direct.JobKey(secret, options.Cluster, j.id, j.order.GetAttempt())
 }
 
-// take makes the steward the job's, unless the job has been killed meanwhile.
-func (j *job) take(steward *stewardpool.Steward) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.steward = steward
-	if j.killed || j.forgotten {
-		return false
-	}
-	j.handle = j.agent.switcher.Add(j.switched(steward))
-	return true
-}
-
 // switched is the job as the switching thread knows it.
 func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
 	return switcher.Job{
@@ -203,16 +189,11 @@ func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
 	}
 }
 
-// cannotPrepare tells that this node's part cannot become ready.
-func (j *job) cannotPrepare(err error) {
-	j.refused(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.agent.options.Name, err)))
-}
-
 // refused ends a job that cannot start. It is not reported as done, since the
 // failure says more, unless the leader asks for its end.
 func (j *job) refused(failure *scorev1.AgentMessage) {
 	j.tell(failure, true)
-	j.end(&scorev1.Usage{}, false)
+	j.step(jobstate.Refused)
 }
 
 func preparedMessage(job uint64, code int, sentence string) *scorev1.AgentMessage {

@@ -89,9 +89,9 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	if len(request.GetData()) > maxRelay {
 		return fmt.Errorf("a message of %d bytes between stewards, the most is %d", len(request.GetData()), maxRelay)
 	}
-	steward, orphaned := j.receiver()
+	steward, lost := j.receiver()
 	switch {
-	case orphaned:
+	case lost:
 		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), a.options.Name, errNoPart)
 	case steward == nil:
 		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), a.options.Name)
@@ -102,10 +102,10 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	})
 }
 
-// receiver is who takes the job's messages; nil before it has a steward, and orphaned when nobody
-// will again.
-func (j *job) receiver() (steward *stewardpool.Steward, orphaned bool) {
+// receiver is who takes the job's messages; nil before it has a steward, and lost when nobody will
+// again.
+func (j *job) receiver() (steward *stewardpool.Steward, lost bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.steward, j.orphaned
+	return j.steward, j.state.Lost()
 }

@@ -126,7 +126,7 @@ func (j *job) stageUntilKilled() error {
 	defer cancel()
 	j.mu.Lock()
 	j.unstage = cancel
-	if j.killed { // what forget has let go is not held again
+	if j.state.Killed() { // what forget has let go is not held again
 		cancel()
 	} else {
 		j.agent.hold(j.id, j.order.GetUser(), j.order.GetSpec().GetStaged())

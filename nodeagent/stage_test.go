@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
+	"score/nodeagent/jobstate"
 	"score/nodeagent/staging"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
@@ -176,7 +178,7 @@ func TestStageIsCancelled(t *testing.T) {
 	sum := sha256.Sum256([]byte("x"))
 	silent := &stageNode{fails: connect.NewError(connect.CodeUnavailable, errors.New("later")), most: 0, asked: make(chan struct{})}
 	a := stageAgent(t)
-	j := &job{agent: a, id: 1, ctx: t.Context(), order: &scorev1.Prepare{
+	j := &job{agent: a, id: 1, ctx: t.Context(), state: jobstate.New(jobstate.Config{}), order: &scorev1.Prepare{
 		Spec:      &scorev1.JobSpec{Staged: []*scorev1.StagedFile{{Name: "a", Sha256: sum[:], Size: 1}}},
 		User:      &scorev1.Identity{Uid: uint32(os.Geteuid())},
 		StageSeed: silent.listen(t), Places: []*scorev1.NodePlace{{Address: "127.0.0.1:2"}},
@@ -189,7 +191,7 @@ func TestStageIsCancelled(t *testing.T) {
 		t.Fatalf("it ended by itself: %v", err)
 	}
 	j.mu.Lock()
-	j.killed = true
+	j.state.Step(time.Now(), jobstate.Kill)
 	j.unstage()
 	j.mu.Unlock()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -290,7 +292,7 @@ func TestStageFromTheNodesNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	user := &scorev1.Identity{Uid: uint32(os.Geteuid())}
-	_ = (&job{agent: b, id: 1, ctx: ctx, order: &scorev1.Prepare{Spec: &scorev1.JobSpec{Staged: files, StageSeed: "n3"}, User: user, StageSeed: address}}).stage(ctx) // it ends at once
+	_ = (&job{agent: b, id: 1, ctx: ctx, state: jobstate.New(jobstate.Config{}), order: &scorev1.Prepare{Spec: &scorev1.JobSpec{Staged: files, StageSeed: "n3"}, User: user, StageSeed: address}}).stage(ctx) // it ends at once
 	if err := fetch(b); pki.FaultOf(err) != pki.FaultName || thief.calls.Load() != 0 {
 		t.Errorf("the file of a job is asked of the wrong node: %v", err)
 	}

@@ -2,16 +2,15 @@ package nodeagent
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/gossip"
+	"score/nodeagent/jobstate"
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
-	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 )
 
@@ -22,45 +21,16 @@ func (j *job) stewardGone(err error) {
 		return
 	}
 	<-j.claimed
-	steward := j.orphan()
-	steward.KillProcess() // if it lives on without a connection
-	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()), zap.Error(err))
-	what := fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.agent.options.Name, steward.Pid())
-	j.gossiper.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, what)
-	left, goesOn := j.leftBehind()
-	if !goesOn {
-		j.abort(what + "; look at the agent's log there and submit the job again")
+	if j.isOver() {
+		return // it could not start
 	}
-	usage := j.killOrphans(steward)
-	if goesOn {
-		j.note(what + "; the job goes on without its ranks there, and what they wrote last may be missing")
-		j.tellKilled(left)
-	}
-	j.finish(usage)
+	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", j.stewardOf().Pid()), zap.Error(err))
+	j.step(jobstate.Lost)
 }
 
-// orphan notes that nobody will take messages for the steward any more, and returns it.
-func (j *job) orphan() *stewardpool.Steward {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.orphaned = true
-	return j.steward
-}
-
-// leftBehind lists the ranks here whose ends the leader has not been told. goesOn says that the job
-// goes on without them: its user wants that of a job that has lost ranks, and it has started.
-func (j *job) leftBehind() (ranks []uint32, goesOn bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	ranks = slices.Clone(j.place().GetRanks())
-	launched := false
-	for _, message := range j.kept {
-		launched = launched || message.GetLaunched() != nil
-		if exit := message.GetRankExited(); exit != nil {
-			ranks = slices.DeleteFunc(ranks, func(rank uint32) bool { return rank == exit.GetRank() })
-		}
-	}
-	return ranks, launched && !j.killed && j.order.GetSpec().GetRecover()
+// loss says what has happened to the job's steward.
+func (j *job) loss() string {
+	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.agent.options.Name, j.stewardOf().Pid())
 }
 
 // abort ends the job on all nodes.
@@ -73,9 +43,11 @@ func (j *job) abort(reason string) {
 	}}}, true)
 }
 
-// killOrphans ends what a steward has left behind. The ranks die with their steward; this is for
+// sweep ends what a steward has left behind. The ranks die with their steward; this is for
 // what they have started.
-func (j *job) killOrphans(steward *stewardpool.Steward) *scorev1.Usage {
+func (j *job) sweep() {
+	j.gossiper.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, j.loss())
+	steward := j.stewardOf()
 	for told := false; j.agent.forced.Err() == nil; told = true {
 		err := steward.Container.Kill(time.Now().Add(killAttempt))
 		if err == nil {
@@ -93,13 +65,18 @@ func (j *job) killOrphans(steward *stewardpool.Steward) *scorev1.Usage {
 	if cpu, err := steward.CPUTime(); err == nil {
 		usage.CpuNanos = cpu.Nanoseconds()
 	}
-	return usage
+	j.setUsage(usage)
+	j.step(jobstate.Swept)
 }
 
-// tellKilled tells of ranks that died with their steward what it would have told of ranks after
+// reportKilled tells of ranks that died with their steward what it would have told of ranks after
 // which the job goes on.
-func (j *job) tellKilled(ranks []uint32) {
-	for _, rank := range ranks {
+func (j *job) reportKilled() {
+	j.note(j.loss() + "; the job goes on without its ranks there, and what they wrote last may be missing")
+	j.mu.Lock()
+	left := j.state.Left()
+	j.mu.Unlock()
+	for _, rank := range left {
 		j.hearExited(&scorev1.RankExited{Rank: rank, Signal: int32(unix.SIGKILL), Survived: true, AtNanos: realtime.Now()})
 	}
 }

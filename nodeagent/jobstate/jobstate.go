@@ -1,0 +1,216 @@
+package jobstate
+
+import (
+	"slices"
+	"time"
+)
+
+// Machine is one job's part on this node. It has one caller at a time.
+type Machine struct {
+	phase   Phase
+	recover bool
+	left    []uint32 // ranks whose end was not reported
+	effects []Effect // of the present step
+
+	steward   bool // the job has, or had, a steward
+	lost      bool // the steward has crashed: phase >= Orphaned
+	settled   bool // the steward has its order, or will never have one
+	killed    bool // the job shall end; it never becomes false
+	forgotten bool // implies killed; nothing is told to the leader any more
+	retired   bool // implies forgotten and settled
+	refused   bool // the leader knows why the job cannot start, and is told of its end only if it asks
+	goesOn    bool // the other nodes go on without this one's ranks: phase >= Orphaned
+
+	// A kill is first the steward's. The agent helps until patientAt, kills patiently then, and ends
+	// the steward KillPatience later. Without an escalation under way nextAt is zero; it is once the
+	// job is over.
+	nextAt, patientAt time.Time
+	patient           bool
+	exhausted         bool // the last escalation came to its end
+}
+
+// New is the machine of a job that was ordered.
+func New(config Config) *Machine {
+	return &Machine{recover: config.Recover, left: slices.Clone(config.Ranks)}
+}
+
+// Phase is how far the job has come.
+func (m *Machine) Phase() Phase { return m.phase }
+
+// Killed reports whether the job shall end.
+func (m *Machine) Killed() bool { return m.killed }
+
+// Forgotten reports whether the leader wants to hear no more of the job.
+func (m *Machine) Forgotten() bool { return m.forgotten }
+
+// Lost reports whether the steward has crashed.
+func (m *Machine) Lost() bool { return m.lost }
+
+// GoesOn reports whether the job goes on elsewhere after this node has lost its steward.
+func (m *Machine) GoesOn() bool { return m.goesOn }
+
+// Left lists the ranks whose end was not reported.
+func (m *Machine) Left() []uint32 { return slices.Clone(m.left) }
+
+// Exited notes that the end of a rank was reported.
+func (m *Machine) Exited(rank uint32) {
+	m.left = slices.DeleteFunc(m.left, func(r uint32) bool { return r == rank })
+}
+
+// Deadline is when Tick is due; the zero time: never.
+func (m *Machine) Deadline() time.Time { return m.nextAt }
+
+// Step takes an event and returns what is to be done. Events that come too late do nothing.
+func (m *Machine) Step(now time.Time, event Event) []Effect {
+	m.effects = nil
+	running := m.phase < Clearing
+	switch event {
+	case Claimed:
+		m.steward = true
+		if m.killed {
+			m.enter(Clearing, Clear)
+		} else {
+			m.enter(Preparing, Switch)
+		}
+	case Adopted:
+		m.steward, m.settled = true, true
+		m.enter(Preparing)
+	case Stopped, Done:
+		if running {
+			m.enter(Clearing, Clear)
+		}
+	case Refused:
+		if running {
+			m.refused = true
+			m.enter(Clearing, Clear)
+		}
+	case Settled:
+		m.settled = true
+		if m.killed && m.steward && running { // a kill before the order had nothing to end
+			m.order(KillSteward)
+		}
+		if m.forgotten {
+			m.escalate(now)
+		}
+	case Prepared:
+		if m.phase == Preparing {
+			m.enter(Ready)
+		}
+	case Forked:
+		if m.phase == Preparing || m.phase == Ready {
+			m.enter(Launched)
+		}
+	case Lost:
+		if !running || m.lost {
+			break
+		}
+		m.lost, m.goesOn = true, m.phase == Launched && m.recover && !m.killed
+		if m.goesOn {
+			m.enter(Orphaned, EndSteward, Sweep)
+		} else {
+			m.enter(Orphaned, EndSteward, ReportLoss, Sweep)
+		}
+	case Swept:
+		switch {
+		case m.phase != Orphaned:
+		case m.goesOn:
+			m.enter(Clearing, ReportKilled, Clear)
+		default:
+			m.enter(Clearing, Clear)
+		}
+	case Cleared:
+		switch {
+		case m.phase != Clearing:
+		case m.refused && !m.killed:
+			m.enter(Over, End)
+		default:
+			m.enter(Over, ReportDone, End)
+		}
+	case Kill:
+		m.kill(now)
+	case Forget:
+		m.forget(now)
+	case Tick:
+		m.tick(now)
+	}
+	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted) {
+		m.retired = true
+		m.order(Retire)
+	}
+	return m.effects
+}
+
+// enter begins a phase. Nothing else changes the phase.
+func (m *Machine) enter(phase Phase, effects ...Effect) {
+	m.phase = phase
+	if phase == Over {
+		m.nextAt = time.Time{}
+	}
+	m.order(effects...)
+}
+
+func (m *Machine) order(effects ...Effect) { m.effects = append(m.effects, effects...) }
+
+// kill ends the job in any phase. One that is over is reported again: the leader may not have
+// heard, or the job never started.
+func (m *Machine) kill(now time.Time) {
+	if m.phase == Over {
+		m.order(RepeatDone)
+		return
+	}
+	m.order(StopStaging)
+	if m.steward {
+		m.order(KillSteward)
+	}
+	if !m.killed {
+		m.killed = true
+		m.escalate(now)
+	}
+}
+
+// forget lets the job go. One that is not over is ended.
+func (m *Machine) forget(now time.Time) {
+	if m.forgotten {
+		return
+	}
+	m.killed, m.forgotten = true, true
+	m.order(Unswitch)
+	if m.phase == Over {
+		return
+	}
+	m.order(NoteEnding)
+	if m.settled && m.steward {
+		m.order(KillSteward)
+	}
+	m.escalate(now)
+}
+
+// escalate begins to watch the kill, unless that is being done.
+func (m *Machine) escalate(now time.Time) {
+	if m.phase == Over || !m.nextAt.IsZero() {
+		return
+	}
+	m.nextAt, m.patientAt = now.Add(KillAlone), now.Add(KillPatience)
+	m.patient, m.exhausted = false, false
+	m.order(Watch)
+}
+
+// tick goes on with a kill that takes long.
+func (m *Machine) tick(now time.Time) {
+	switch {
+	case m.nextAt.IsZero() || now.Before(m.nextAt):
+	case m.patient:
+		m.nextAt, m.exhausted = time.Time{}, true
+		m.order(EndSteward)
+	case now.Before(m.patientAt):
+		m.nextAt = now.Add(KillAlone)
+		if m.steward {
+			m.order(KillQuickly)
+		}
+	case !m.steward: // claiming one is bounded, and then finds the job killed
+		m.nextAt, m.exhausted = time.Time{}, true
+	default:
+		m.patient, m.nextAt = true, now.Add(KillPatience)
+		m.order(KillPatiently)
+	}
+}
