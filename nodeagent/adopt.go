@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
+	"score/nodeagent/strays"
 	"score/scored/api/scorev1"
 )
 
@@ -32,7 +33,7 @@ func (a *Agent) adoptAll(orphans []*stewardpool.Orphan) {
 			a.log.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", o.Status.GetJobId()), zap.Error(err))
 			over := make(chan struct{})
-			a.endings.add(o.Status.GetJobId(), over)
+			a.endings.Add(o.Status.GetJobId(), over)
 			a.workers.Go(func() {
 				defer close(over)
 				a.pool.Refuse(a.working, o)
@@ -57,7 +58,7 @@ func (a *Agent) adopt(o *stewardpool.Orphan) error {
 		return err
 	}
 	j := a.newJob(order)
-	j.mark, j.dir, j.files = markIn(order.GetSpec().GetEnv()), a.dirIn(order), a.filesIn(o)
+	j.mark, j.dir, j.files = strays.MarkIn(order.GetSpec().GetEnv()), a.dirIn(order), a.filesIn(o)
 	if !a.jobs.add(j) {
 		j.cancel()
 		return errors.New("another steward has the same job")

@@ -15,13 +15,16 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/agentdir"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/endings"
 	"score/nodeagent/metrics"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
+	"score/nodeagent/timekeeper"
 	"score/nodeagent/uplink"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
@@ -47,7 +50,7 @@ type Agent struct {
 	pool     *stewardpool.Pool
 	switcher *switcher.Switcher
 	plane    *dataplane.Plane
-	clock    *timekeeper
+	clock    *timekeeper.Keeper
 	link     *uplink.Link
 	peers    *peers
 	cache    *staging.Cache
@@ -61,7 +64,7 @@ type Agent struct {
 	connected atomic.Bool
 	// answered is when the last heartbeat was sent that was answered, by CLOCK_MONOTONIC.
 	answered atomic.Int64
-	endings  endings
+	endings  endings.List
 	unserved atomic.Pointer[string] // why the metrics are not served; nil: they are
 
 	// workers are all goroutines that act for a job. working ends when the agent
@@ -105,7 +108,7 @@ func New(options Options) (*Agent, error) {
 	a.cuts = newCuts(a)
 	a.watcher = newWatcher(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
-	a.clock = &timekeeper{log: a.log, changed: func(term uint64, offset int64) { a.switcher.Offset(term, offset) }}
+	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
 	a.link = uplink.New(uplink.Options{
 		Servers:       withKnownServers(options),
 		Learnt:        a.keepServers,
@@ -128,7 +131,7 @@ func New(options Options) (*Agent, error) {
 // refuses the node, the cluster key is wrong. It wraps ErrRemoved when the node was removed from
 // the cluster.
 func (a *Agent) Run(ctx context.Context) error {
-	unlock, err := takeRunDir(a.options.RunDir)
+	unlock, err := agentdir.Lock(a.options.RunDir)
 	if err != nil {
 		return err
 	}
@@ -163,7 +166,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.closePlane() // serve has, unless it was not reached
 	a.address = listener.Addr().String()
 	a.noteLoopback()
-	if err := a.noteAddress(); err != nil {
+	if err := agentdir.NoteAddress(a.options.RunDir, a.address); err != nil {
 		return err
 	}
 	return a.serve(ctx, listener, orphans)
@@ -266,7 +269,7 @@ func (a *Agent) troubles() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
-	if sentence := a.endings.trouble(); sentence != "" {
+	if sentence := a.endings.Trouble(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
 	if sentence := a.unserved.Load(); sentence != nil {
@@ -276,7 +279,7 @@ func (a *Agent) troubles() (sentences []string) {
 }
 
 func (a *Agent) gauges() metrics.Gauges {
-	estimate, channels := a.clock.estimate(), a.countChannels()
+	estimate, channels := a.clock.Estimate(), a.countChannels()
 	return metrics.Gauges{
 		Jobs:         a.jobs.count(),
 		WarmStewards: a.pool.Warm(),

@@ -238,7 +238,7 @@ func (j *job) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 			continue
 		}
 		waits = append(waits, &scorev1.RankWait{
-			Rank: w.Rank, Channel: w.Channel, Wait: waitNames[w.How], SinceNanos: j.agent.clock.cluster(w.Since),
+			Rank: w.Rank, Channel: w.Channel, Wait: waitNames[w.How], SinceNanos: j.agent.clock.Cluster(w.Since),
 			Sent: w.Sent, Received: w.Received,
 		})
 	}

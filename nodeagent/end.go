@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/dataplane"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/switcher"
+	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 )
@@ -45,7 +46,7 @@ func (j *job) post(effect jobstate.Effect) {
 		j.removed = j.agent.switcher.Remove(ctxswitch.JobID(j.id))
 		j.kept = nil
 	case jobstate.NoteEnding:
-		j.agent.endings.add(j.id, j.over)
+		j.agent.endings.Add(j.id, j.over)
 	case jobstate.StopStaging:
 		if j.unstage != nil {
 			j.unstage()
@@ -112,8 +113,8 @@ func (j *job) watchKill() {
 	}
 }
 
-func (j *job) overWithin(wait time.Duration) bool {
-	over, _ := within(context.Background(), j.over, wait) // the context does not end
+func (j *job) overWithin(patience time.Duration) bool {
+	over, _ := wait.Within(context.Background(), j.over, patience) // the context does not end
 	return over
 }
 
@@ -202,13 +203,4 @@ func (j *job) retire() {
 		j.keeper.close()
 	}
 	j.agent.pool.Retire(j.agent.working, steward, j.reading)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

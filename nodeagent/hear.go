@@ -34,7 +34,7 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_Abort:
 		m.Abort.JobId = j.id
 		if m.Abort.GetAtNanos() != 0 {
-			m.Abort.AtNanos = j.agent.clock.cluster(m.Abort.GetAtNanos())
+			m.Abort.AtNanos = j.agent.clock.Cluster(m.Abort.GetAtNanos())
 		}
 		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
 	case *stewardpb.FromSteward_Note:
@@ -87,7 +87,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 	}
 	j.current(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Launched(id) })
 	j.withChannels(func(c *dataplane.Job) { c.Launched(m.GetPids()) })
-	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
+	m.JobId, m.AtNanos = j.id, j.agent.clock.Cluster(m.GetAtNanos())
 	m.Start = j.started(m.GetStart())
 	j.step(jobstate.Forked)
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
@@ -98,7 +98,7 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 func (j *job) hearExited(m *scorev1.RankExited) {
 	_ = failpoint.Hit(failpoint.ExitReport) // cannot fail
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
-	m.JobId, m.AtNanos = j.id, j.agent.clock.cluster(m.GetAtNanos())
+	m.JobId, m.AtNanos = j.id, j.agent.clock.Cluster(m.GetAtNanos())
 	j.exited(m.GetRank())
 	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)

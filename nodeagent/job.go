@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/jobstate"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
+	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 )
 
@@ -149,7 +150,7 @@ func (j *job) isKilled() bool {
 	return j.state.Killed()
 }
 
-func (j *job) isOver() bool { return closed(j.over) }
+func (j *job) isOver() bool { return wait.Closed(j.over) }
 
 // on says whether the job's gang is on here.
 func (j *job) on() bool {

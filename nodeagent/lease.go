@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"score/nodeagent/realtime"
+	"score/nodeagent/timekeeper"
 )
 
 // Jobs that may be begun anew elsewhere have a lease: their ranks live only as
@@ -10,13 +11,13 @@ import (
 // leaseKeeper is the uplink's Clock, and renews the leases with each heartbeat that
 // was answered: what counts is when it was sent, since the leader heard it later.
 type leaseKeeper struct {
-	*timekeeper
+	*timekeeper.Keeper
 	agent *Agent
 }
 
 // Sample takes a heartbeat's round trip.
 func (k leaseKeeper) Sample(term uint64, sent, cluster, received int64) {
-	k.timekeeper.Sample(term, sent, cluster, received)
+	k.Keeper.Sample(term, sent, cluster, received)
 	k.agent.answered.Store(sent)
 	for _, j := range k.agent.jobs.all() {
 		if lease := j.order.GetLeaseNanos(); lease > 0 {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"score/nodeagent/agentdir"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/transport/socket"
@@ -76,7 +77,7 @@ func openToAll(dir string) bool {
 // noted that it was; where that address cannot be had, it listens elsewhere.
 func (a *Agent) listenAs(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	a.socket = a.ranksSocket()
-	former := a.formerAddress()
+	former := agentdir.FormerAddress(a.options.RunDir, a.options.Listen)
 	for _, o := range orphans {
 		if name := o.Status.GetOrder().GetPmSocket(); strings.HasPrefix(name, abstractPrefix) {
 			a.socket = name

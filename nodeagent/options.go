@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/hostinfo"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
@@ -146,12 +147,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	var err error
 	if len(o.CPUs) == 0 {
-		if o.CPUs, err = allowedCPUs(); err != nil {
+		if o.CPUs, err = hostinfo.AllowedCPUs(); err != nil {
 			return o, fmt.Errorf("%w: %w; name the node's CPUs with cpus", ErrOptions, err)
 		}
 	}
 	if o.MemoryBytes == 0 {
-		if o.MemoryBytes, err = machineMemory(); err != nil {
+		if o.MemoryBytes, err = hostinfo.Memory(); err != nil {
 			return o, fmt.Errorf("%w: %w; say how much memory the node has with memory", ErrOptions, err)
 		}
 	}

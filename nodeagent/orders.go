@@ -103,7 +103,7 @@ func (a *Agent) kill(order *scorev1.Kill) {
 	nothing := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
 		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
 	}}
-	overs := a.endings.under(order.GetJobId())
+	overs := a.endings.Under(order.GetJobId())
 	if len(overs) == 0 {
 		a.link.Send(nothing)
 		return

@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	"score/nodeagent/fence"
+	"score/nodeagent/wait"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -112,7 +113,7 @@ func (p *peers) collect(ctx context.Context, address string, request *scorev1.Co
 	if err = p.mayCall(address); err != nil {
 		return err
 	}
-	for limit := time.Now().Add(collectPatience); ; sleep(ctx, collectPause) {
+	for limit := time.Now().Add(collectPatience); ; wait.Sleep(ctx, collectPause) {
 		err = p.collectOnce(ctx, address, request)
 		if err == nil || !unanswered(err) || time.Now().After(limit) || ctx.Err() != nil {
 			break

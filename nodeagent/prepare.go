@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
+	"score/nodeagent/strays"
 	"score/nodeagent/switcher"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
@@ -40,8 +41,8 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	}
 	j := a.newJob(order)
 	j.settled = a.pool.Launching()
-	j.start.OrderedNanos = a.clock.cluster(realtime.Now())
-	j.mark = fmt.Sprintf("%s=%s-%d", markVariable, a.bootID, j.id)
+	j.start.OrderedNanos = a.clock.Cluster(realtime.Now())
+	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
 	a.jobs.add(j)
 	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
@@ -92,10 +93,10 @@ func (j *job) getReady() {
 var errKilled = errors.New("the job was killed")
 
 func (j *job) makeReady() error {
-	if err := j.agent.endings.await(j.ctx, j.id); err != nil {
+	if err := j.agent.endings.Await(j.ctx, j.id); err != nil {
 		return err
 	}
-	if late := j.agent.endings.late(); len(late) > 0 {
+	if late := j.agent.endings.Late(); len(late) > 0 {
 		j.agent.log.Warn("a job begins beside processes of jobs that have ended and that cannot be killed", zap.Uint64("job", j.id), zap.Uint64s("ended", late))
 	}
 	if err := j.stageUntilKilled(); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/wait"
 )
 
 // scrapeAgain is the time between two tries to have the port for the metrics.
@@ -43,7 +45,7 @@ func (a *Agent) serveMetrics(ctx context.Context, server *http.Server, cancel co
 			a.unserved.Store(&sentence)
 			a.log.Warn("the metrics cannot be served before their address is free", zap.String("address", a.options.MetricsAddress), zap.Error(err))
 		}
-		sleep(ctx, scrapeAgain)
+		wait.Sleep(ctx, scrapeAgain)
 		if ctx.Err() != nil {
 			return
 		}

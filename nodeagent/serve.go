@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/agentdir"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userproxy"
 	"score/scored/api/identity/access"
@@ -99,7 +100,7 @@ func (a *Agent) giveBack(leaves bool) {
 	}
 	if !leaves {
 		a.sweepFiles(nil)
-		a.forgetAddress()
+		agentdir.ForgetAddress(a.options.RunDir)
 	}
 }
 

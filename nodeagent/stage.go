@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
+	"score/nodeagent/wait"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 )
@@ -116,7 +117,7 @@ func (j *job) stage(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.start.StagedNanos = j.agent.clock.cluster(realtime.Now())
+	j.start.StagedNanos = j.agent.clock.Cluster(realtime.Now())
 	return nil
 }
 
@@ -187,7 +188,7 @@ func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.Stage
 			if time.Since(last) > stagePatience {
 				return fmt.Errorf("none of the nodes that have it gives it: %w; submit the job again", trouble)
 			}
-			sleep(ctx, stagePause)
+			wait.Sleep(ctx, stagePause)
 		}
 	}
 }

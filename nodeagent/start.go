@@ -27,5 +27,5 @@ func (j *job) instant(known, told int64) int64 {
 	if known != 0 || told == 0 {
 		return known
 	}
-	return j.agent.clock.cluster(told)
+	return j.agent.clock.Cluster(told)
 }

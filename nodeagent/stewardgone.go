@@ -11,6 +11,8 @@ import (
 	"score/nodeagent/jobstate"
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
+	"score/nodeagent/strays"
+	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 )
 
@@ -56,10 +58,10 @@ func (j *job) sweep() {
 		if !told {
 			j.agent.log.Warn("processes of a job do not end; they are killed again until they do", zap.Uint64("job", j.id), zap.Error(err))
 		}
-		sleep(j.agent.forced, killPause)
+		wait.Sleep(j.agent.forced, killPause)
 	}
 	if group, _ := steward.Groups(); group == "" {
-		killStrays(j.agent.forced, j.mark)
+		strays.Kill(j.agent.forced, j.mark)
 	}
 	usage := &scorev1.Usage{}
 	if cpu, err := steward.CPUTime(); err == nil {

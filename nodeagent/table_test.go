@@ -2,10 +2,7 @@ package nodeagent
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"testing"
-	"time"
 
 	"score/scored/api/scorev1"
 )
@@ -55,58 +52,5 @@ func TestAwaitWaits(t *testing.T) {
 	cancel()
 	if got := table.await(ctx, 8, 0); got != nil {
 		t.Errorf("found %v", got)
-	}
-}
-
-func TestStraysAreKilledByTheirMark(t *testing.T) {
-	start := func(environ ...string) (*exec.Cmd, <-chan error) {
-		command := exec.Command("sleep", "1000")
-		command.Env = environ
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- command.Wait() }()
-		t.Cleanup(func() { _ = command.Process.Kill() })
-		return command, ended
-	}
-	mark := markVariable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
-	_, ended := start("A=b", mark)
-	_, other := start(mark+"2", "B="+mark)
-	killStrays(t.Context(), mark)
-	<-ended
-	select {
-	case <-other:
-		t.Error("a process without the mark was killed")
-	default:
-	}
-	if hasMark([]byte("A=b\x00"+mark+"2\x00"), mark) || hasMark(nil, mark) {
-		t.Error("a mark where there is none")
-	}
-}
-
-func TestRunDirIsChecked(t *testing.T) {
-	dir := t.TempDir() + "/run"
-	unlock, err := takeRunDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := takeRunDir(dir); err == nil {
-		t.Error("taken twice")
-	}
-	unlock()
-	again, err := takeRunDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := takeRunDir(dir); err == nil {
-		t.Error("a directory open to others was taken")
-	}
-	if _, err := takeRunDir("/proc/no/such"); err == nil {
-		t.Error("a directory that cannot be made was taken")
 	}
 }

@@ -1,4 +1,4 @@
-package nodeagent
+package strays
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 	}
 	const rounds, patience = 100, time.Minute
 	for i := range rounds {
-		mark := fmt.Sprintf("%s=test-%d-%d", markVariable, os.Getpid(), i)
+		mark := fmt.Sprintf("%s=test-%d-%d", Variable, os.Getpid(), i)
 		stray := exec.Command("/bin/sh", script)
 		stray.Env = []string{mark}
 		if err := stray.Start(); err != nil {
@@ -29,7 +29,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 			_ = stray.Wait() // it is killed
 			close(ended)
 		}()
-		killStrays(t.Context(), mark)
+		Kill(t.Context(), mark)
 		select {
 		case <-ended:
 		case <-time.After(patience):
@@ -64,5 +64,32 @@ func TestMayHaveMore(t *testing.T) {
 	const kthreadd = 2
 	if name, err := os.ReadFile("/proc/2/comm"); err == nil && string(name) == "kthreadd\n" && mayHaveMore(kthreadd) {
 		t.Error("a thread of the kernel may have an environment")
+	}
+}
+
+func TestStraysAreKilledByTheirMark(t *testing.T) {
+	start := func(environ ...string) (*exec.Cmd, <-chan error) {
+		command := exec.Command("sleep", "1000")
+		command.Env = environ
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- command.Wait() }()
+		t.Cleanup(func() { _ = command.Process.Kill() })
+		return command, ended
+	}
+	mark := Variable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
+	_, ended := start("A=b", mark)
+	_, other := start(mark+"2", "B="+mark)
+	Kill(t.Context(), mark)
+	<-ended
+	select {
+	case <-other:
+		t.Error("a process without the mark was killed")
+	default:
+	}
+	if hasMark([]byte("A=b\x00"+mark+"2\x00"), mark) || hasMark(nil, mark) {
+		t.Error("a mark where there is none")
 	}
 }

@@ -1,4 +1,5 @@
-package nodeagent
+// Package strays finds processes of a job by a mark in their environment, and kills them.
+package strays
 
 import (
 	"bytes"
@@ -11,20 +12,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"score/nodeagent/wait"
 )
 
-// markVariable is in the environment of every rank, and so of what it starts:
+// Variable is in the environment of every rank, and so of what it starts:
 // without control groups it is all that still ties a process to its job when
 // its steward and its parents are dead and it has left its process group.
-const markVariable = "SCORE_JOB_KEY"
+const Variable = "SCORE_JOB_KEY"
 
 // strayPause is the time between two looks for strays.
 const strayPause = 10 * time.Millisecond
 
-// markIn finds the mark of a job in its environment.
-func markIn(env []string) string {
+// MarkIn finds the mark of a job in its environment.
+func MarkIn(env []string) string {
 	for _, variable := range slices.Backward(env) {
-		if strings.HasPrefix(variable, markVariable+"=") {
+		if strings.HasPrefix(variable, Variable+"=") {
 			return variable
 		}
 	}
@@ -35,10 +38,10 @@ func markIn(env []string) string {
 // which takes a millisecond, or as long as a busy machine lets it wait.
 const strayDoubt = time.Second
 
-// killStrays ends all processes that carry the mark, until there is none or ctx
+// Kill ends all processes that carry the mark, until there is none or ctx
 // ends. A program that clears its environment escapes.
-func killStrays(ctx context.Context, mark string) {
-	for until := time.Now().Add(strayDoubt); ctx.Err() == nil; sleep(ctx, strayPause) {
+func Kill(ctx context.Context, mark string) {
+	for until := time.Now().Add(strayDoubt); ctx.Err() == nil; wait.Sleep(ctx, strayPause) {
 		killed, doubtful := killMarked(mark)
 		if killed > 0 {
 			until = time.Now().Add(strayDoubt)

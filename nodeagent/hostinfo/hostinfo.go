@@ -1,4 +1,5 @@
-package nodeagent
+// Package hostinfo reads what this process may use of its machine.
+package hostinfo
 
 import (
 	"bufio"
@@ -13,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedCPUs lists the CPUs that this process may run on.
-func allowedCPUs() ([]int, error) {
+// AllowedCPUs lists the CPUs that this process may run on.
+func AllowedCPUs() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("reading the allowed CPUs: %w", err)
@@ -28,9 +29,9 @@ func allowedCPUs() ([]int, error) {
 	return cpus, nil
 }
 
-// machineMemory tells how much memory this process and its children can have:
+// Memory returns how much memory this process and its children can have:
 // that of the machine, or less where a control group around it says so.
-func machineMemory() (uint64, error) {
+func Memory() (uint64, error) {
 	total, err := memTotal("/proc/meminfo")
 	if err != nil {
 		return 0, err

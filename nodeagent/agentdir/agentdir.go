@@ -1,4 +1,5 @@
-package nodeagent
+// Package agentdir holds an agent's run directory: its lock, and where the agent listened.
+package agentdir
 
 import (
 	"errors"
@@ -18,9 +19,9 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// takeRunDir makes the agent's directory and locks it, so that a second agent
+// Lock makes the agent's directory and locks it, so that a second agent
 // of the same name on this host finds it taken. The lock ends with the process.
-func takeRunDir(dir string) (unlock func(), err error) {
+func Lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run directory: %w; name another one with run_dir", err)
 	}

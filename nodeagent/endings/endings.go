@@ -1,4 +1,6 @@
-package nodeagent
+// Package endings knows the jobs that a node is ending though the leader has forgotten them: new jobs
+// wait for them, but not for ever.
+package endings
 
 import (
 	"context"
@@ -8,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"score/nodeagent/wait"
 )
 
 const (
@@ -24,12 +28,13 @@ const (
 	endingsMost = 16
 )
 
-var errEndings = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
+// ErrStuck refuses a job on a node where others do not end.
+var ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
 
-// endings are the jobs that are being ended here after the leader has forgotten them, or that no
+// List holds the jobs that are being ended here after the leader has forgotten them, or that no
 // agent could take over. Until they are over, or have had their time, nothing new is accepted, and
 // nobody is told that nothing is left of them.
-type endings struct {
+type List struct {
 	mu   sync.Mutex
 	jobs map[<-chan struct{}]ending // by what is closed when they are over
 }
@@ -40,27 +45,27 @@ type ending struct {
 	since time.Time
 }
 
-// add notes a job that is being ended.
-func (e *endings) add(id uint64, over <-chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.jobs == nil {
-		e.jobs = make(map[<-chan struct{}]ending)
+// Add notes a job that is being ended.
+func (l *List) Add(id uint64, over <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.jobs == nil {
+		l.jobs = make(map[<-chan struct{}]ending)
 	}
-	e.jobs[over] = ending{id, time.Now()}
+	l.jobs[over] = ending{id, time.Now()}
 }
 
 // all lists those that are not over.
-func (e *endings) all() map[<-chan struct{}]ending {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	maps.DeleteFunc(e.jobs, func(over <-chan struct{}, _ ending) bool { return closed(over) })
-	return maps.Clone(e.jobs)
+func (l *List) all() map[<-chan struct{}]ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.jobs, func(over <-chan struct{}, _ ending) bool { return wait.Closed(over) })
+	return maps.Clone(l.jobs)
 }
 
-// under lists what must be over before nothing is left of a job.
-func (e *endings) under(id uint64) (overs []<-chan struct{}) {
-	for over, of := range e.all() {
+// Under lists what must be over before nothing is left of a job.
+func (l *List) Under(id uint64) (overs []<-chan struct{}) {
+	for over, of := range l.all() {
 		if of.id == id {
 			overs = append(overs, over)
 		}
@@ -68,57 +73,34 @@ func (e *endings) under(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// await returns when a new job may begin: all jobs that are being ended now are over, or have had
+// Await returns when a new job may begin: all jobs that are being ended now are over, or have had
 // their time.
-func (e *endings) await(ctx context.Context, id uint64) error {
+func (l *List) Await(ctx context.Context, id uint64) error {
 	begin, late := time.Now(), 0
-	for over, of := range e.all() {
+	for over, of := range l.all() {
 		patience := endingsPatience - time.Since(of.since)
 		if of.id == id {
 			patience = ownEndingPatience - time.Since(begin)
 		}
-		switch isOver, err := within(ctx, over, patience); {
+		switch isOver, err := wait.Within(ctx, over, patience); {
 		case err != nil:
 			return err
 		case isOver:
 		case of.id == id:
-			return errEndings
+			return ErrStuck
 		default:
 			late++
 		}
 	}
 	if late > endingsMost {
-		return errEndings
+		return ErrStuck
 	}
 	return nil
 }
 
-// within waits until something is over, and reports whether that comes in time.
-func within(ctx context.Context, over <-chan struct{}, patience time.Duration) (bool, error) {
-	timer := time.NewTimer(max(patience, 0))
-	defer timer.Stop()
-	select {
-	case <-over:
-		return true, nil
-	case <-timer.C:
-		return closed(over), nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
-}
-
-// late lists the jobs whose processes should have ended.
-func (e *endings) late() (jobs []uint64) {
-	for _, of := range e.all() {
+// Late lists the jobs whose processes should have ended.
+func (l *List) Late() (jobs []uint64) {
+	for _, of := range l.all() {
 		if time.Since(of.since) > endingsPatience {
 			jobs = append(jobs, of.id)
 		}
@@ -127,9 +109,9 @@ func (e *endings) late() (jobs []uint64) {
 	return slices.Compact(jobs)
 }
 
-// trouble tells of those jobs in a sentence; empty: there are none.
-func (e *endings) trouble() string {
-	jobs := e.late()
+// Trouble tells of those jobs in a sentence; empty: there are none.
+func (l *List) Trouble() string {
+	jobs := l.Late()
 	if len(jobs) == 0 {
 		return ""
 	}

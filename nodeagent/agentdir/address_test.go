@@ -1,6 +1,10 @@
-package nodeagent
+package agentdir
 
-import "testing"
+import (
+	"testing"
+
+	"score/scored/api"
+)
 
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
@@ -26,7 +30,7 @@ func TestParseAddress(t *testing.T) {
 func FuzzParseAddress(f *testing.F) {
 	f.Add("score-agent-address 1 127.0.0.1:4711\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := parseAddress(text, "127.0.0.1:0"); got != "" && CheckLoopback("address", got) != nil {
+		if got := parseAddress(text, "127.0.0.1:0"); got != "" && api.CheckLoopback(got, "") != nil {
 			t.Errorf("%q: %q", text, got)
 		}
 	})

@@ -1,4 +1,4 @@
-package nodeagent
+package agentdir
 
 import (
 	"fmt"
@@ -19,17 +19,17 @@ const (
 	addressMost = 256
 )
 
-// formerAddress is where an agent before this one listened, if this one may listen there: "" if
-// there was none, or the file is not whole.
-func (a *Agent) formerAddress() string {
-	file, err := os.Open(filepath.Join(a.options.RunDir, addressName))
+// FormerAddress is where an agent before this one listened, if this one, which is to listen at the
+// address listen, may listen there: "" if there was none, or the file is not whole.
+func FormerAddress(dir, listen string) string {
+	file, err := os.Open(filepath.Join(dir, addressName))
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
 	text := make([]byte, addressMost)
 	n, _ := file.Read(text) // what is not there is not whole
-	return parseAddress(string(text[:n]), a.options.Listen)
+	return parseAddress(string(text[:n]), listen)
 }
 
 // parseAddress takes the address from the file's text, for an agent that is to listen at the same
@@ -47,10 +47,10 @@ func parseAddress(text, listen string) string {
 	return address.String()
 }
 
-// noteAddress leaves the address for the next agent. Without it that listens elsewhere.
-func (a *Agent) noteAddress() error {
-	path := filepath.Join(a.options.RunDir, addressName)
-	err := os.WriteFile(path+".new", []byte(addressHead+a.address+"\n"), 0o600)
+// NoteAddress leaves the address for the next agent. Without it that listens elsewhere.
+func NoteAddress(dir, address string) error {
+	path := filepath.Join(dir, addressName)
+	err := os.WriteFile(path+".new", []byte(addressHead+address+"\n"), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -60,4 +60,5 @@ func (a *Agent) noteAddress() error {
 	return nil
 }
 
-func (a *Agent) forgetAddress() { _ = os.Remove(filepath.Join(a.options.RunDir, addressName)) }
+// ForgetAddress removes it: nothing goes on that another agent could look for.
+func ForgetAddress(dir string) { _ = os.Remove(filepath.Join(dir, addressName)) }

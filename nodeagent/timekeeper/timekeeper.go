@@ -1,0 +1,68 @@
+// Package timekeeper keeps the cluster's time on a node (package clock) for all its goroutines.
+package timekeeper
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/clock"
+	"score/nodeagent/realtime"
+	"score/scored/failpoint"
+)
+
+// Keeper knows the cluster's time; it is the uplink's Clock.
+type Keeper struct {
+	log     *zap.Logger
+	changed func(term uint64, offset int64)
+
+	mu     sync.Mutex
+	filter clock.Filter
+}
+
+// New is a keeper that calls changed with each new estimate.
+func New(log *zap.Logger, changed func(term uint64, offset int64)) *Keeper {
+	return &Keeper{log: log, changed: changed}
+}
+
+// Sample takes a heartbeat's round trip.
+func (k *Keeper) Sample(term uint64, sent, cluster, received int64) {
+	_ = failpoint.Hit(failpoint.ClockSample) // cannot fail
+	cluster += failpoint.Shift(failpoint.ClockSample).Nanoseconds()
+	k.mu.Lock()
+	err := k.filter.Add(term, clock.Sample{Sent: sent, Server: cluster, Received: received})
+	estimate, ok := k.filter.Estimate(realtime.Now())
+	k.mu.Unlock()
+	if err != nil {
+		k.log.Debug("heartbeat not used", zap.Error(err))
+	}
+	if ok {
+		k.changed(estimate.Term, estimate.Offset)
+	}
+}
+
+// Reading is the present estimate; all 0 before there is one.
+func (k *Keeper) Reading() (offset, errorBound, roundTrip int64) {
+	estimate := k.Estimate()
+	return estimate.Offset, estimate.ErrorBound.Nanoseconds(), estimate.RTT.Nanoseconds()
+}
+
+// Estimate is the present estimate of the offset.
+func (k *Keeper) Estimate() clock.Estimate {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	estimate, _ := k.filter.Estimate(realtime.Now())
+	return estimate
+}
+
+// Cluster converts an instant of this machine's monotonic clock; 0, which is no
+// instant, as long as the cluster's is not known.
+func (k *Keeper) Cluster(local int64) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	estimate, ok := k.filter.Estimate(realtime.Now())
+	if !ok {
+		return 0
+	}
+	return local + estimate.Offset
+}

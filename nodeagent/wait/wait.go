@@ -1,0 +1,35 @@
+// Package wait waits for channels and instants.
+package wait
+
+import (
+	"context"
+	"time"
+)
+
+// Closed reports whether c is closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Within waits until c is closed, and reports whether that happens in time. Its error is the cause
+// of the end of ctx.
+func Within(ctx context.Context, c <-chan struct{}, patience time.Duration) (bool, error) {
+	timer := time.NewTimer(max(patience, 0))
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true, nil
+	case <-timer.C:
+		return Closed(c), nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// Sleep returns after d, or when ctx ends.
+func Sleep(ctx context.Context, d time.Duration) { _, _ = Within(ctx, nil, d) }
