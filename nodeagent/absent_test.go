@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"score/nodeagent/peers"
 	"score/scored/api/scorev1"
 )
 
@@ -53,11 +54,11 @@ func TestAbsentIsBounded(t *testing.T) {
 func TestRelayOvertakesTheJob(t *testing.T) {
 	a := Agent{jobs: newTable()}
 	request := &scorev1.RelayRequest{JobId: 7}
-	if err := a.relay(t.Context(), request); err == nil || errors.Is(err, errNoPart) {
+	if err := a.relay(t.Context(), request); err == nil || errors.Is(err, peers.ErrNoPart) {
 		t.Errorf("before the job: %v", err)
 	}
 	a.jobs.forget(7)
-	if err := a.relay(t.Context(), request); !errors.Is(err, errNoPart) {
+	if err := a.relay(t.Context(), request); !errors.Is(err, peers.ErrNoPart) {
 		t.Errorf("after it: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func (a *Agent) addLive(usage *scorev1.Usage, job uint64) {
 		return
 	}
 	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.metFences()
-	j.held(func(_ *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+	j.Use(func(_ *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
 		if cpu, err := steward.CPUTime(); err == nil {
 			usage.CpuNanos = max(cpu.Nanoseconds(), 0)
 		}

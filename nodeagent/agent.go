@@ -19,7 +19,10 @@ import (
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/endings"
+	"score/nodeagent/idlewatch"
 	"score/nodeagent/metrics"
+	"score/nodeagent/neighbours"
+	"score/nodeagent/peers"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
 	"score/nodeagent/stewardpool"
@@ -52,13 +55,13 @@ type Agent struct {
 	plane    *dataplane.Plane
 	clock    *timekeeper.Keeper
 	link     *uplink.Link
-	peers    *peers
+	peers    *peers.Clients
 	cache    *staging.Cache
 	early    early
 	metrics  *metrics.Metrics
-	cuts     *cuts
+	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
-	watcher  *watcher
+	watcher  *neighbours.Watcher
 	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
@@ -104,16 +107,15 @@ func New(options Options) (*Agent, error) {
 	if options.Dial != nil {
 		a.servers = h2.NewClientWithDialer(options.Dial, own, pki.Server)
 	}
-	a.peers = newPeers(own, options.Credentials == nil)
-	a.cuts = newCuts(a)
-	a.watcher = newWatcher(a)
+	a.peers = peers.New(own, options.Credentials == nil)
+	a.idle = newIdleWatch(a)
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
 	a.link = uplink.New(uplink.Options{
 		Servers:       withKnownServers(options),
 		Learnt:        a.keepServers,
 		Client:        a.servers,
-		ClientOptions: clientOptions(),
+		ClientOptions: peers.ClientOptions(),
 		Revoked:       a.revokedBy(),
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},
@@ -122,6 +124,7 @@ func New(options Options) (*Agent, error) {
 		Now:           realtime.Now,
 		Logger:        a.log,
 	})
+	a.watcher = neighbours.New(neighbours.Options{Probe: a.peers.Probe, Send: a.link.Send, Logger: a.log})
 	return a, nil
 }
 

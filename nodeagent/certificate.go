@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
+	"score/nodeagent/peers"
 	"score/nodeagent/uplink"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
@@ -68,7 +69,7 @@ func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, er
 func (a *Agent) askCertificate(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	client := scorev1connect.NewAgentServiceClient(a.servers, server, clientOptions()...)
+	client := scorev1connect.NewAgentServiceClient(a.servers, server, peers.ClientOptions()...)
 	response, err := client.RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
 	if err != nil {
 		return nil, err

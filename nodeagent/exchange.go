@@ -190,7 +190,7 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 		if delivered != nil {
 			defer delivered.Done()
 		}
-		err := x.job.agent.peers.collect(x.job.ctx, place.GetAddress(), request)
+		err := x.job.agent.peers.Collect(x.job.ctx, place.GetAddress(), request)
 		if err == nil || x.job.ctx.Err() != nil {
 			return
 		}

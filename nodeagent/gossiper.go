@@ -99,7 +99,7 @@ func (r *gossiper) send(to int, item gossip.Item) {
 	j := r.job
 	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
 	defer cancel()
-	err := j.agent.peers.news(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
+	err := j.agent.peers.Gossip(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
 		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
 		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
@@ -129,15 +129,6 @@ func (r *gossiper) deliver(item gossip.Item) {
 		}
 		j.exchange.lost(item.Node, item.Reason)
 	})
-}
-
-// news delivers one piece of news.
-func (p *peers) news(ctx context.Context, address string, request *scorev1.GossipRequest) error {
-	if err := p.mayCall(address); err != nil {
-		return err
-	}
-	_, err := p.at(address).Gossip(ctx, connect.NewRequest(request))
-	return err
 }
 
 // Gossip implements scorev1connect.PeerServiceHandler.

@@ -80,7 +80,7 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 	}
 	j.state = jobstate.New(jobstate.Config{Ranks: j.place().GetRanks(), Recover: order.GetSpec().GetRecover()})
 	for _, place := range order.GetPlaces() {
-		a.peers.expect(place.GetAddress(), place.GetNode())
+		a.peers.Expect(place.GetAddress(), place.GetNode())
 	}
 	if len(order.GetPlaces()) > 1 {
 		j.exchange = newExchange(j)
@@ -150,7 +150,8 @@ func (j *job) isKilled() bool {
 	return j.state.Killed()
 }
 
-func (j *job) isOver() bool { return wait.Closed(j.over) }
+// IsOver reports whether no process of the job is left here.
+func (j *job) IsOver() bool { return wait.Closed(j.over) }
 
 // on says whether the job's gang is on here.
 func (j *job) on() bool {
@@ -159,9 +160,14 @@ func (j *job) on() bool {
 	return j.handle != nil && j.handle.On()
 }
 
-// held does something with what the job has here, unless it is forgotten: its container may be
-// closed by then. do must not wait, nor call the job.
-func (j *job) held(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
+// ID implements idlewatch.Job.
+func (j *job) ID() uint64 { return j.id }
+
+// Send implements idlewatch.Job.
+func (j *job) Send(message *scorev1.AgentMessage) { j.tell(message, false) }
+
+// Use implements idlewatch.Job.
+func (j *job) Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.state.Forgotten() && j.steward != nil && j.handle != nil && j.channels != nil {

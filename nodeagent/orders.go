@@ -35,8 +35,8 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	here := func(job uint64) bool { return a.jobs.get(job) != nil }
 	a.cache.ReleaseBut(here)
 	a.fetchers.dropBut(here)
-	a.cuts.tellAgain()
-	a.watcher.tellAgain()
+	a.idle.ReportAgain()
+	a.watcher.ReportAgain()
 	a.connected.Store(true)
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
@@ -57,7 +57,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.stageEarly(m.Stage)
 	case *scorev1.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
-		a.cuts.planned(m.Plan)
+		a.idle.Planned(m.Plan)
 		a.switcher.Plan(planOf(m.Plan))
 	case *scorev1.ServerMessage_Kill:
 		a.kill(m.Kill)
@@ -83,11 +83,11 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		a.childEnded(m.ChildEnded)
 	case *scorev1.ServerMessage_Watch:
 		for _, n := range m.Watch.GetNeighbours() {
-			a.peers.expect(n.GetAddress(), n.GetNode())
+			a.peers.Expect(n.GetAddress(), n.GetNode())
 		}
-		a.watcher.watch(m.Watch)
+		a.watcher.Watch(m.Watch)
 	case *scorev1.ServerMessage_AskCut:
-		a.cuts.ask(m.AskCut)
+		a.idle.Ask(m.AskCut)
 	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused,
 		*scorev1.ServerMessage_Redirect, *scorev1.ServerMessage_Servers:
 		// The uplink's own.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/peers"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
@@ -21,10 +22,6 @@ const (
 	// steward sends it again.
 	maxRelays = 4096
 )
-
-// errNoPart is wrapped by the refusal of a message to a job that has no part here, and will have
-// none. An agent that starts anew takes over its jobs before it answers anybody.
-var errNoPart = errors.New("the job has no part on this node")
 
 // hearRelay carries a message of the job's steward to that of another node, or of
 // another job. Messages may overtake each other. One to a job that is not there comes
@@ -50,8 +47,8 @@ func (j *job) hearRelay(m *stewardpb.Relay) {
 func (j *job) relayFailed(m *stewardpb.Relay, err error) {
 	j.agent.log.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
-	refused := errors.Is(err, errForeign)
-	if !refused && !errors.Is(err, errNoPart) {
+	refused := errors.Is(err, peers.ErrForeign)
+	if !refused && !errors.Is(err, peers.ErrNoPart) {
 		return
 	}
 	if refused {
@@ -67,7 +64,7 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 	if address == a.address {
 		return a.relay(ctx, request)
 	}
-	return a.peers.relay(ctx, address, request)
+	return a.peers.Relay(ctx, address, request)
 }
 
 // relay takes a message for the steward of a job here. Only agents of the cluster
@@ -79,7 +76,7 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
 	}
 	if j == nil {
-		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, errNoPart)
+		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, peers.ErrNoPart)
 	}
 	if request.GetFromJob() == j.id {
 		if err := j.callsFor(ctx, request.GetFromNodeIndex()); err != nil {
@@ -92,7 +89,7 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	steward, lost := j.receiver()
 	switch {
 	case lost:
-		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), a.options.Name, errNoPart)
+		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), a.options.Name, peers.ErrNoPart)
 	case steward == nil:
 		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), a.options.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/agentdir"
+	"score/nodeagent/peers"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userproxy"
 	"score/scored/api/identity/access"
@@ -42,15 +43,15 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.plane.Serve()
 
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, handlerOptions()...))
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, peers.HandlerOptions()...))
 	agents := a.newServer(access.Guard(mux))
 	servers := []*http.Server{agents, a.newServer(a.scraped())}
 	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })
 	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
-	parts.Go(func() { a.cuts.run(ctx) })
-	parts.Go(func() { a.watcher.run(ctx) })
+	parts.Go(func() { a.idle.Run(ctx) })
+	parts.Go(func() { a.watcher.Run(ctx) })
 	if a.options.Credentials != nil {
 		parts.Go(func() { a.keepCertificate(ctx) })
 		a.serveUsers(ctx, &parts)
@@ -91,7 +92,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 // giveBack closes what the jobs needed; leaves: they go on, and what an agent that comes after this
 // one looks for stays.
 func (a *Agent) giveBack(leaves bool) {
-	a.peers.close()
+	a.peers.Close()
 	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopPatience)
 	defer done()

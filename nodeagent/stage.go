@@ -27,8 +27,6 @@ const (
 	// stagePatience is how long a node tries to get a file without getting a byte of it: a node on
 	// the way may have begun anew.
 	stagePatience = 15 * time.Second
-	// stageStall is after how long without a byte a file is looked for at another node.
-	stageStall = 5 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond
 	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's
@@ -111,7 +109,7 @@ func (j *job) stage(ctx context.Context) error {
 		return nil
 	}
 	addresses, index := j.agent.stageTree(order)
-	j.agent.peers.expect(order.GetStageSeed(), order.GetSpec().GetStageSeed())
+	j.agent.peers.Expect(order.GetStageSeed(), order.GetSpec().GetStageSeed())
 	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
 		return err
 	}
@@ -167,7 +165,7 @@ func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.Stage
 		for {
 			for _, address := range agents {
 				had := sink.count
-				err := a.peers.fetchStaged(ctx, address, request, sink)
+				err := a.peers.FetchStaged(ctx, address, request, sink)
 				request.From = uint64(from + sink.count)
 				if sink.count > had {
 					last = time.Now()
@@ -218,7 +216,7 @@ func (a *Agent) stageEarly(order *scorev1.Stage) {
 	a.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
 	a.fetchers.add(order.GetJobId(), order.GetNodes()...)
 	for i, address := range addresses[:min(len(addresses), len(order.GetNodes()))] {
-		a.peers.expect(address, order.GetNodes()[i])
+		a.peers.Expect(address, order.GetNodes()[i])
 	}
 	if index == 0 {
 		return // it has them, and is to keep them

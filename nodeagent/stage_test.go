@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/jobstate"
+	"score/nodeagent/peers"
 	"score/nodeagent/staging"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
@@ -123,8 +124,8 @@ func stageAgent(t *testing.T) *Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(cache.Close)
-	a := &Agent{cache: cache, log: zap.NewNop(), peers: newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)}
-	t.Cleanup(a.peers.close)
+	a := &Agent{cache: cache, log: zap.NewNop(), peers: peers.New(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)}
+	t.Cleanup(a.peers.Close)
 	return a
 }
 
@@ -220,10 +221,10 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 	}
 	address := serveStaged(t, a)
 	fetch := func(name string, job uint64) (string, error) {
-		peers := newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, name), true)
-		t.Cleanup(peers.close)
+		peers := peers.New(pkitest.FromKey(t, "key", "lab", pki.Agent, name), true)
+		t.Cleanup(peers.Close)
 		var got bytes.Buffer
-		err := peers.fetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: job, User: user, File: file}, &got)
+		err := peers.FetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: job, User: user, File: file}, &got)
 		return got.String(), err
 	}
 	refused := func(name string, job uint64, code connect.Code) {
@@ -281,7 +282,7 @@ func TestStageFromTheNodesNamed(t *testing.T) {
 	sum := sha256.Sum256(thief.data)
 	files := []*scorev1.StagedFile{{Name: "a.out", Sha256: sum[:], Size: 1}}
 	fetch := func(a *Agent) error {
-		return a.peers.fetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: 1, File: files[0]}, new(bytes.Buffer))
+		return a.peers.FetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: 1, File: files[0]}, new(bytes.Buffer))
 	}
 	a := stageAgent(t)
 	a.stageEarly(&scorev1.Stage{JobId: 1, Files: files, Addresses: []string{address}, Nodes: []string{"n3"}})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -44,30 +42,6 @@ func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", a.options.Name, err))
 	}
 	return nil
-}
-
-// fetchStaged gets a file from another agent, from where the request says. It ends after stageStall
-// without a byte.
-func (p *peers) fetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
-	if err := p.mayCall(address); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stall := time.AfterFunc(stageStall, cancel)
-	defer stall.Stop()
-	stream, err := p.at(address).FetchStaged(ctx, connect.NewRequest(request))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Close() }() // all that is wanted has come
-	for stream.Receive() {
-		stall.Reset(stageStall)
-		if _, err := to.Write(stream.Msg().GetData()); err != nil {
-			return err
-		}
-	}
-	return stream.Err()
 }
 
 type putStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]

@@ -14,6 +14,10 @@ import (
 	"score/scored/api/scorev1"
 )
 
+// stdioPatience is how long an early reader waits for its job to come: a
+// server opens its output when it orders the job, by another stream.
+const stdioPatience = 10 * time.Second
+
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 
 // Stdio implements scorev1connect.PeerServiceHandler: it relays between the

@@ -19,11 +19,11 @@ import (
 // stewardGone hears that the connection to the steward has ended; err is nil
 // when the agent ended it.
 func (j *job) stewardGone(err error) {
-	if err == nil || j.isOver() {
+	if err == nil || j.IsOver() {
 		return
 	}
 	<-j.claimed
-	if j.isOver() {
+	if j.IsOver() {
 		return // it could not start
 	}
 	j.agent.log.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", j.stewardOf().Pid()), zap.Error(err))

@@ -1,4 +1,6 @@
-package nodeagent
+// Package idlewatch looks at the jobs with channels on a node: which of them sleep, and what could
+// wake them. Package quiescence decides; scored/idle puts together what the nodes of a job say.
+package idlewatch
 
 import (
 	"context"
@@ -35,14 +37,38 @@ const (
 	cutsAsked = 64
 )
 
-// cuts watches which jobs sleep, and tells the leader. One goroutine runs it; the methods that
+// Job is a job's part on this node.
+type Job interface {
+	ID() uint64
+	IsOver() bool
+	// Use does something with what the job has here, unless it is forgotten: its container may be
+	// closed by then. do must not wait, nor call the job.
+	Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle))
+	// Send sends the leader a message about the job.
+	Send(*scorev1.AgentMessage)
+}
+
+// Options are the watcher's view of the agent.
+type Options struct {
+	// Jobs lists the jobs here; Job returns one of them, or nil.
+	Jobs func() []Job
+	Job  func(id uint64) Job
+	// Connected reports whether there is a stream to the leader.
+	Connected func() bool
+	// Contexts counts the channels of all jobs here.
+	Contexts func() int
+	// ClusterTime converts an instant of the machine's monotonic clock.
+	ClusterTime func(local int64) int64
+}
+
+// Watcher watches which jobs sleep, and tells the leader. One goroutine runs it; the methods that
 // others call say so.
-type cuts struct {
-	agent  *Agent
-	asked  chan *scorev1.AskCut
-	asleep atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
-	again  atomic.Bool                     // the leader is to be told all that sleeps
-	jobs   map[*job]*sleeper
+type Watcher struct {
+	options Options
+	asked   chan *scorev1.AskCut
+	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
+	again   atomic.Bool                     // the leader is to be told all that sleeps
+	jobs    map[Job]*sleeper
 }
 
 // sleeper is what is known of a job with channels.
@@ -54,69 +80,71 @@ type sleeper struct {
 	watched bool
 }
 
-func newCuts(a *Agent) *cuts {
-	c := &cuts{agent: a, asked: make(chan *scorev1.AskCut, cutsAsked), jobs: make(map[*job]*sleeper)}
-	c.asleep.Store(&map[uint64]bool{})
-	return c
+// New is a watcher that has seen no job.
+func New(options Options) *Watcher {
+	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, cutsAsked), jobs: make(map[Job]*sleeper)}
+	w.asleep.Store(&map[uint64]bool{})
+	return w
 }
 
-// ask takes a question of the leader; it does not wait. Any goroutine may call it.
-func (c *cuts) ask(question *scorev1.AskCut) {
+// Ask takes a question of the leader; it does not wait. Any goroutine may call it.
+func (w *Watcher) Ask(question *scorev1.AskCut) {
 	select {
-	case c.asked <- question:
+	case w.asked <- question:
 	default:
 	}
 }
 
-// planned takes from a plan which jobs have no turn. Any goroutine may call it.
-func (c *cuts) planned(plan *scorev1.Plan) {
+// Planned takes from a plan which jobs have no turn. Any goroutine may call it.
+func (w *Watcher) Planned(plan *scorev1.Plan) {
 	asleep := make(map[uint64]bool, len(plan.GetAsleep()))
 	for _, id := range plan.GetAsleep() {
 		asleep[id] = true
 	}
-	c.asleep.Store(&asleep)
+	w.asleep.Store(&asleep)
 }
 
-// tellAgain has the leader told all that sleeps. Any goroutine may call it.
-func (c *cuts) tellAgain() { c.again.Store(true) }
+// ReportAgain has the leader told all that sleeps. Any goroutine may call it.
+func (w *Watcher) ReportAgain() { w.again.Store(true) }
 
-func (c *cuts) run(ctx context.Context) {
+// Run watches until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
 	timer := time.NewTimer(lookForJobs)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case question := <-c.asked:
-			c.answer(question)
+		case question := <-w.asked:
+			w.answer(question)
 			continue
 		case <-timer.C:
-			timer.Reset(c.lookAll())
+			timer.Reset(w.lookAll())
 		}
 	}
 }
 
 // lookAll looks at all jobs with channels, and says when to look again.
-func (c *cuts) lookAll() (next time.Duration) {
-	if c.agent.plane.Contexts() == 0 || !c.agent.connected.Load() {
-		clear(c.jobs)
+func (w *Watcher) lookAll() (next time.Duration) {
+	if w.options.Contexts() == 0 || !w.options.Connected() {
+		clear(w.jobs)
 		return lookForJobs
 	}
-	again, next := c.again.Swap(false), lookEvery
-	for j := range c.jobs {
-		if j.isOver() {
-			delete(c.jobs, j)
+	again, next := w.again.Swap(false), lookEvery
+	for j := range w.jobs {
+		if j.IsOver() {
+			delete(w.jobs, j)
 		}
 	}
-	for _, j := range c.agent.jobs.all() {
-		s := c.look(j)
+	for _, j := range w.options.Jobs() {
+		s := w.look(j)
 		if s == nil {
 			continue
 		}
 		if again && s.watch.Asleep() {
-			j.tellCut(s, nil)
+			w.report(j, s, nil)
 		}
-		if s.watched && (*c.asleep.Load())[j.id] {
+		if s.watched && (*w.asleep.Load())[j.ID()] {
 			next = lookAsleep
 		}
 	}
@@ -125,30 +153,30 @@ func (c *cuts) lookAll() (next time.Duration) {
 
 // look looks at a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks
 // with channels.
-func (c *cuts) look(j *job) *sleeper {
-	s := c.jobs[j]
+func (w *Watcher) look(j Job) *sleeper {
+	s := w.jobs[j]
 	if s == nil {
 		s = &sleeper{}
 	}
 	sample, ok := s.sample(j)
-	if sample.Ranks == 0 && c.jobs[j] == nil {
+	if sample.Ranks == 0 && w.jobs[j] == nil {
 		return nil
 	}
-	c.jobs[j] = s
+	w.jobs[j] = s
 	if ok && s.watch.Update(sample) {
-		j.tellCut(s, nil)
+		w.report(j, s, nil)
 	}
 	return s
 }
 
 // sample is false if there is nothing new: a gang that was not on since the last look has done
 // nothing.
-func (s *sleeper) sample(j *job) (sample quiescence.Sample, ok bool) {
-	if j.isOver() {
+func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
+	if j.IsOver() {
 		return sample, false
 	}
 	fresh := false
-	j.held(func(channels *dataplane.Job, _ *stewardpool.Steward, handle *switcher.Handle) {
+	j.Use(func(channels *dataplane.Job, _ *stewardpool.Steward, handle *switcher.Handle) {
 		sample.Now = realtime.Now()
 		sample.On = handle.Ran(sample.Now)
 		if fresh = sample.On != s.on; fresh {
@@ -164,7 +192,7 @@ func (s *sleeper) sample(j *job) (sample quiescence.Sample, ok bool) {
 	if twice {
 		time.Sleep(lookTwice) // without the job's lock
 	}
-	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+	j.Use(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
 		if twice {
 			channels.Cut(&s.cut)
 		}
@@ -179,27 +207,27 @@ func (s *sleeper) sample(j *job) (sample quiescence.Sample, ok bool) {
 
 // answer tells the leader how a job is now, and, if it asks for that, what could wake it. What
 // happens while that is found out is seen by the look after it.
-func (c *cuts) answer(question *scorev1.AskCut) {
-	j := c.agent.jobs.get(question.GetJobId())
+func (w *Watcher) answer(question *scorev1.AskCut) {
+	j := w.options.Job(question.GetJobId())
 	if j == nil {
 		return
 	}
-	s := c.jobs[j]
+	s := w.jobs[j]
 	if s == nil {
 		return
 	}
 	reply := &scorev1.Cut{Request: question.GetRequest()}
 	if question.GetExamine() && s.watch.Asleep() {
-		reply.Examined, reply.WakeSource = true, j.waker(&s.cut)
-		reply.Waits = j.waits(&s.cut)
+		reply.Examined, reply.WakeSource = true, waker(j, &s.cut)
+		reply.Waits = w.waits(&s.cut)
 	}
-	if c.look(j) != nil {
-		j.tellCut(s, reply)
+	if w.look(j) != nil {
+		w.report(j, s, reply)
 	}
 }
 
 // waker is what could wake the job here; empty: nothing.
-func (j *job) waker(cut *node.Cut) string {
+func waker(j Job, cut *node.Cut) string {
 	for i := range cut.Waits {
 		if cut.Waits[i].How == abi.WaitTimed {
 			return "a rank waits with a deadline"
@@ -207,7 +235,7 @@ func (j *job) waker(cut *node.Cut) string {
 	}
 	var pids []int
 	var own wakesource.Own
-	j.held(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+	j.Use(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
 		pids, _ = steward.Container.Pids(nil)
 		own = channels.Own()
 	})
@@ -217,29 +245,29 @@ func (j *job) waker(cut *node.Cut) string {
 	return wakesource.Find(pids, own)
 }
 
-// tellCut tells the leader how the job is, with what the reply says beyond.
-func (j *job) tellCut(s *sleeper, reply *scorev1.Cut) {
+// report tells the leader how the job is, with what the reply says beyond.
+func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
 	if reply == nil {
 		reply = &scorev1.Cut{}
 	}
-	reply.JobId, reply.Asleep, reply.Epoch = j.id, s.watch.Asleep(), s.watch.Epoch()
+	reply.JobId, reply.Asleep, reply.Epoch = j.ID(), s.watch.Asleep(), s.watch.Epoch()
 	reply.Sent, reply.Received, reply.Refused = s.cut.Sent, s.cut.Received, s.cut.Refused
 	reply.Ranks, reply.Waiting, reply.Pending = uint32(s.cut.Ranks), uint32(s.cut.Asleep), uint32(s.cut.Pending)
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: reply}}, false)
+	j.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: reply}})
 }
 
 var waitNames = map[uint32]string{abi.WaitMessage: "a message", abi.WaitSpace: "space", abi.WaitTimed: "a message or a time"}
 
 // waits are how the ranks sleep.
-func (j *job) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
+func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 	for i := range cut.Waits {
-		w := &cut.Waits[i]
-		if !w.Sleeps() {
+		wait := &cut.Waits[i]
+		if !wait.Sleeps() {
 			continue
 		}
 		waits = append(waits, &scorev1.RankWait{
-			Rank: w.Rank, Channel: w.Channel, Wait: waitNames[w.How], SinceNanos: j.agent.clock.Cluster(w.Since),
-			Sent: w.Sent, Received: w.Received,
+			Rank: wait.Rank, Channel: wait.Channel, Wait: waitNames[wait.How], SinceNanos: w.options.ClusterTime(wait.Since),
+			Sent: wait.Sent, Received: wait.Received,
 		})
 	}
 	return waits

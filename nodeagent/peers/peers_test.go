@@ -1,4 +1,4 @@
-package nodeagent
+package peers
 
 import (
 	"context"
@@ -75,44 +75,44 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	serving.Go(func() { _ = server.Serve(listener) })
 	defer serving.Wait()
 	defer server.Close()
-	p := newPeers(own, true)
-	defer p.close()
+	p := New(own, true)
+	defer p.Close()
 	request := &scorev1.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, 1<<20)}}
-	if err := p.collect(t.Context(), plain.Addr().String(), request); err != nil {
+	if err := p.Collect(t.Context(), plain.Addr().String(), request); err != nil {
 		t.Errorf("after 6 deaths: %v", err)
 	}
 	if left := dies.deaths.Load(); left != 0 || peer.taken.Load() != 1 {
 		t.Errorf("%d deaths are left, it was taken %d times", left, peer.taken.Load())
 	}
 	request.Sequence = 13
-	if err := p.collect(t.Context(), plain.Addr().String(), request); err == nil || !strings.Contains(err.Error(), "context canceled") || peer.taken.Load() != 2 {
+	if err := p.Collect(t.Context(), plain.Addr().String(), request); err == nil || !strings.Contains(err.Error(), "context canceled") || peer.taken.Load() != 2 {
 		t.Errorf("a refusal: %v, taken %d times", err, peer.taken.Load())
 	}
 }
 
 // In a cluster of one host all goes to loopback, whoever asks for it.
 func TestNothingGoesToOtherHostsWithoutCertificates(t *testing.T) {
-	p := newPeers(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)
-	defer p.close()
+	p := New(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)
+	defer p.Close()
 	calls := map[string]func(address string) error{
-		"collect": func(address string) error { return p.collect(t.Context(), address, &scorev1.CollectRequest{}) },
-		"relay":   func(address string) error { return p.relay(t.Context(), address, &scorev1.RelayRequest{}) },
-		"news":    func(address string) error { return p.news(t.Context(), address, &scorev1.GossipRequest{}) },
+		"collect": func(address string) error { return p.Collect(t.Context(), address, &scorev1.CollectRequest{}) },
+		"relay":   func(address string) error { return p.Relay(t.Context(), address, &scorev1.RelayRequest{}) },
+		"gossip":  func(address string) error { return p.Gossip(t.Context(), address, &scorev1.GossipRequest{}) },
 	}
 	for name, call := range calls {
 		for _, address := range []string{"192.0.2.1:7", "[2001:db8::1]:7", "node2:7", "0.0.0.0:7", "127.0.0.1.example.org:7", "", "7"} {
-			if err := call(address); !errors.Is(err, errForeign) {
+			if err := call(address); !errors.Is(err, ErrForeign) {
 				t.Errorf("%s to %q: %v", name, address, err)
 			}
 		}
 	}
 	for _, address := range []string{"127.0.0.1:7", "[::1]:7"} {
-		if err := p.mayCall(address); err != nil {
+		if err := p.MayCall(address); err != nil {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
 	p.local = false
-	if err := p.mayCall("192.0.2.1:7"); err != nil {
+	if err := p.MayCall("192.0.2.1:7"); err != nil {
 		t.Errorf("with certificates: %v", err)
 	}
 }

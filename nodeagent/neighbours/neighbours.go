@@ -1,4 +1,5 @@
-package nodeagent
+// Package neighbours finds out which of the neighbours that the leader named are alive.
+package neighbours
 
 import (
 	"context"
@@ -16,18 +17,23 @@ import (
 )
 
 const (
-	// probePatience is how long a neighbour may take to answer a probe.
-	probePatience = time.Second
 	// dialPatience is how long its host may take to answer a connection, when it is
 	// asked whether it is there at all.
 	dialPatience = 500 * time.Millisecond
 )
 
-// watcher probes the neighbours that the leader named, as package ring says, and
+// Options say how a watcher reaches its neighbours and the leader.
+type Options struct {
+	Probe  func(ctx context.Context, node, address string) error
+	Send   func(*scorev1.AgentMessage)
+	Logger *zap.Logger
+}
+
+// Watcher probes the neighbours that the leader named, as package failuredetector says, and
 // tells the leader who does not answer.
-type watcher struct {
-	agent  *Agent
-	probes sync.WaitGroup
+type Watcher struct {
+	options Options
+	probes  sync.WaitGroup
 
 	mu      sync.Mutex
 	machine *failuredetector.Machine
@@ -35,12 +41,13 @@ type watcher struct {
 	wake    chan struct{}   // one element: the machine has other neighbours
 }
 
-func newWatcher(a *Agent) *watcher {
-	return &watcher{agent: a, machine: failuredetector.New(), flying: make(map[string]bool), wake: make(chan struct{}, 1)}
+// New is a watcher without neighbours.
+func New(options Options) *Watcher {
+	return &Watcher{options: options, machine: failuredetector.New(), flying: make(map[string]bool), wake: make(chan struct{}, 1)}
 }
 
-// watch takes the neighbours.
-func (w *watcher) watch(order *scorev1.Watch) {
+// Watch takes the neighbours.
+func (w *Watcher) Watch(order *scorev1.Watch) {
 	peers := make([]failuredetector.Peer, 0, len(order.GetNeighbours()))
 	for _, n := range order.GetNeighbours() {
 		peers = append(peers, failuredetector.Peer{Name: n.GetNode(), Address: n.GetAddress()})
@@ -54,15 +61,15 @@ func (w *watcher) watch(order *scorev1.Watch) {
 	}
 }
 
-// tellAgain repeats on a new stream what the leader may not know.
-func (w *watcher) tellAgain() {
+// ReportAgain repeats on a new stream what the leader may not know.
+func (w *Watcher) ReportAgain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell(w.machine.Suspects())
+	w.report(w.machine.Suspects())
 }
 
-// run probes until ctx ends, and waits for what is under way.
-func (w *watcher) run(ctx context.Context) {
+// Run probes until ctx ends, and waits for what is under way.
+func (w *Watcher) Run(ctx context.Context) {
 	defer w.probes.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -83,7 +90,7 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // carryOut does what the machine says. The caller holds mu.
-func (w *watcher) carryOut(ctx context.Context, effects []failuredetector.Effect) {
+func (w *Watcher) carryOut(ctx context.Context, effects []failuredetector.Effect) {
 	for _, e := range effects {
 		if e.Probe == 0 || w.flying[e.Peer.Name] {
 			continue // one that has not been answered yet says enough
@@ -91,16 +98,16 @@ func (w *watcher) carryOut(ctx context.Context, effects []failuredetector.Effect
 		w.flying[e.Peer.Name] = true
 		w.probes.Go(func() { w.probe(ctx, e) })
 	}
-	w.tell(effects)
+	w.report(effects)
 }
 
-func (w *watcher) tell(effects []failuredetector.Effect) {
+func (w *Watcher) report(effects []failuredetector.Effect) {
 	for _, e := range effects {
 		if e.Probe != 0 {
 			continue
 		}
-		w.agent.log.Info("a neighbour", zap.String("neighbour", e.Peer.Name), zap.Stringer("found", found[e.How]))
-		w.agent.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{
+		w.options.Logger.Info("a neighbour", zap.String("neighbour", e.Peer.Name), zap.Stringer("found", found[e.How]))
+		w.options.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{
 			Suspicion: &scorev1.Suspicion{Node: e.Peer.Name, Found: found[e.How]},
 		}})
 	}
@@ -112,7 +119,7 @@ var found = map[failuredetector.How]scorev1.Reachability{
 }
 
 // probe asks one neighbour whether it is alive.
-func (w *watcher) probe(ctx context.Context, e failuredetector.Effect) {
+func (w *Watcher) probe(ctx context.Context, e failuredetector.Effect) {
 	how := w.ask(ctx, e.Peer)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,8 +134,8 @@ func (w *watcher) probe(ctx context.Context, e failuredetector.Effect) {
 	w.carryOut(ctx, w.machine.Failed(time.Now(), e.Peer.Name, e.Probe, how))
 }
 
-func (w *watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredetector.How {
-	err := w.agent.peers.probe(ctx, peer)
+func (w *Watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredetector.How {
+	err := w.options.Probe(ctx, peer.Name, peer.Address)
 	switch connect.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
 	case connect.CodeNotFound:
@@ -151,23 +158,4 @@ func (w *watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredet
 	default:
 		return failuredetector.Unreachable
 	}
-}
-
-// probe asks the agent at an address.
-func (p *peers) probe(ctx context.Context, peer failuredetector.Peer) error {
-	if err := p.mayCall(peer.Address); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	_, err := p.at(peer.Address).Probe(ctx, connect.NewRequest(&scorev1.ProbeRequest{Node: peer.Name}))
-	return err
-}
-
-// Probe implements scorev1connect.PeerServiceHandler.
-func (a peerService) Probe(_ context.Context, request *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
-	if node := request.Msg.GetNode(); node != a.options.Name {
-		return nil, connect.NewError(connect.CodeNotFound, errors.New("this is not node "+node))
-	}
-	return connect.NewResponse(&scorev1.ProbeResponse{}), nil
 }
