@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
@@ -37,7 +38,7 @@ func (a *Agent) adoptAll(orphans []*stewardpool.Orphan) {
 			a.workers.Go(func() {
 				defer close(over)
 				a.pool.Refuse(a.working, o)
-				a.removeSegments(stageUser(o.Status.GetOrder().GetJob().GetUser()))
+				a.removeSegments(filetransfer.User(o.Status.GetOrder().GetJob().GetUser()))
 				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
 					a.removeDir(dir)
 				}
@@ -63,8 +64,7 @@ func (a *Agent) adopt(o *stewardpool.Orphan) error {
 		j.cancel()
 		return errors.New("another steward has the same job")
 	}
-	a.hold(j.id, order.GetUser(), order.GetSpec().GetStaged())
-	a.fetchers.add(j.id, nodesOf(order.GetPlaces())...)
+	a.files.Hold(order)
 	a.log.Info("job of a former agent goes on", zap.Uint64("job", j.id), zap.Int("steward", int(o.Status.GetPid())), zap.Bool("stopped", stopped))
 	// Nothing is heard before all that hears it is there.
 	heard := make(chan struct{})

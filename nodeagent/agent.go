@@ -19,6 +19,7 @@ import (
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/endings"
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/metrics"
 	"score/nodeagent/neighbours"
@@ -38,16 +39,15 @@ import (
 
 // Agent is the agent of one node. Make it with New and run it once.
 type Agent struct {
-	options  Options
-	log      *zap.Logger
-	fetchers fetchers
-	own      *pki.Credentials // Options.Credentials, or what follows from the key
-	servers  *http.Client
-	bootID   string   // tells this run from an earlier one
-	socket   string   // the name of the ranks' socket
-	cpuIDs   []uint32 // options.CPUs
-	notes    []string // what the node lacks
-	address  string   // where servers and other agents reach it
+	options Options
+	log     *zap.Logger
+	own     *pki.Credentials // Options.Credentials, or what follows from the key
+	servers *http.Client
+	bootID  string   // tells this run from an earlier one
+	socket  string   // the name of the ranks' socket
+	cpuIDs  []uint32 // options.CPUs
+	notes   []string // what the node lacks
+	address string   // where servers and other agents reach it
 
 	jobs     *table
 	pool     *stewardpool.Pool
@@ -56,8 +56,7 @@ type Agent struct {
 	clock    *timekeeper.Keeper
 	link     *uplink.Link
 	peers    *peers.Clients
-	cache    *staging.Cache
-	early    early
+	files    *filetransfer.Transfers
 	metrics  *metrics.Metrics
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
@@ -148,11 +147,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.cache, err = staging.Open(a.options.StageDir, a.options.StageLimit); err != nil {
+	cache, err := staging.Open(a.options.StageDir, a.options.StageLimit)
+	if err != nil {
 		_ = a.pool.Close(ctx) // as below
 		return err
 	}
-	defer a.cache.Close()
+	defer cache.Close()
+	a.files = filetransfer.New(filetransfer.Options{
+		Node: a.options.Name, Cache: cache, Peers: a.peers, Go: a.workers.Go, Logger: a.log,
+	})
 	if err = a.openDirs(orphans); err != nil {
 		_ = a.pool.Close(ctx) // as below
 		return err

@@ -3,14 +3,11 @@ package nodeagent
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 
 	"connectrpc.com/connect"
 
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
 )
 
 // What other agents may ask of this one: of jobs that are on both nodes. Who calls is in the
@@ -24,63 +21,4 @@ func (j *job) callsFor(ctx context.Context, nodeIndex uint32) error {
 		return nil
 	}
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s does not speak for part %d of job %d", caller, nodeIndex, j.id))
-}
-
-// fetchers are the nodes whose agents may fetch the files of jobs here.
-type fetchers struct {
-	mu    sync.Mutex
-	nodes map[uint64][]string // by job
-}
-
-// add lets the agents of more nodes fetch a job's files.
-func (f *fetchers) add(job uint64, nodes ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.nodes == nil {
-		f.nodes = make(map[uint64][]string)
-	}
-	for _, node := range nodes {
-		if !slices.Contains(f.nodes[job], node) {
-			f.nodes[job] = append(f.nodes[job], node)
-		}
-	}
-}
-
-// drop forgets a job.
-func (f *fetchers) drop(job uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.nodes, job)
-}
-
-// dropBut forgets all jobs but those.
-func (f *fetchers) dropBut(keeps func(job uint64) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for job := range f.nodes {
-		if !keeps(job) {
-			delete(f.nodes, job)
-		}
-	}
-}
-
-// check refuses an agent that may not fetch the job's files, or not yet: the leader may still tell
-// of it.
-func (f *fetchers) check(ctx context.Context, job uint64) error {
-	caller, _ := access.CallerOf(ctx)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if caller.Role == pki.Agent && slices.Contains(f.nodes[job], caller.Name) {
-		return nil
-	}
-	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s has no part in job %d, as far as is known here", caller, job))
-}
-
-// nodesOf are the names of a job's nodes.
-func nodesOf(places []*scorev1.NodePlace) []string {
-	nodes := make([]string, len(places))
-	for i, place := range places {
-		nodes[i] = place.GetNode()
-	}
-	return nodes
 }

@@ -176,11 +176,11 @@ func setUsage(to *scorev1.Usage, from switcher.Usage) {
 func (a *Agent) forget(id uint64) {
 	j := a.jobs.forget(id)
 	if j == nil {
-		a.unstage(id)
+		a.files.Release(id)
 		return
 	}
 	j.step(jobstate.Forget)
-	a.unstage(id)
+	a.files.Release(id)
 	j.cancel()
 	j.settled()
 	j.withChannels((*dataplane.Job).Over)

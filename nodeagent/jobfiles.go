@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
@@ -43,7 +44,7 @@ func (j *job) dropFiles() {
 	j.files = ""
 	j.mu.Unlock()
 	j.agent.removeFiles(name, j.order.GetUser().GetUid())
-	j.agent.removeSegments(stageUser(j.order.GetUser()))
+	j.agent.removeSegments(filetransfer.User(j.order.GetUser()))
 }
 
 // removeSegments removes the shared memory that MPI libraries of a user's killed ranks have left.

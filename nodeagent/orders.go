@@ -31,10 +31,8 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 		a.forget(j.id)
 	}
 	// Files of jobs that wait are told of again.
-	a.early.endAll()
 	here := func(job uint64) bool { return a.jobs.get(job) != nil }
-	a.cache.ReleaseBut(here)
-	a.fetchers.dropBut(here)
+	a.files.ReleaseBut(here)
 	a.idle.ReportAgain()
 	a.watcher.ReportAgain()
 	a.connected.Store(true)
@@ -54,7 +52,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 		_ = failpoint.Hit(failpoint.PrepareArrived) // cannot fail
 		a.prepare(m.Prepare)
 	case *scorev1.ServerMessage_Stage:
-		a.stageEarly(m.Stage)
+		a.files.FetchEarly(a.working, m.Stage)
 	case *scorev1.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
 		a.idle.Planned(m.Plan)

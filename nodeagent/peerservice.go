@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/peers"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
@@ -32,7 +33,10 @@ func (a peerService) PaceOutput(_ context.Context, request *connect.Request[scor
 }
 
 // peerService is what the servers and the other agents ask of this one.
-type peerService struct{ *Agent }
+type peerService struct {
+	*Agent
+	*filetransfer.Transfers
+}
 
 var _ scorev1connect.PeerServiceHandler = peerService{}
 

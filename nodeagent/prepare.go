@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -112,11 +113,32 @@ func (j *job) makeReady() error {
 	if err := j.makeDir(); err != nil {
 		return err
 	}
-	programs, err := j.linkStaged(j.dir)
+	programs, err := j.agent.files.Link(j.order, j.dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("naming the files that go with the job: %w", j.agent.noRoom(err))
 	}
 	return steward.Prepare(j.prepareOrder(steward, programs))
+}
+
+// stageUntilKilled fetches the job's files, until it is killed.
+func (j *job) stageUntilKilled() error {
+	ctx, cancel := context.WithCancel(j.ctx)
+	defer cancel()
+	j.mu.Lock()
+	j.unstage = cancel
+	if j.state.Killed() { // what forget has let go is not held again
+		cancel()
+	} else {
+		j.agent.files.Hold(j.order)
+	}
+	j.mu.Unlock()
+	if err := j.agent.files.Fetch(ctx, j.order); err != nil || len(j.order.GetSpec().GetStaged()) == 0 {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.start.StagedNanos = j.agent.clock.Cluster(realtime.Now())
+	return nil
 }
 
 // claimSteward gives the job a steward, which keeps the job's limits on memory and processes.

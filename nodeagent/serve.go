@@ -43,7 +43,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.plane.Serve()
 
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a}, peers.HandlerOptions()...))
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a, a.files}, peers.HandlerOptions()...))
 	agents := a.newServer(access.Guard(mux))
 	servers := []*http.Server{agents, a.newServer(a.scraped())}
 	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })

@@ -1,4 +1,4 @@
-package nodeagent
+package filetransfer
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const stageFilesMost = 256
 var errStageMessages = errors.New("the messages do not come in the order of the files")
 
 // FetchStaged implements scorev1connect.PeerServiceHandler.
-func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
-	if err := a.fetchers.check(ctx, r.Msg.GetJobId()); err != nil {
+func (t *Transfers) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+	if err := t.fetchers.check(ctx, r.Msg.GetJobId()); err != nil {
 		return err
 	}
 	file, err := stagedFile(r.Msg.GetFile())
@@ -29,17 +29,17 @@ func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	if !a.cache.HoldsFile(r.Msg.GetJobId(), stageUser(r.Msg.GetUser()), file) {
-		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: job %d has no such file", a.options.Name, r.Msg.GetJobId()))
+	if !t.options.Cache.HoldsFile(r.Msg.GetJobId(), User(r.Msg.GetUser()), file) {
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: job %d has no such file", t.options.Node, r.Msg.GetJobId()))
 	}
-	err = a.cache.Send(ctx, stageUser(r.Msg.GetUser()), file, int64(r.Msg.GetFrom()), func(data []byte) error {
+	err = t.options.Cache.Send(ctx, User(r.Msg.GetUser()), file, int64(r.Msg.GetFrom()), func(data []byte) error {
 		return stream.Send(&scorev1.StagedData{Data: data})
 	})
 	if errors.Is(err, staging.ErrAbsent) {
-		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: %w", a.options.Name, err))
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: %w", t.options.Node, err))
 	}
 	if err != nil {
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", a.options.Name, err))
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", t.options.Node, err))
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (a peerService) FetchStaged(ctx context.Context, r *connect.Request[scorev1
 type putStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]
 
 // PutStaged implements scorev1connect.PeerServiceHandler.
-func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
+func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	first, err := stream.Receive()
 	if err != nil {
 		return err
@@ -60,10 +60,10 @@ func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	user := stageUser(order.GetUser())
-	reply := &scorev1.StageReply{Node: a.options.Name}
+	user := User(order.GetUser())
+	reply := &scorev1.StageReply{Node: t.options.Node}
 	for i, f := range files {
-		if !a.cache.Has(user, f) {
+		if !t.options.Cache.Has(user, f) {
 			reply.Missing = append(reply.Missing, uint32(i))
 		}
 	}
@@ -71,11 +71,11 @@ func (a peerService) PutStaged(ctx context.Context, stream *putStream) error {
 		return err
 	}
 	for _, i := range reply.GetMissing() {
-		if err := a.putOne(ctx, stream, order, files[i], int(i)); err != nil {
-			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", a.options.Name, quote.Word(order.GetFiles()[i].GetName()), err))
+		if err := t.putOne(ctx, stream, order, files[i], int(i)); err != nil {
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", t.options.Node, quote.Word(order.GetFiles()[i].GetName()), err))
 		}
 	}
-	return stream.Send(&scorev1.StageReply{Node: a.options.Name, Whole: true})
+	return stream.Send(&scorev1.StageReply{Node: t.options.Node, Whole: true})
 }
 
 // putTries bounds how often a file is begun that somebody else was sending, too, and gave up.
@@ -83,11 +83,11 @@ const putTries = 3
 
 // putOne takes one file. If somebody else sends it already, that one is waited for, and what comes
 // here is not needed.
-func (a *Agent) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
+func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
 	taken := int64(0)
 	for range putTries {
 		began := false
-		_, err = a.cache.Get(ctx, stageUser(order.GetUser()), f, func(_ context.Context, _ int64, to staging.Writer) error {
+		_, err = t.options.Cache.Get(ctx, User(order.GetUser()), f, func(_ context.Context, _ int64, to staging.Writer) error {
 			began = true
 			for taken < f.Size {
 				data, err := receiveData(stream, f.Size-taken)
@@ -125,15 +125,15 @@ func receiveData(stream *putStream, most int64) ([]byte, error) {
 }
 
 // ListStaged implements scorev1connect.PeerServiceHandler.
-func (a peerService) ListStaged(_ context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
-	uid := stageUser(&scorev1.Identity{Uid: r.Msg.GetUid()}).UID
+func (t *Transfers) ListStaged(_ context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	uid := User(&scorev1.Identity{Uid: r.Msg.GetUid()}).UID
 	if r.Msg.GetClear() {
-		a.cache.Clear(uid, r.Msg.GetAll())
+		t.options.Cache.Clear(uid, r.Msg.GetAll())
 	}
 	reply := &scorev1.ListStagedResponse{}
-	for _, kept := range a.cache.List(uid, r.Msg.GetAll()) {
+	for _, kept := range t.options.Cache.List(uid, r.Msg.GetAll()) {
 		reply.Staged = append(reply.Staged, &scorev1.Staged{
-			Node: a.options.Name, Uid: kept.UID, Files: uint32(kept.Files), Bytes: uint64(kept.Bytes), Held: uint32(kept.Held),
+			Node: t.options.Node, Uid: kept.UID, Files: uint32(kept.Files), Bytes: uint64(kept.Bytes), Held: uint32(kept.Held),
 		})
 	}
 	return connect.NewResponse(reply), nil

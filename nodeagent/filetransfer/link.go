@@ -1,8 +1,7 @@
-package nodeagent
+package filetransfer
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,17 +19,17 @@ const (
 	libraryVariable = "LD_LIBRARY_PATH"
 )
 
-// linkStaged gives the job's files their names in the job's directory, as the job's user, whose
+// Link gives the job's files their names in the job's directory, as the job's user, whose
 // directory it is, and says how the ranks find them; programs is the directory of those that they
 // execute, "" if none was sent along.
-func (j *job) linkStaged(dir string) (programs string, err error) {
-	spec := j.order.GetSpec()
+func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, err error) {
+	spec := order.GetSpec()
 	if len(spec.GetStaged()) == 0 {
 		return "", nil
 	}
 	stage := filepath.Join(dir, stageDirName)
 	libraries := false
-	err = launch.AsUser(userOf(j.order.GetUser()), func() error {
+	err = launch.AsUser(userOf(order.GetUser()), func() error {
 		if err := errors.Join(os.Mkdir(stage, 0o700), os.Mkdir(filepath.Join(stage, stageLibraries), 0o700)); err != nil {
 			return err
 		}
@@ -47,27 +46,27 @@ func (j *job) linkStaged(dir string) (programs string, err error) {
 				name, libraries = filepath.Join(stage, stageLibraries, f.GetName()), true
 			case scorev1.StagedKind_STAGED_KIND_FILE, scorev1.StagedKind_STAGED_KIND_UNSPECIFIED:
 			}
-			if err := os.Symlink(j.agent.cache.Path(stageUser(j.order.GetUser()), file), name); err != nil {
+			if err := os.Symlink(t.options.Cache.Path(User(order.GetUser()), file), name); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("naming the files that go with the job: %w", j.agent.noRoom(err))
+		return "", err
 	}
 	if libraries {
 		spec.Env = prepend(spec.GetEnv(), libraryVariable, filepath.Join(stage, stageLibraries))
 	}
-	if spec.GetAnyDirectory() && !j.canEnter(spec.GetWorkDir()) {
+	if spec.GetAnyDirectory() && !canEnter(order.GetUser(), spec.GetWorkDir()) {
 		spec.WorkDir = dir
 	}
 	return programs, nil
 }
 
 // canEnter tells whether the user has the directory on this node.
-func (j *job) canEnter(dir string) bool {
-	return launch.AsUser(userOf(j.order.GetUser()), func() error {
+func canEnter(user *scorev1.Identity, dir string) bool {
+	return launch.AsUser(userOf(user), func() error {
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
 			err = os.ErrNotExist

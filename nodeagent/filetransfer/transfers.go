@@ -1,4 +1,6 @@
-package nodeagent
+// Package filetransfer brings the files that are sent along with a job to its nodes, through a tree of
+// agents, and serves them to other agents. Package staging keeps them.
+package filetransfer
 
 import (
 	"context"
@@ -13,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"score/nodeagent/launch"
-	"score/nodeagent/realtime"
+	"score/nodeagent/peers"
 	"score/nodeagent/staging"
 	"score/nodeagent/wait"
 	"score/scored/api/quote"
@@ -34,6 +36,25 @@ const (
 	stageAtOnce = 4
 )
 
+// Options are what transfers need of the agent.
+type Options struct {
+	Node   string // this one's name
+	Cache  *staging.Cache
+	Peers  *peers.Clients
+	Go     func(func()) // runs a goroutine that acts for a job
+	Logger *zap.Logger
+}
+
+// Transfers are the files of jobs on their way to this node and from it.
+type Transfers struct {
+	options  Options
+	early    early
+	fetchers fetchers
+}
+
+// New is without any job's files.
+func New(options Options) *Transfers { return &Transfers{options: options} }
+
 // errGone is a file that the node that was given it first does not have any more.
 var errGone = errors.New("it is not kept any longer")
 
@@ -41,9 +62,9 @@ func userOf(identity *scorev1.Identity) *launch.User {
 	return &launch.User{UID: identity.GetUid(), GID: identity.GetGid(), Groups: identity.GetGroups()}
 }
 
-// stageUser is whose directory of the cache it is: an agent that is not root's has everybody's
+// User is whose directory of the cache it is: an agent that is not root's has everybody's
 // ranks run as its own user.
-func stageUser(identity *scorev1.Identity) *launch.User {
+func User(identity *scorev1.Identity) *launch.User {
 	u := userOf(identity)
 	if uid := os.Geteuid(); uid != 0 {
 		u.UID, u.GID = uint32(uid), uint32(os.Getegid())
@@ -74,9 +95,9 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 	return files, nil
 }
 
-// stageTree are the agents that fetch a job's files, the one that was given them first, and which
+// tree is the agents that fetch a job's files, the one that was given them first, and which
 // of them this is.
-func (a *Agent) stageTree(order *scorev1.Prepare) (addresses []string, index int) {
+func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
 		own := i == int(order.GetNodeIndex())
@@ -102,41 +123,18 @@ func above(addresses []string, index int) []string {
 	return path
 }
 
-// stage fetches the job's files to this node, and holds them.
-func (j *job) stage(ctx context.Context) error {
-	order := j.order
+// Fetch fetches a job's files to this node. Hold has been called.
+func (t *Transfers) Fetch(ctx context.Context, order *scorev1.Prepare) error {
 	if len(order.GetSpec().GetStaged()) == 0 {
 		return nil
 	}
-	addresses, index := j.agent.stageTree(order)
-	j.agent.peers.Expect(order.GetStageSeed(), order.GetSpec().GetStageSeed())
-	if err := j.agent.stageAll(ctx, j.id, order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index)); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.start.StagedNanos = j.agent.clock.Cluster(realtime.Now())
-	return nil
+	addresses, index := tree(order)
+	t.options.Peers.Expect(order.GetStageSeed(), order.GetSpec().GetStageSeed())
+	return t.fetchAll(ctx, order.GetJobId(), order.GetUser(), order.GetSpec().GetStaged(), above(addresses, index))
 }
 
-// stageUntilKilled is stage, which a kill ends.
-func (j *job) stageUntilKilled() error {
-	ctx, cancel := context.WithCancel(j.ctx)
-	defer cancel()
-	j.mu.Lock()
-	j.unstage = cancel
-	if j.state.Killed() { // what forget has let go is not held again
-		cancel()
-	} else {
-		j.agent.hold(j.id, j.order.GetUser(), j.order.GetSpec().GetStaged())
-		j.agent.fetchers.add(j.id, nodesOf(j.order.GetPlaces())...)
-	}
-	j.mu.Unlock()
-	return j.stage(ctx)
-}
-
-// stageAll fetches files from one of the agents, the nearest first.
-func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
+// fetchAll fetches files from one of the agents, the nearest first.
+func (t *Transfers) fetchAll(ctx context.Context, job uint64, user *scorev1.Identity, from []*scorev1.StagedFile, agents []string) error {
 	files, err := stagedFiles(from)
 	if err != nil {
 		return err
@@ -145,7 +143,7 @@ func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity
 	group.SetLimit(stageAtOnce)
 	for i, f := range files {
 		group.Go(func() error {
-			_, err := a.cache.Get(ctx, stageUser(user), f, a.fetching(job, user, from[i], agents))
+			_, err := t.options.Cache.Get(ctx, User(user), f, t.fetching(job, user, from[i], agents))
 			if err != nil {
 				return fmt.Errorf("the file %s that goes with the job: %w", quote.Word(from[i].GetName()), err)
 			}
@@ -157,7 +155,7 @@ func (a *Agent) stageAll(ctx context.Context, job uint64, user *scorev1.Identity
 
 // fetching gets a file from the first of the agents that gives it. When one is lost the next goes
 // on from where that ended.
-func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
+func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
 	return func(ctx context.Context, from int64, to staging.Writer) error {
 		request := &scorev1.FetchStagedRequest{JobId: job, User: user, File: file, From: uint64(from)}
 		sink := &countingWriter{to: to}
@@ -165,7 +163,7 @@ func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.Stage
 		for {
 			for _, address := range agents {
 				had := sink.count
-				err := a.peers.FetchStaged(ctx, address, request, sink)
+				err := t.options.Peers.FetchStaged(ctx, address, request, sink)
 				request.From = uint64(from + sink.count)
 				if sink.count > had {
 					last = time.Now()
@@ -177,7 +175,7 @@ func (a *Agent) fetching(job uint64, user *scorev1.Identity, file *scorev1.Stage
 					return errors.Join(sink.err, ctx.Err())
 				}
 				trouble = err
-				a.log.Debug("a node does not give a file of a job", zap.String("address", address), zap.String("file", file.GetName()), zap.Error(err))
+				t.options.Logger.Debug("a node does not give a file of a job", zap.String("address", address), zap.String("file", file.GetName()), zap.Error(err))
 			}
 			// The last of them is the one that was given it first.
 			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {
@@ -205,41 +203,54 @@ func (w *countingWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// stageEarly fetches the files of a job that waits, in the background. What goes wrong is told when
+// FetchEarly fetches the files of a job that waits, in the background. What goes wrong is told when
 // the job is prepared.
-func (a *Agent) stageEarly(order *scorev1.Stage) {
+func (t *Transfers) FetchEarly(ctx context.Context, order *scorev1.Stage) {
 	addresses, index := order.GetAddresses(), int(order.GetIndex())
 	if index >= len(addresses) {
 		return
 	}
 	// Now, since what ends it comes after this.
-	a.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
-	a.fetchers.add(order.GetJobId(), order.GetNodes()...)
+	t.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
+	t.fetchers.add(order.GetJobId(), order.GetNodes()...)
 	for i, address := range addresses[:min(len(addresses), len(order.GetNodes()))] {
-		a.peers.Expect(address, order.GetNodes()[i])
+		t.options.Peers.Expect(address, order.GetNodes()[i])
 	}
 	if index == 0 {
 		return // it has them, and is to keep them
 	}
-	ctx := a.early.begin(a.working, order.GetJobId())
-	a.workers.Go(func() {
-		err := a.stageAll(ctx, order.GetJobId(), order.GetUser(), order.GetFiles(), above(addresses, index))
+	ctx = t.early.begin(ctx, order.GetJobId())
+	t.options.Go(func() {
+		err := t.fetchAll(ctx, order.GetJobId(), order.GetUser(), order.GetFiles(), above(addresses, index))
 		if err != nil && ctx.Err() == nil {
-			a.log.Info("files of a waiting job did not come", zap.Uint64("job", order.GetJobId()), zap.Error(err))
+			t.options.Logger.Info("files of a waiting job did not come", zap.Uint64("job", order.GetJobId()), zap.Error(err))
 		}
 	})
 }
 
-// hold keeps a job's files until unstage.
-func (a *Agent) hold(job uint64, user *scorev1.Identity, from []*scorev1.StagedFile) {
+// Hold keeps a job's files until Release, and lets the agents of its nodes fetch them.
+func (t *Transfers) Hold(order *scorev1.Prepare) {
+	t.hold(order.GetJobId(), order.GetUser(), order.GetSpec().GetStaged())
+	t.fetchers.add(order.GetJobId(), nodesOf(order.GetPlaces())...)
+}
+
+// ReleaseBut releases the files of all jobs but those, and ends what FetchEarly has begun: the leader
+// orders it again.
+func (t *Transfers) ReleaseBut(keeps func(job uint64) bool) {
+	t.early.endAll()
+	t.options.Cache.ReleaseBut(keeps)
+	t.fetchers.dropBut(keeps)
+}
+
+func (t *Transfers) hold(job uint64, user *scorev1.Identity, from []*scorev1.StagedFile) {
 	if files, err := stagedFiles(from); err == nil && len(files) > 0 {
-		a.cache.Hold(job, stageUser(user), files)
+		t.options.Cache.Hold(job, User(user), files)
 	}
 }
 
-// unstage ends what stageEarly has begun, and lets the files go.
-func (a *Agent) unstage(job uint64) {
-	a.early.end(job)
-	a.cache.Release(job)
-	a.fetchers.drop(job)
+// Release ends what FetchEarly has begun, and lets the files go.
+func (t *Transfers) Release(job uint64) {
+	t.early.end(job)
+	t.options.Cache.Release(job)
+	t.fetchers.drop(job)
 }
