@@ -14,7 +14,7 @@ import (
 // it, and one that does not waits for the grace unless a neighbour finds the same.
 
 const (
-	// DefaultNodeSilence is within what time the loss of a node is found: agents
+	// DefaultNodeSilence is time within which the loss of a node is detected: agents
 	// ping twice a second, and stand still for a second on a machine that is
 	// overloaded.
 	DefaultNodeSilence = 3 * time.Second

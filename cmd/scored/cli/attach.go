@@ -18,8 +18,8 @@ func jobAttachCommand(c *caller) *cobra.Command {
 		Use:               "attach JOB",
 		Short:             "show the output of a job from now on, until it ends",
 		ValidArgsFunction: c.completeJobs(0, 1, false),
-		Long: `Shows the output of a job from now on, until the job ends; its exit code is the
-job's. ^C leaves, and the job goes on.`,
+		Long: `Shows the output of a job from now on until the job ends, and exits with the job's exit
+code. ^C detaches; the job continues.`,
 		Args: needs(1, "one job"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			var verdict *scorev1.Verdict

@@ -15,7 +15,7 @@ import (
 )
 
 func certCommand(c *caller) *cobra.Command {
-	return parent("cert", "the certificates by which daemons know each other", certListCommand(c), certRevokeCommand(c))
+	return parent("cert", "list, renew and revoke the certificates of daemons", certListCommand(c), certRevokeCommand(c))
 }
 
 func certListCommand(c *caller) *cobra.Command {
@@ -80,10 +80,10 @@ func certRevokeCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "revoke ROLE NAME",
-		Short: "take back all certificates of a daemon, and cut it off",
-		Long: `Takes back all certificates of a daemon. No daemon of the cluster talks to it any
-more; to come back it must join with a new token. One of the cluster's servers is taken
-out with 'scored server remove', which takes its certificates back, too.`,
+		Short: "revoke all certificates of a daemon and close its connections",
+		Long: `Revokes all certificates of a daemon. No daemon of the cluster accepts it any more; to
+come back it must join with a new token. To remove a server from the cluster use 'scored
+server remove', which revokes its certificates, too.`,
 		Example:           "  scored cert revoke agent node7",
 		ValidArgsFunction: c.completeCertificates,
 		Args: func(_ *cobra.Command, arguments []string) error {

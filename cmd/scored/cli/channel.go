@@ -19,12 +19,11 @@ func channelCommand(c *caller) *cobra.Command {
 }
 
 // channelNote explains what the words of both commands mean.
-const channelNote = `A channel is new while only its peers have used it, then open; it is closed by its
-rank, or gone with it. The program itself moves its messages: the node's agent
-watches whether it still does, and has driven the channel (driven, armed) when
-it did not look for messages for a while, or its job was not on. local: all ranks
-are on one node, and nothing has to be driven. away: its job is not on now, so that
-what comes is refused.`
+const channelNote = `States: new, only its peers have used the channel; open, its rank uses it; closed by its
+rank; gone, its rank has ended; local, all ranks are on one node; away, its job is not
+on now, so messages that arrive are refused. A program moves its messages itself. When
+it has not done so for a while, or its job was not on, the node's agent does it for the
+program (driven, armed).`
 
 func channelListCommand(c *caller) *cobra.Command {
 	var request scorev1.ListChannelsRequest
@@ -33,7 +32,7 @@ func channelListCommand(c *caller) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list the channels of your running jobs",
-		Long:    "Lists the channels of your running jobs; root sees everybody's.\n\n" + channelNote,
+		Long:    "Lists the channels of your running jobs; root sees those of all users.\n\n" + channelNote,
 		Args:    cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := listChannels(command, daemon, &request)

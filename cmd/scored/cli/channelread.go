@@ -21,10 +21,9 @@ func channelReadCommand() *cobra.Command {
 		Use:   "read FILE...",
 		Short: "print channels that scored job dump wrote",
 		Long: `Prints channels that 'scored job dump' wrote: state, counters, the messages in the
-inbox (its rank may have taken the first ones and not given them back) and of each
-rank on another node the exchange with it. Numbers of frames begin at 0; NEXT is the
-frame that is sent next, KEPT are messages that are not acknowledged. No daemon
-is needed.`,
+inbox (its rank may have taken the first ones and not released them) and the exchange
+with each rank on another node. Frames are numbered from 0. NEXT is the frame that is
+sent next; KEPT are messages that are not acknowledged. No daemon is needed.`,
 		Args: needs(0, "files"),
 		RunE: func(command *cobra.Command, files []string) error {
 			reports := make([]*dump.Report, 0, len(files))

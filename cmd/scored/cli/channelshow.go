@@ -22,7 +22,7 @@ func channelShowCommand(c *caller) *cobra.Command {
 		Short:             "show the counters of a rank's channels, and its exchange with ranks on other nodes",
 		ValidArgsFunction: c.completeJobs(0, 1, false),
 		Long: `Shows the counters of a rank's channels, the datagrams of the agent's port, and a
-line for each rank on another node with which there was an exchange.
+line for each rank on another node that it exchanged messages with.
 
 ` + channelNote,
 		Args: func(_ *cobra.Command, arguments []string) error {

@@ -17,10 +17,10 @@ func historyCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "history",
 		Short: "list finished jobs with what they used",
-		Long: `Lists the jobs that have ended, as far as they are kept, the latest last: how
-long they took from their start to their end (ELAPSED), how long their gang was on
-(RUN TIME), the CPU time of their ranks, the memory of their largest rank, and how
-they ended. Operators see everybody's jobs, others their own.`,
+		Long: `Lists finished jobs that the cluster still remembers, the latest last: the time
+from their start to their end (ELAPSED), the time that their gang was on (RUN
+TIME), the CPU time of their ranks, the memory of their largest rank, and how they
+ended. Operators see the jobs of all users, others their own.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.historyRequest(time.Now())

@@ -17,7 +17,7 @@ import (
 )
 
 func jobCommand(c *caller) *cobra.Command {
-	return parent("job", "list, show, explain and end jobs",
+	return parent("job", "list, show, explain, signal, requeue and cancel jobs",
 		jobListCommand(c), jobShowCommand(c), jobExplainCommand(c), jobAttachCommand(c),
 		jobCancelCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
 }
@@ -55,7 +55,7 @@ func jobListCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list the jobs that wait or run",
+		Short:   "list waiting and running jobs",
 		Args:    cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.listRequest(all, time.Now())
@@ -142,7 +142,7 @@ func jobExplainCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "explain JOB",
-		Short:             "tell why a job waits, or where it runs",
+		Short:             "show why a job waits, or where it runs",
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

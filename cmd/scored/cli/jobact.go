@@ -61,14 +61,15 @@ func jobRequeueCommand(c *caller) *cobra.Command {
 	var reason string
 	command := &cobra.Command{
 		Use:   "requeue JOB...",
-		Short: "end the ranks of jobs and begin them anew",
-		Long: `Ends the ranks of jobs that run and puts the jobs back into the queue: same number,
-old place in the queue. A job's own user may do that, and operators, whether it was
-submitted with --requeue or not. Programs are told by SCORE_RESTART_COUNT; an scrun
-that is attached stays, and says so. 'scored job show' tells how often and why.
+		Short: "end the ranks of jobs and run the jobs again",
+		Long: `Ends the ranks of running jobs and puts the jobs back into the queue, with the same
+number and the old place in the queue. The owner of a job and operators may do this,
+also if the job was submitted without --requeue. SCORE_RESTART_COUNT tells the program
+how often it was restarted. An attached scrun stays attached. 'scored job show' shows
+how often a job was restarted, and why.
 
-If a node of the job is lost meanwhile, a job without --requeue ends instead: its
-ranks there may live on.`,
+If a node of the job is lost meanwhile, a job without --requeue ends instead, since its
+ranks there may still run.`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to begin anew"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -128,7 +129,7 @@ func parseSignal(text string) (int32, error) {
 func jobWaitCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "wait JOB...",
-		Short:             "wait until jobs have ended; the exit code is the highest of theirs",
+		Short:             "wait until jobs have ended; exit with the highest of their exit codes",
 		ValidArgsFunction: c.completeJobs(0, 0, true),
 		Args:              needs(0, "the jobs to wait for"),
 		RunE: func(command *cobra.Command, arguments []string) error {

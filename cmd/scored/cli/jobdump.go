@@ -19,16 +19,16 @@ func jobDumpCommand(c *caller) *cobra.Command {
 	var rank int64
 	command := &cobra.Command{
 		Use:               "dump JOB",
-		Short:             "write the channels of a job's ranks to files, to be read with scored channel read",
+		Short:             "write the channels of a job's ranks to files for scored channel read",
 		ValidArgsFunction: c.completeJobs(0, 1, false),
 		Long: `Writes each channel of a running job's ranks to a file rankR.channelC.image, for
-debugging: state, counters, the messages that wait in its inbox, and of each rank
-on another node sequence numbers and unacknowledged messages. The files hold
-messages and are yours alone. 'scored channel read' prints them.
+debugging: state, counters, the messages in its inbox, and for each rank on another
+node sequence numbers and unacknowledged messages. The files contain messages, so only
+you can read them. 'scored channel read' prints them.
 
-The channels of a node are copied while nothing in them moves: while the job's gang
-is not on, or its ranks sleep. Of a job that is always on and always busy a node
-copies them after a second as they are, and says which changed meanwhile.`,
+A node copies channels while nothing in them moves: while the job's gang is not on, or
+its ranks sleep. If the job is always on and busy, the node copies them after a second
+and reports which changed meanwhile.`,
 		Args: needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			ids, err := parseJobs(arguments)

@@ -19,18 +19,21 @@ func jobShowCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "show JOB",
-		Short: "show a job, what its switches cost it, its messages, and its ranks",
-		Long: `Shows a job and its ranks; of the switches in which it left or came how many
-there were, what one cost in the mean, and the time it lost to them; of its
-messages how many its ranks sent and received by their own count, how many
-frames from other nodes were refused (nobody had room, or the gang was not on
-there), and how many were sent once more. Ranks show their counts when they find
-nothing to do, and every 64 messages. Nodes report once a second.
+		Short: "show a job, its ranks, its messages and the cost of its switches",
+		Long: `Shows a job and its ranks.
 
-Bytes of arguments and directories that are not UTF-8 are shown as escapes (\xff);
-with --json command_base64 and directory_base64 have such texts as they are.
+Switches: how many there were in which the job was stopped or resumed, the mean cost of
+one, and the time that the job lost to them.
 
-Of the start of the job it shows when each phase was over on each node.
+Messages: how many the ranks sent and received by their own count, how many frames from
+other nodes were refused (no room, or the gang was not on there), and how many were
+sent again. Ranks update their counts when they are idle, and every 64 messages. Nodes
+report once a second.
+
+Bytes of arguments and directories that are not UTF-8 are shown as escapes (\xff).
+With --json, command_base64 and directory_base64 hold such texts unchanged.
+
+Start: when each phase of the job's start was over on each node.
 ` + phases.Explained,
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),

@@ -19,7 +19,7 @@ func matrixCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "matrix",
-		Short: "show which jobs run together: rows are time slots, columns are nodes",
+		Short: "show the gang matrix: rows are time slots, columns are nodes",
 		Long: `Shows the gang matrix: rows are time slots, columns are nodes. The jobs of a row
 run at the same instants on all their nodes. A * marks the row that is on now, a
 + a job whose home is another row and which runs in this one too.`,

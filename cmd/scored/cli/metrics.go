@@ -17,7 +17,7 @@ func metricsCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "metrics",
-		Short: "show how the cluster does",
+		Short: "show counters of the cluster",
 		Args:  cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			overview, err := askOverview(command, daemon)

@@ -11,7 +11,7 @@ import (
 )
 
 func nodeCommand(c *caller) *cobra.Command {
-	return parent("node", "nodes: list, show, drain, resume, remove",
+	return parent("node", "list, show, drain, resume and remove nodes",
 		nodeListCommand(c), nodeShowCommand(c), nodeDrainCommand(c), nodeResumeCommand(c), nodeRemoveCommand(c))
 }
 
@@ -63,7 +63,7 @@ func nodeShowCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "show NODE",
-		Short: "show a node, its jobs, its clock, and what it lacks",
+		Short: "show a node: its jobs, its clock and what it lacks",
 		Args:  needs(1, "one node"),
 
 		ValidArgsFunction: c.completeNodeNames(1),

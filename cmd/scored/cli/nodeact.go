@@ -23,14 +23,14 @@ func nodeDrainCommand(c *caller) *cobra.Command {
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "drain NODE...",
-		Short: "keep new jobs from nodes, and wait until those that run there have ended",
-		Long: `Keeps new jobs from nodes, as before a repair. What runs there goes on to its end
-(--wait), or goes back into the queue if it was submitted with --requeue (--requeue);
-a job that was not goes on to its end in either case.
+		Short: "start no new jobs on nodes, and wait until the running ones have ended",
+		Long: `Starts no new jobs on the nodes, as before a repair. Running jobs continue to their end
+(--wait). With --requeue, jobs that were submitted with --requeue go back into the
+queue; the others continue to their end.
 
-The command returns when the nodes have no jobs any more. Interrupted, or after
---timeout (0: at once), the nodes stay drained all the same; 'scored node show' tells
-which jobs are left, and 'scored node resume' lets the nodes have new jobs again.`,
+The command returns when the nodes have no jobs left, after --timeout (0: at once), or
+when it is interrupted; the nodes stay drained in any case. 'scored node show' lists the
+jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`,
 		Args:              needs(0, "the nodes to drain"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -51,8 +51,8 @@ which jobs are left, and 'scored node resume' lets the nodes have new jobs again
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
 	command.Flags().BoolVar(&requeue, "requeue", false, "put jobs that were submitted with --requeue back into the queue")
-	command.Flags().BoolVar(&wait, "wait", false, "let the jobs go on to their ends (the default)")
-	command.Flags().DurationVar(&timeout, "timeout", 0, "the longest `time` to wait for the jobs; not given: as long as they take")
+	command.Flags().BoolVar(&wait, "wait", false, "let running jobs continue to their end (the default)")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "longest `time` to wait for the jobs (default: no limit)")
 	command.MarkFlagsMutuallyExclusive("requeue", "wait")
 	AddJSON(command, &asJSON)
 	return command
@@ -116,7 +116,7 @@ func nodeResumeCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "resume NODE...",
-		Short:             "let drained nodes have new jobs again",
+		Short:             "let drained nodes run new jobs again",
 		Args:              needs(0, "the nodes to resume"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -145,10 +145,10 @@ func nodeRemoveCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "remove NODE...",
-		Short: "take nodes without jobs out of the cluster, and revoke their certificates",
-		Long: `Takes nodes out of the cluster for good. A node must have no jobs: drain it first, or
-wait until it is lost. Its certificates are revoked and its agent ends; to come
-back it must join with a new token.`,
+		Short: "remove nodes without jobs from the cluster and revoke their certificates",
+		Long: `Removes nodes from the cluster for good. A node must have no jobs: drain it first, or
+wait until it is lost. Its certificates are revoked and its agent ends. To come back
+it must join with a new token.`,
 		Args:              needs(0, "the nodes to remove"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -42,9 +42,9 @@ func Root() *cobra.Command {
 	c := &caller{}
 	root := &cobra.Command{
 		Use:   "scored",
-		Short: "the cluster: its daemons, jobs and nodes",
-		Long: `scored runs the daemons of a cluster whose nodes are shared in space and in
-time, and tells about its jobs and nodes. Programs are run with scrun.`,
+		Short: "run and control a cluster: its daemons, jobs and nodes",
+		Long: `scored runs the daemons of a cluster whose nodes are shared in space and in time,
+and shows and controls its jobs and nodes. Use scrun to run programs.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -28,13 +28,13 @@ func serverListCommand(c *caller) *cobra.Command {
   healthy               nothing is wrong
   unreachable for 12s   it does not answer the leader
   no answer about its disk
-                        it answers the leader's heartbeats, and no questions: it hangs
+                        it answers the leader's heartbeats but no calls: it hangs
   slow, answers take 150ms
-                        to heartbeats, on average; elections are near
-  behind 1200           it lacks so many entries of the leader's log
-  disk slow, 1.2s       the longest write of the log in the last minute or two
+                        average answer to a heartbeat; an election may follow
+  behind 1200           it lacks this many entries of the leader's log
+  disk slow, 1.2s       the longest write of the log in the last two minutes
   disk nearly full, 80M free
-                        a server that can write no more ends`,
+                        a server that cannot write ends`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.ListServers(command.Context(), connect.NewRequest(&scorev1.ListServersRequest{}))
@@ -84,10 +84,10 @@ func serverRemoveCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "take a server out of the cluster for good",
-		Long: `Takes a server out of the cluster and takes back its certificates. The server ends,
-if it runs. If it leads, another server leads first. It is refused where those that
-would be left could decide nothing.`,
+		Short: "remove a server from the cluster for good",
+		Long: `Removes a server from the cluster and revokes its certificates. The server ends if it
+runs. If it leads, another server takes over first. The command is refused if the
+remaining servers would have no majority.`,
 		Args:              needs(1, "one server"),
 		ValidArgsFunction: c.completeServers,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -114,7 +114,7 @@ func serverStepDownCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "step-down",
-		Short: "have another server lead, before the one that leads is stopped",
+		Short: "make another server lead, before the leader is stopped",
 		Args:  cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.StepDown(command.Context(), connect.NewRequest(&scorev1.StepDownRequest{}))

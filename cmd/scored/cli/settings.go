@@ -50,7 +50,7 @@ func configListCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "show all settings, and what they may be",
+		Short: "show all settings and their possible values",
 		Args:  cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return showSettings(command, daemon, settings, asJSON)

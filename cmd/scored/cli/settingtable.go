@@ -36,23 +36,23 @@ const (
 
 // settings is the table of them all.
 var settings = []setting{
-	timeSetting("slice", "slice_nanos", "time for which a row of the gang matrix is on",
+	timeSetting("slice", "slice_nanos", "time slice: how long a row of the gang matrix is on",
 		gang.MinSlice, gang.MaxSlice, "", func(s *scorev1.Settings) *int64 { return &s.SliceNanos }),
 	countSetting("max_rows", "max_rows", "most rows of the gang matrix, that is, how many jobs share a CPU",
 		1, gang.MaxRowsLimit, "", func(s *scorev1.Settings) *uint32 { return &s.MaxRows }),
 	memorySetting,
-	timeSetting("age_per_point", "age_per_point_nanos", "how long a job waits to gain a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
+	timeSetting("age_per_point", "age_per_point_nanos", "waiting time after which a job gains a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
 		leader.MinAgePerPoint, gang.MaxAgePerPoint, usual, func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos }),
-	countSetting("weight_step", "weight_step", fmt.Sprintf("points of priority for which a gang is on for one slice more; default: %d", gang.DefaultWeightStep),
+	countSetting("weight_step", "weight_step", fmt.Sprintf("points of priority for one more slice per turn; default: %d", gang.DefaultWeightStep),
 		1, gang.MaxPriority, usual, func(s *scorev1.Settings) *uint32 { return &s.WeightStep }),
-	timeSetting("usage_half_life", "usage_half_life_nanos", "after what time half of what users have used is forgotten; default: "+plainTime(state.DefaultHalfLife),
+	timeSetting("usage_half_life", "usage_half_life_nanos", "time after which half of a user's past usage is forgotten; default: "+plainTime(state.DefaultHalfLife),
 		leader.MinHalfLife, leader.MaxHalfLife, usual, func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos }),
 	fairShareSetting,
 	countSetting("history", "history", fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each; default: %d", state.DefaultFinished),
 		1, state.MostFinished, usual, func(s *scorev1.Settings) *uint32 { return &s.History }),
 	countSetting("max_processes", "max_processes", fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
 		leader.MinMaxProcesses, leader.MostMaxProcesses, usual, func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses }),
-	timeSetting("node_silence", "node_silence_nanos", "within what time the loss of a node is found; default: "+plainTime(leader.DefaultNodeSilence),
+	timeSetting("node_silence", "node_silence_nanos", "time within which the loss of a node is detected; default: "+plainTime(leader.DefaultNodeSilence),
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
 
@@ -122,7 +122,7 @@ var fairShareSetting = fairShare()
 // fairShare may be 0, which is not the default.
 func fairShare() setting {
 	one := setting{
-		key: "fair_share", field: "fair_share_points", about: fmt.Sprintf("most points of priority for having used little of one's share; default: %d", leader.DefaultFairSharePoints),
+		key: "fair_share", field: "fair_share_points", about: fmt.Sprintf("most points of priority for an unused share; default: %d", leader.DefaultFairSharePoints),
 		allowed: fmt.Sprintf("0 to %d", leader.MaxFairSharePoints), words: []string{usual},
 	}
 	one.show = func(s *scorev1.Settings) string {

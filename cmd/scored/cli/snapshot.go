@@ -18,7 +18,7 @@ import (
 )
 
 func snapshotCommand(c *caller) *cobra.Command {
-	return parent("snapshot", "the cluster's state in a file: save, look, restore", snapshotSaveCommand(c), snapshotShowCommand())
+	return parent("snapshot", "save, show and restore the cluster's state", snapshotSaveCommand(c), snapshotShowCommand())
 }
 
 func snapshotSaveCommand(c *caller) *cobra.Command {
@@ -27,11 +27,12 @@ func snapshotSaveCommand(c *caller) *cobra.Command {
 		Use:   "save FILE",
 		Short: "write the cluster's whole state to a file",
 		Long: `Writes the state of the cluster, as it is at one moment, to a file: users, jobs,
-settings, nodes, certificates. The cluster goes on meanwhile. What was acknowledged
-before the command began is in it. The file is checked before it gets its name.
+settings, nodes, certificates. The cluster continues meanwhile. The file contains all
+that was acknowledged before the command began. It is checked before it gets its name.
 
-The environments of users' jobs are in it: it is for you alone. Keys and the authority
-are not; keep copies of the certificates' directory and of the key file, too.`,
+The file contains the environments of users' jobs, so only you can read it. It does not
+contain keys and the authority: back up the directory of the certificates and the key
+file, too.`,
 		Args: needs(1, "the file"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			path := arguments[0]
@@ -152,7 +153,7 @@ func snapshotShowCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "show FILE",
-		Short: "check a saved snapshot, and tell what is in it",
+		Short: "check a saved snapshot and show what is in it",
 		Args:  needs(1, "the file"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			saved, err := ReadSaved(arguments[0])

@@ -14,7 +14,7 @@ import (
 )
 
 func stageCommand(c *caller) *cobra.Command {
-	return parent("stage", "what nodes keep of the files that were sent along with jobs (scrun --stage)",
+	return parent("stage", "list and remove the files that nodes keep for jobs (scrun --stage)",
 		stageListCommand(c), stageClearCommand(c))
 }
 
@@ -33,11 +33,10 @@ func stageListCommand(c *caller) *cobra.Command {
 	var node string
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "list what each node keeps",
-		Long: `Lists how many files each node keeps, and how much they take, so that a program
-that is sent along again need not be sent. HELD are those that jobs need which
-wait or run. Nodes make room by themselves: the files that were used longest ago
-go first (agent.stage_limit).`,
+		Short: "list the staged files of each node",
+		Long: `Lists how many staged files each node keeps, and their size. A file that a node still
+has is not sent again. HELD are files that waiting or running jobs need. A node removes
+the least recently used files first (agent.stage_limit).`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Node: node, All: all}))
@@ -49,7 +48,7 @@ go first (agent.stage_limit).`,
 	}
 	command.Flags().StringVar(&node, "node", "", "only of this `node`")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
-	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
+	command.Flags().BoolVarP(&all, "all", "a", false, "of all users (operators only)")
 	AddJSON(command, &asJSON)
 	return command
 }
@@ -59,9 +58,9 @@ func stageClearCommand(c *caller) *cobra.Command {
 	var node string
 	command := &cobra.Command{
 		Use:   "clear",
-		Short: "remove what nodes keep and no job needs",
-		Long: `Removes what nodes keep of files that were sent along and no job needs, and prints
-what is kept since jobs that wait or run need it, as 'scored stage list' does.`,
+		Short: "remove staged files that no job needs",
+		Long: `Removes staged files that no waiting or running job needs, and lists the rest as
+'scored stage list' does.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Clear: true, Node: node, All: all}))
@@ -80,7 +79,7 @@ what is kept since jobs that wait or run need it, as 'scored stage list' does.`,
 	}
 	command.Flags().StringVar(&node, "node", "", "only on this `node`")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
-	command.Flags().BoolVarP(&all, "all", "a", false, "of all users; operators may")
+	command.Flags().BoolVarP(&all, "all", "a", false, "of all users (operators only)")
 	AddJSON(command, &asJSON)
 	return command
 }

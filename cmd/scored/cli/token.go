@@ -14,7 +14,7 @@ import (
 )
 
 func tokenCommand(c *caller) *cobra.Command {
-	return parent("token", "tokens with which daemons of other hosts join the cluster",
+	return parent("token", "create, list and revoke the tokens with which daemons join",
 		tokenCreateCommand(c), tokenListCommand(c), tokenRemoveCommand(c))
 }
 
@@ -24,9 +24,9 @@ func tokenCreateCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "create",
-		Short: "make a token for one daemon",
-		Long: `Makes a token with which one agent can join the cluster, once, as long as the
-token lives. It goes to standard output alone, so that it can be sent on:
+		Short: "create a token with which one daemon can join",
+		Long: `Creates a token with which one daemon can join the cluster once, until the token
+expires. Only the token goes to standard output, so it can be piped:
 
   scored token create | ssh node1 scored agent --join -
 
@@ -108,7 +108,7 @@ func tokenRemoveCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "remove ID",
-		Short:             "make a token useless",
+		Short:             "revoke a token",
 		Args:              needs(1, "one token"),
 		ValidArgsFunction: c.completeTokens,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -38,26 +38,25 @@ func topCommand(c *caller) *cobra.Command {
 	var o topOptions
 	command := &cobra.Command{
 		Use:   "top",
-		Short: "watch which gang is on, and what the jobs have of the time and do with messages",
-		Long: `Shows again and again the gang matrix, where a * marks the row that is on at this
-instant, and of each job: the part of the time that its gang was on (SHARE), the
-messages that its ranks sent and their bytes per second, the frames from other
-nodes that were refused and those that were sent once more per second, the
-median time of a flush (until nothing of it was in the network) and of a switch
-(from the planned instant to its running), over all its nodes. Rates are those
-between the last two reports of its nodes, which come once a second.
+		Short: "watch the gang matrix, and the time and messages of jobs",
+		Long: `Shows the gang matrix, where a * marks the row that is on now, and for each job: the
+part of the time that its gang was on (SHARE), the messages and bytes that its ranks
+sent per second, the frames from other nodes that were refused and that were sent
+again per second, and the median time of a flush (until none of its messages was in
+the network) and of a switch (from the planned time until it ran), over all its nodes.
+Rates are between the last two reports of its nodes, which come once a second.
 
-q leaves; j, c, m, b, r, e, f and w sort by job, share, messages, bytes, refusals,
-resends, flush and switch. Where the output is no terminal, frames are printed one
-after the other (--batch). NO_COLOR in the environment leaves colours out.`,
+q quits; j, c, m, b, r, e, f and w sort by job, share, messages, bytes, refusals,
+resends, flush and switch. If the output is not a terminal, frames are printed one after
+the other (--batch). Set NO_COLOR in the environment to turn colours off.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return runTop(command, &o, func(ctx context.Context) (*scorev1.GetTopResponse, error) { return askTop(ctx, daemon) })
 		}),
 	}
 	flags := command.Flags()
-	flags.BoolVar(&o.once, "once", false, "print one frame and leave")
-	flags.BoolVarP(&o.batch, "batch", "b", false, "print frames one after the other, without control of a terminal")
+	flags.BoolVar(&o.once, "once", false, "print one frame and exit")
+	flags.BoolVarP(&o.batch, "batch", "b", false, "print frames one after the other, without terminal control")
 	flags.DurationVarP(&o.interval, "interval", "i", topInterval, "the `time` between two frames")
 	flags.StringVar(&o.sort, "sort", "share", "sort jobs by this `column`: "+strings.Join(topSortNames(), ", "))
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(topSortNames(), cobra.ShellCompDirectiveNoFileComp)) // it was defined just now

@@ -20,7 +20,7 @@ import (
 )
 
 func userCommand(c *caller) *cobra.Command {
-	return parent("user", "list users, and set what they may do and have",
+	return parent("user", "list users, and set their roles, shares and limits",
 		userListCommand(c), userShowCommand(c), userSetCommand(c))
 }
 
@@ -180,12 +180,11 @@ func userListCommand(c *caller) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list the users and what they have used",
-		Long: `Lists the users who were set or have used the cluster, with their present jobs
-and what they have used: CPU TIME is the time that their ranks ran; HELD is CPUs
-given to their jobs, times the time that these were on; RECENT is what of HELD
-has not been forgotten (half of it is after each usage_half_life of 'scored
-config'); POINTS are what is added to the priority of their jobs because they
-have used little of their share. Operators see everybody, others themselves.`,
+		Long: `Lists the users who are configured or have used the cluster, their jobs and their
+usage. CPU TIME: CPU time of their ranks. HELD: CPUs of their jobs times the time that
+these were on. RECENT: HELD with decay, by half in each usage_half_life of 'scored
+config'. POINTS: added to the priority of their jobs for unused share. Operators see all
+users, others themselves.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			users, err := listUsers(command, daemon, "")
@@ -221,7 +220,7 @@ func userShowCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "show USER",
-		Short:             "show a user, what he may have and has used",
+		Short:             "show a user's role, share, limits and usage",
 		Args:              needs(1, "one user"),
 		ValidArgsFunction: c.completeUsers,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -259,7 +258,7 @@ func userSetCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "set USER NAME=VALUE...",
-		Short:             "set what a user may do and have",
+		Short:             "set a user's role, share and limits",
 		Long:              "Sets one or more of a user's properties at once; " + none + " takes a limit away:\n\n" + userFieldsHelp(),
 		Example:           "  scored user set ann share=200 cpus=64 time=12h\n  scored user set bob role=operator",
 		Args:              cobra.ArbitraryArgs,

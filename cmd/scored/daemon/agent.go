@@ -30,22 +30,23 @@ func agentCommand() *cobra.Command {
 	var tied bool
 	command := &cobra.Command{
 		Use:   "agent",
-		Short: "run the agent of a node: it starts and switches the jobs there",
-		Long: `Runs the agent of this node until it is stopped. ^C ends the jobs of the node as
-well. SIGTERM does not: they go on for agent.grace, and the next agent of the node
-takes them over, as it does after a crash or an upgrade; nothing of their output,
-messages and exit codes is lost. At SIGHUP it reads its configuration again, of
-which log.level is used at once. Without a certificate it needs the key file.
-Root's agents run jobs of all users, others' only their own.
+		Short: "run the agent of a node, which starts and switches jobs",
+		Long: `Runs the agent of this node until it is stopped. ^C also ends the jobs of the node.
+SIGTERM does not: the jobs continue for agent.grace, and the next agent of the node
+takes them over, as it does after a crash or an upgrade. No output, message or exit
+code is lost. SIGHUP makes the agent read its configuration again; log.level changes at
+once. Without a certificate the agent needs the key file.
 
-One whose node was removed from the cluster, or whose certificate was revoked, ends the
-jobs of the node, says so and ends with exit code 78: starting it again is of no use.
+An agent of root runs jobs of all users. An agent of another user runs only that user's.
 
-In a cluster with certificates it serves the users of this host where no server does: at
-agent.socket it takes what scrun and scored ask, and passes it on to the servers, to
-another one when a server is lost. They hear from it the number of the user, as the
-kernel tells it. By way of an agent everybody is a user like any other: commands for
-operators and administrators are refused, and jobs of root run on this host alone.`,
+If its node was removed from the cluster, or its certificate was revoked, the agent ends
+the jobs of the node and exits with code 78. Restarting it does not help.
+
+In a cluster with certificates the agent serves the users of its host if no server runs
+there: it accepts calls of scrun and scored at agent.socket and forwards them to a
+server, or to another one when that is lost. It tells the server the user's number, as
+the kernel reports it. Calls through an agent have no privileges: commands for operators
+and administrators are refused, and jobs of root run on this host only.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := joiningConfig(path, token)

@@ -49,11 +49,11 @@ func devCommand() *cobra.Command {
 	var o devOptions
 	command := &cobra.Command{
 		Use:   "dev",
-		Short: "run a whole cluster on this machine, for trying and testing",
-		Long: `Runs a server and the agents of as many nodes as wanted on this machine, until
-^C; then it ends all jobs and leaves nothing behind. The nodes divide the
-machine's CPUs and memory; where there are more nodes than CPUs they share them.
-An agent that ends before, as by kill -9, is started again; its jobs go on.`,
+		Short: "run a whole cluster on this machine, for tests",
+		Long: `Runs a server and the agents of several nodes on this machine until ^C. Then it ends
+all jobs and leaves nothing behind. The nodes divide the machine's CPUs and memory; if
+there are more nodes than CPUs they share them. An agent that ends early, as by
+kill -9, is restarted, and its jobs continue.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if o.nodes < 1 || o.nodes > maxDevNodes {

@@ -41,13 +41,13 @@ func initCommand() *cobra.Command {
 	var p initPlan
 	command := &cobra.Command{
 		Use:   "init",
-		Short: "make a new cluster: its authority, the server's certificate and a configuration",
-		Long: `Makes, on the host of the server, what a cluster begins with: the authority that
-signs the daemons' certificates, the server's own certificate, the cluster's key, and
-a configuration file that explains itself. Then 'scored server' runs, and
+		Short: "create a new cluster: its authority, the server's certificate and a configuration",
+		Long: `Creates a new cluster on the host of its server: the authority that signs the daemons'
+certificates, the server's certificate, the cluster's key, and a commented
+configuration file. Then 'scored server' runs, and
 'scored token create' makes tokens with which agents join from other hosts.
 
-Nothing that is there is replaced.`,
+Existing files are not replaced.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return p.run(command.Context(), command.OutOrStdout())

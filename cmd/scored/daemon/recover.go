@@ -20,17 +20,17 @@ func recoverCommand() *cobra.Command {
 	var yes bool
 	command := &cobra.Command{
 		Use:   "recover",
-		Short: "make the server of this host, which must not run, the only one of its cluster",
-		Long: `When most servers of a cluster are lost for good, those that are left cannot decide
-anything: nobody knows whether the others have decided otherwise. This command makes the
-server of this host the only one; it goes on from what its own disk holds.
+		Short: "make the stopped server of this host the only one of its cluster",
+		Long: `When a majority of a cluster's servers is lost for good, the remaining ones cannot decide
+anything. This command makes the server of this host, which must not run, the only one.
+It continues from what its own disk holds.
 
-What was acknowledged and is on the lost servers alone is lost: jobs that were submitted
-last, and how others ended. If several servers are left, choose the one that has the last
-entry: without --yes the command only tells which that is. Servers that were lost must
-never be started again with their old data; join them anew, with empty data directories.
+Entries that only the lost servers have are lost, although they were acknowledged: the
+latest submissions, and how some jobs ended. If several servers are left, choose the one
+with the last entry: without --yes the command only shows it. Never start a lost server
+again with its old data; let it join again with an empty data directory.
 
-Running jobs are not touched: agents go on with them, and obey the recovered server.`,
+Running jobs continue: their agents connect to the recovered server.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			c, err := loadConfig(path)
@@ -45,7 +45,7 @@ Running jobs are not touched: agents go on with them, and obey the recovered ser
 		},
 	}
 	addConfig(command, &path)
-	command.Flags().BoolVar(&yes, "yes", false, "do it; without, only tell what is there")
+	command.Flags().BoolVar(&yes, "yes", false, "do it; without this option, only show what is on the disk")
 	return command
 }
 

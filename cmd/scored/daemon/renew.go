@@ -28,8 +28,8 @@ func RenewCommand() *cobra.Command {
 		Use:   "renew",
 		Short: "renew the certificate of a daemon of this host now",
 		Long: `Asks a server for the next certificate of a daemon of this host. Daemons do so by
-themselves a month before the end; a daemon that runs takes the new one into use within
-a minute.`,
+themselves a month before their certificate expires. A running daemon uses the new
+certificate within a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			c, err := loadConfig(path)

@@ -19,16 +19,16 @@ func RestoreCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "begin again from a saved snapshot, in an empty data directory, on this host",
-		Long: `Fills the empty data directory of this host's server, which must not run, with the
-state in a file that 'scored snapshot save' wrote. The server that is started next is the
-only one of the cluster; others join it anew, with empty data directories.
+		Short: "restore a saved snapshot into an empty data directory of this host",
+		Long: `Fills the empty data directory of this host's server, which must not run, with the state
+in a file of 'scored snapshot save'. The server that is started next is the only one of
+the cluster; other servers join it again, with empty data directories.
 
-It is for a cluster whose state is lost. What happened since the file was saved is not
-known any more: jobs that were submitted since are ended by the nodes, those that ended
-since are reported as lost, new jobs get much higher numbers, tokens that were not used
-count no more, and certificates that were revoked since must be revoked again. No other
-server may run that has the old state.`,
+Use it if the state of the cluster is lost. What happened after the file was saved is
+forgotten: the nodes end jobs that were submitted later, jobs that ended later are
+reported as lost, new jobs get much higher numbers, unused tokens are invalid, and
+certificates that were revoked later must be revoked again. No other server with the
+old state may run.`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return errors.New("name the file")

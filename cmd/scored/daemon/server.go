@@ -28,24 +28,23 @@ func serverCommand() *cobra.Command {
 	var begin bool
 	command := &cobra.Command{
 		Use:   "server",
-		Short: "run a server: it knows the jobs and decides what runs where and when",
-		Long: `Runs a server until it is stopped (^C or SIGTERM). It makes the key file of
-the cluster if it is missing; agents need a copy of it. At SIGHUP it reads its
-configuration again, of which log.level is used at once.
+		Short: "run a server, which decides which jobs run, where and when",
+		Long: `Runs a server until it is stopped (^C or SIGTERM). It creates the key file of
+the cluster if it is missing; agents need a copy of it. SIGHUP makes the server read
+its configuration again; log.level changes at once.
 
-When the disk of its data directory is full, fails, or does not answer for five
-seconds, the server leads no more, says so, and ends with exit code 74: started again,
-as by a service manager, it goes on if the disk does. One that was removed from the
-cluster, or whose program is older than what the other servers have written, says so
-and ends with exit code 78: starting it again is of no use.
+If the disk of its data directory is full, fails, or does not answer for five seconds,
+the server stops leading and exits with code 74; a service manager then restarts it. If
+it was removed from the cluster, or its program is too old for the log that the other
+servers have written, it exits with code 78. Restarting it does not help.
 
-A cluster with certificates may have several servers, three or five. Each has a copy of
-the cluster's state, one of them leads, and another takes its place within two seconds
-when it is lost. Nothing is lost as long as most of them run. On the other hosts:
+A cluster with certificates may have several servers, usually three or five. Each has a
+copy of the cluster's state. One of them leads; if it is lost, another one leads within
+two seconds. Nothing is lost as long as a majority runs. On the other hosts:
 
   scored token create --role server | ssh host2 scored server --join -
 
-Users can ask any of them, and agents find the one that leads.`,
+Users can call any of them, and agents find the leader.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := joiningConfig(path, token)

@@ -16,16 +16,15 @@ import (
 const maxNodes = 16
 
 // Explained says what the columns are, for manuals.
-const Explained = `Instants are milliseconds since the submission, of the leader's clock as each
-node knows it. allocated: the whole gang had its places; staged: the files that
-were sent along were on the node; ready: the steward was ready to fork; forked:
-the last rank of the node existed; init: the last rank of the node made contact
-by PMI or PMIx; exchanged: what all nodes gave to the first fence of all ranks
-was on the node; fenced: that fence was answered to all its ranks; running: the
-last of forked, init and fenced. A phase that a job does not have shows -: a
-program that speaks neither PMI nor PMIx has no init, and one that needs no
-addresses of others, as with channels of package pm, has no exchange and no
-fence.`
+const Explained = `Times are milliseconds since the submission, by the leader's clock as each node
+knows it. allocated: the whole gang had its places; staged: the staged files
+were on the node; ready: the steward was ready to fork; forked: the last rank of
+the node existed; init: the last rank of the node had connected by PMI or PMIx;
+exchanged: the data of all nodes for the first fence was on the node; fenced:
+all ranks of the node had left that fence; running: the last of forked, init and
+fenced. A phase that a job does not have shows -: a program that uses neither
+PMI nor PMIx has no init, and one that needs no addresses of others, as with
+channels of package pm, has no exchange and no fence.`
 
 // node is one line.
 type node struct {
