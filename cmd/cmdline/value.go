@@ -32,7 +32,7 @@ func ParseCount(text string) (uint32, error) {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, errors.New("give a whole number")
 	case n > maxCount:
-		return 0, fmt.Errorf("at most %d is possible", maxCount)
+		return 0, fmt.Errorf("the maximum is %d", maxCount)
 	case n < 1:
 		return 0, errors.New("it must be at least 1")
 	}

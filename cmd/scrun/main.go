@@ -61,7 +61,7 @@ func perform(o *options.Options) int {
 	channels := countChannels(o, here)
 	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
 	if err != nil {
-		return messages.failUnlessLeft(err, "left before the job was submitted")
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	defer cluster.Close()
 	o.Channels = <-channels
@@ -73,7 +73,7 @@ func perform(o *options.Options) int {
 		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
 	}
 	if err := stage(ctx, o, messages, cluster, spec); err != nil {
-		return messages.failUnlessLeft(err, "left before the job was submitted")
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	noteMPI(messages, spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
 	patience := patienceOf(o, messages, cluster.own != nil)
@@ -84,7 +84,7 @@ func perform(o *options.Options) int {
 	// A pipe is open only when somebody is at its other end.
 	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, messages, cluster, signals) })
 	if err != nil {
-		return messages.failUnlessLeft(err, "left before the job was submitted")
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	s.patience = patience
 	if s.jobID, err = submit(submitting, cluster, spec); err != nil {
@@ -110,7 +110,7 @@ func reach(ctx context.Context, o *options.Options) (*reached, error) {
 		return nil, err
 	}
 	if o.Detach {
-		return nil, errors.New("a detached job needs a cluster that stays, and none is configured on this host: start one with 'scored dev'")
+		return nil, errors.New("a detached job needs a cluster that keeps running, and none is configured on this host: start one with 'scored dev'")
 	}
 	return embed(ctx)
 }
@@ -156,7 +156,7 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 }
 
 // unanswered is what is known of a job whose submission scrun did not wait for.
-const unanswered = "left before the cluster had answered: it may have taken the job or not; 'scored job list' tells, and 'scored job cancel' ends it"
+const unanswered = "interrupted before the cluster answered: it may or may not have accepted the job; check with 'scored job list'"
 
 // submit hands the job over, once, however often servers are lost meanwhile. It waits for as long
 // as the cluster takes, which without a majority is long, or until the user has enough.

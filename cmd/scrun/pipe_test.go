@@ -49,7 +49,7 @@ func TestLeavingAPipe(t *testing.T) {
 		_ = command.Wait() // the code tells
 		close(over)
 		again.Stop()
-		if code := command.ProcessState.ExitCode(); err != nil || code != 143 || line != "scrun: left before the job was submitted\n" {
+		if code := command.ProcessState.ExitCode(); err != nil || code != 143 || line != "scrun: interrupted before the job was submitted\n" {
 			t.Errorf("%s: exit code %d, %q, %v", option, code, line, err)
 		}
 	}

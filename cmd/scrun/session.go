@@ -208,7 +208,7 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 
 // restartText stands between the output of a job's attempts.
 func restartText(r *scorev1.AttachEvent_Restarted) string {
-	text := fmt.Sprintf("job %d begins anew (restart %d)", r.GetJobId(), r.GetRestarts())
+	text := fmt.Sprintf("job %d restarts (restart %d)", r.GetJobId(), r.GetRestarts())
 	if r.GetBecause() != "" {
 		text += ": " + r.GetBecause()
 	}
@@ -314,7 +314,7 @@ func (s *session) tellStart(ctx context.Context) {
 	defer cancel()
 	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
-		s.messenger.warn("how the job's start went is not known: " + client.Sentence(err))
+		s.messenger.warn("the phases of the job's start are not known: " + client.Sentence(err))
 		return
 	}
 	lines := phases.Lines(reply.Msg.GetJob())

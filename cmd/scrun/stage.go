@@ -117,7 +117,7 @@ func (s *source) weigh() error {
 	sum := sha256.New()
 	n, err := io.Copy(sum, file)
 	if err != nil {
-		return fmt.Errorf("the file %s cannot go along: %w", s.path, err)
+		return fmt.Errorf("cannot stage the file %s: %w", s.path, err)
 	}
 	s.file.Size, s.file.Sha256 = uint64(n), sum.Sum(nil)
 	return nil
@@ -127,11 +127,11 @@ func (s *source) weigh() error {
 func (s *source) open() (*os.File, error) {
 	file, err := os.OpenFile(s.path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("the file cannot go along: %w", err)
+		return nil, fmt.Errorf("cannot stage the file: %w", err)
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		return nil, fmt.Errorf("%s cannot go along: it is no regular file", s.path)
+		return nil, fmt.Errorf("cannot stage %s: it is not a regular file", s.path)
 	}
 	return file, nil
 }
@@ -154,19 +154,19 @@ func send(ctx context.Context, messages messenger, cluster *reached, spec *score
 	}
 	for _, i := range reply.GetMissing() {
 		if int(i) >= len(sources) {
-			return errors.New("the cluster asks for a file that does not go along")
+			return errors.New("the cluster asked for a file that is not staged")
 		}
 		if err := sources[i].send(stream.Send); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 	}
-	messages.note("%d of %d files that go along were sent to node %s, which kept the others", len(reply.GetMissing()), len(sources), reply.GetNode())
+	messages.note("sent %d of %d staged files to node %s, which had the others", len(reply.GetMissing()), len(sources), reply.GetNode())
 	last, err := stream.Receive()
 	if err != nil {
 		return err
 	}
 	if !last.GetWhole() {
-		return errors.New("the cluster did not take the files that go along")
+		return errors.New("the cluster did not accept the staged files")
 	}
 	spec.StageSeed = last.GetNode()
 	return nil
@@ -182,7 +182,7 @@ func (s *source) send(message func(*scorev1.StageRequest) error) error {
 	for left := s.file.GetSize(); left > 0; {
 		n, err := io.ReadFull(file, buffer[:min(left, stageChunk)])
 		if err != nil {
-			return fmt.Errorf("the file %s was changed while it was sent: %w; try again", s.path, err)
+			return fmt.Errorf("the file %s changed while it was sent: %w; try again", s.path, err)
 		}
 		if err := message(&scorev1.StageRequest{Part: &scorev1.StageRequest_Data{Data: buffer[:n]}}); err != nil {
 			return err

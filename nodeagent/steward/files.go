@@ -89,7 +89,7 @@ func (j *job) restartLine() string {
 	if because != "" {
 		because = ": " + because
 	}
-	return fmt.Sprintf("--- job %d begins anew (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
+	return fmt.Sprintf("--- job %d restarts (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
 }
 
 func (f *files) open(j *job, o *output) error {

@@ -45,7 +45,7 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 		case !library && f.GetName() == "lib":
 			return invalid("a file that goes along cannot be called lib, where the libraries are; rename it")
 		case names[place]:
-			return invalid("two files that go along are called %q; rename one", clip(f.GetName()))
+			return invalid("two staged files are called %q; rename one", clip(f.GetName()))
 		case len(f.GetSha256()) != sumBytes:
 			return invalid("the digest of %q has %d bytes, not %d", clip(f.GetName()), len(f.GetSha256()), sumBytes)
 		case f.GetSize() > maxStagedBytes || total+f.GetSize() > maxStagedBytes:

@@ -83,10 +83,10 @@ func TestLostAgentsJobsBeginAnew(t *testing.T) {
 
 	c.Agent("n2").Kill()
 	other.Ends(125, "job 2 was ended: node n2 was lost; submit it again")
-	again.Ends(0, "0: begins 0\n", "1: begins 0\n", "job 1 begins anew (restart 1): node n2 was lost\n", "0: begins 1\n", "1: begins 1\n")
+	again.Ends(0, "0: begins 0\n", "1: begins 0\n", "job 1 restarts (restart 1): node n2 was lost\n", "0: begins 1\n", "1: begins 1\n")
 	neverTwice(t, c, 2)
 	said := again.Said()
-	if between := strings.Index(said, "begins anew"); strings.LastIndex(said, "begins 0") > between || strings.Index(said, "begins 1") < between {
+	if between := strings.Index(said, "restarts ("); strings.LastIndex(said, "begins 0") > between || strings.Index(said, "begins 1") < between {
 		t.Errorf("the attempts' output is mixed:\n%s", said)
 	}
 	if show := scored(t, c, "job", "show", "1"); !strings.Contains(show, "begun anew    1 times") {
@@ -144,7 +144,7 @@ func TestNodeThatIsBackAtOnce(t *testing.T) {
 	neverTwice(t, c, 2)
 	for _, file := range []string{"out.0", "out.1"} {
 		text, err := os.ReadFile(filepath.Join(c.Dir, file))
-		want := "begins 0\n--- job 1 begins anew (restart 1): node n2 does not know the job any more since its agent was restarted ---\nbegins 1\n"
+		want := "begins 0\n--- job 1 restarts (restart 1): node n2 does not know the job any more since its agent was restarted ---\nbegins 1\n"
 		if err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v, want %q", file, text, err, want)
 		}
@@ -185,7 +185,7 @@ func TestDrainedNode(t *testing.T) {
 	again := gang(t, c, 1, beat, "--requeue")
 	other := gang(t, c, 2, "while ! [ -e finish ]; do sleep 0.05; done; echo whole")
 	drain := start(t, c, "scored", "node", "drain", "n2", "--requeue", "--reason", "new disk")
-	again.Ends(0, "job 1 begins anew (restart 1): node n2 was drained (new disk)")
+	again.Ends(0, "job 1 restarts (restart 1): node n2 was drained (new disk)")
 	neverTwice(t, c, 2)
 
 	waits := start(t, c, "scrun", "-s", "-N", "3", "-n", "3", "echo", "at last")

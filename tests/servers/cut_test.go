@@ -178,7 +178,7 @@ func (s *scene) cutAgent(c cut) {
 	}
 	dies.Ends(125, "node "+victim+" was lost")
 	s.goesOn(elsewhere)
-	again.Ends(0, "job 1 begins anew (restart 1): node "+victim, "begins 1")
+	again.Ends(0, "job 1 restarts (restart 1): node "+victim, "begins 1")
 	s.neverTwice()
 	anew := time.Since(began)
 	s.goesOn(elsewhere)

@@ -19,25 +19,23 @@ as -n says, started together, their output on this terminal. The nodes are
 shared in time with other users' programs; all ranks of a program run at the
 same instants.
 
-Where no cluster is configured, scrun runs the program on this machine, with a
-cluster of its own for as long as the job lasts.
+If no cluster is configured, scrun runs the program on this machine, with a
+cluster of its own for the lifetime of the job.
 
-Options mean what users of srun expect. Everything after the program's name
-belongs to the program. Arguments, environment and paths are carried byte by
-byte; names of jobs and nodes are UTF-8.
+Options have the meaning that they have in srun. Everything after the program's
+name belongs to the program. Arguments, environment and paths may be any bytes;
+names of jobs and nodes are UTF-8.
 
-A job that is still queued after a second is told of, with what it waits for.
-While the servers of a cluster have no majority scrun waits for them, before its
-job is submitted and after: what runs goes on. However often it asks, its job is
-one.
+If the job is still queued after a second, scrun prints what it waits for. While
+the servers of a cluster have no majority, scrun waits for them; running jobs
+continue. It retries the submission, but the job is submitted only once.
 
-The first ^C shows the state of the ranks, a second within one second ends the
-job, a third leaves. Other signals are passed on to the ranks.`
+The first ^C shows the state of the ranks, a second one within a second ends the
+job, a third one exits. Other signals are forwarded to the ranks.`
 
 const exitCodes = `The highest exit code of the ranks, or 128 plus the number of the signal that
-ended one. 124: the job was deadlocked, and --kill-on-deadlock ended it. 125:
-scrun or the cluster failed. 126: the program cannot be executed. 127: it was
-not found.`
+killed one. 124: --kill-on-deadlock ended the job. 125: scrun or the cluster
+failed. 126: the program cannot be executed. 127: the program was not found.`
 
 const example = `  scrun -n 4 ./a.out                    four ranks
   scrun -n 4 -t 10:00 -o out.%t ./a.out ten minutes at most, a file per rank
@@ -98,51 +96,51 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Nodes, "number", cmdline.ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
 	flags.VarP(newParsed(&o.CPUsPerTask, "number", cmdline.ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
 	flags.Var(newParsed(&o.Memory, "size", cmdline.ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
-	flags.Var(newParsed(&o.Channels, "number", parseChannels), "channels", "channels that each rank opens with package pm, or auto: one if the program has that package, or one named by its path among the arguments; else none (default: auto; say it for programs that a script starts)")
-	flags.VarP(newParsed(&o.Time, "time", cmdline.ParseTime), "time", "t", "longest run time: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
+	flags.Var(newParsed(&o.Channels, "number", parseChannels), "channels", "channels that each rank opens with package pm, or auto: one if the program, or a program whose path is among the arguments, contains that package (default: auto; give the number if a script starts the program)")
+	flags.VarP(newParsed(&o.Time, "time", cmdline.ParseTime), "time", "t", "time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that must take part: n1,n2 or n[1-4]")
+	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
 	flags.VarP(newParsed(&o.Distribution, "how", parseDistribution), "distribution", "m", "block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)")
-	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "higher goes first and gets longer slices (default: 0, which is also the most unless 'scored user set' allows more)")
-	flags.BoolVar(&o.Exclusive, "exclusive", false, "share the nodes with no other job, neither in space nor in time")
-	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default: where scored dev or scrun itself runs the cluster)")
+	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "jobs of higher priority start first and get longer slices (default: 0, also the maximum unless 'scored user set' allows more)")
+	flags.BoolVar(&o.Exclusive, "exclusive", false, "do not share the nodes with other jobs, neither in space nor in time")
+	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default in a cluster of scored dev or scrun)")
 }
 
 func (o *Options) addStreams(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.input, "input", "i", "", "where input comes `from`: 0 (this terminal's goes to rank 0, the default), all, none, or a file that every rank reads")
+	flags.StringVarP(&o.input, "input", "i", "", "where input comes `from`: 0 (this terminal, to rank 0; the default), all, none, or a file that every rank reads")
 	flags.StringVarP(&o.output, "output", "o", "", "where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job")
 	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")
-	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "pass output on at once instead of whole lines")
-	flags.BoolVar(&o.PTY, "pty", false, "give rank 0 a terminal of its own, joined with this one: for shells, editors and debuggers; ^C and ^Z go to the program, and other ranks' output is not shown")
-	flags.BoolVarP(&o.Detach, "detach", "d", false, "print the job's number and leave; output goes to "+DetachedPattern)
+	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "show output at once instead of line by line")
+	flags.BoolVar(&o.PTY, "pty", false, "run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, and the output of other ranks is not shown")
+	flags.BoolVarP(&o.Detach, "detach", "d", false, "submit the job, print its number and exit; output goes to "+DetachedPattern)
 }
 
 func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
-	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the present one)")
-	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or names and NAME=value with commas between them")
+	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the current one)")
+	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or a comma-separated list of names and NAME=value")
 	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
 	o.addDigits(flags)
-	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages, none is on its way, and nothing outside can wake them (exit code 124)")
-	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management: pmix, pmi (pmi2 or pmi1: both are served), none (default: found out from the program)")
-	stage := flags.VarPF(newParsed(&o.Stage, "what", parseStage), "stage", "", "send along what nodes without this host's file systems lack: the program and its libraries but for the system's (usual), the program, all libraries, or none; each node keeps it for the next time (default: none)")
+	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages that cannot come (exit code 124)")
+	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management interface: pmix, pmi (PMI-1 and PMI-2) or none (default: detected from the program)")
+	stage := flags.VarPF(newParsed(&o.Stage, "what", parseStage), "stage", "", "copy files to the nodes, for nodes without this host's file systems: usual (the program and its libraries except the system's), program, all (also the system's libraries) or none; nodes cache them (default: none)")
 	stage.NoOptDefVal = "usual"
-	flags.Var(newParsed(&o.stageFile, "file", o.parseStageFile), "stage-file", "send this file along, too, to the directory $SCORE_JOB_DIR/stage of each node; may be given again")
-	flags.BoolVar(&o.Requeue, "requeue", false, "begin the job anew, on other nodes, when one of its nodes is lost or drained: its ranks may then have run in part before (SCORE_RESTART_COUNT says how often), and end when their node hears no server for 10 s")
-	flags.BoolVar(&o.Recover, "recover", false, "go on when a rank fails, or a node is lost: the others are told if they have asked for that (PMIx events), and the highest exit code of all ranks is the job's")
-	flags.Var(newParsed(&o.Respawn, "times", parseRespawn), "respawn", "begin each rank anew, on its node, that often when it fails; the others go on, and SCORE_INCARNATION tells the new process how often (default: 0; programs can ask by PMI-2 or package pm/keys, too)")
-	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, tell when each phase of its start was over on each node ('scored job show --help' explains them)")
-	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "how what MPI's ranks exchange at their start goes between nodes: tree, ring, bruck, auto: by its size (default: auto)")
-	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of one's own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
-	flags.Var(newParsed(&o.Patience, "time", cmdline.ParseTime), "patience", "how long to wait for a cluster that cannot answer, as for --time (default: until its servers have a majority again; 30 seconds where no daemon is left)")
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell what happens")
-	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "show no warnings, and not why the job waits")
+	flags.Var(newParsed(&o.stageFile, "file", o.parseStageFile), "stage-file", "copy this file, too, to the directory $SCORE_JOB_DIR/stage of each node; may be repeated")
+	flags.BoolVar(&o.Requeue, "requeue", false, "restart the job, on other nodes, when one of its nodes is lost or drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s")
+	flags.BoolVar(&o.Recover, "recover", false, "continue when a rank fails or a node is lost: ranks that registered for PMIx events are notified, and the job's exit code is the highest of all ranks")
+	flags.Var(newParsed(&o.Respawn, "times", parseRespawn), "respawn", "restart a rank that fails, on its node, up to this many times; the others continue, and SCORE_INCARNATION counts the restarts (default: 0; programs can also request it by PMI-2 or package pm/keys)")
+	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, show when each phase of its start was over on each node ('scored job show --help' explains them)")
+	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "algorithm of the exchange between nodes when MPI starts: tree, ring, bruck, or auto, by size (default: auto)")
+	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of its own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
+	flags.Var(newParsed(&o.Patience, "time", cmdline.ParseTime), "patience", "how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs)")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print what happens")
+	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings, and not what the job waits for")
 	flags.BoolVar(&o.Version, "version", false, "print the version")
-	flags.BoolP("help", "h", false, "print this")
+	flags.BoolP("help", "h", false, "print this help")
 }
 
 func parseDistribution(text string) (scorev1.Distribution, error) {

@@ -31,13 +31,13 @@ func ParseExport(text string) (Export, error) {
 		name, _, assigned := strings.Cut(item, "=")
 		switch {
 		case name == "":
-			return Export{}, errors.New("write it as ALL, NONE, or names and NAME=value with commas between them")
+			return Export{}, errors.New("write it as ALL, NONE, or a comma-separated list of names and NAME=value")
 		case !assigned && strings.EqualFold(name, "NONE"):
-			return Export{}, errors.New("NONE stands alone")
+			return Export{}, errors.New("NONE excludes other names")
 		case !assigned && strings.EqualFold(name, "ALL"):
 			export.all = true
 		case strings.ContainsAny(name, " \t\n\x00"):
-			return Export{}, fmt.Errorf("%q is no name of a variable", name)
+			return Export{}, fmt.Errorf("%q is not the name of a variable", name)
 		case assigned:
 			export.set = append(export.set, item)
 		default:

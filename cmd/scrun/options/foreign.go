@@ -28,11 +28,11 @@ var foreign = map[string]string{
 	"overcommit": "-s (--oversubscribe) lets ranks share CPUs", "O": "-s (--oversubscribe) lets ranks share CPUs",
 	"overlap": "jobs share nodes and CPUs by taking turns, without an option",
 	"share":   "jobs share nodes and CPUs by taking turns, without an option",
-	"exclude": "-w names the nodes that must take part", "x": "-w names the nodes that must take part, --export variables of the environment",
-	"nodefile": "-w names the nodes that must take part", "F": "-w names the nodes that must take part",
-	"hostfile": "-w names the nodes that must take part", "machinefile": "-w names the nodes that must take part",
-	"host": "-w names the nodes that must take part", "H": noLater,
-	"relative": "-w names the nodes that must take part", "r": "-w names the nodes that must take part",
+	"exclude": "-w names the nodes to use", "x": "-w names the nodes to use, --export variables of the environment",
+	"nodefile": "-w names the nodes to use", "F": "-w names the nodes to use",
+	"hostfile": "-w names the nodes to use", "machinefile": "-w names the nodes to use",
+	"host": "-w names the nodes to use", "H": noLater,
+	"relative": "-w names the nodes to use", "r": "-w names the nodes to use",
 	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
 	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
 	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
@@ -54,7 +54,7 @@ var foreign = map[string]string{
 	"signal":  "'scored job signal' sends a signal to every rank",
 	"threads": noNeed, "T": noNeed, "slurmd-debug": noNeed, "debugger-test": noNeed, "msg-timeout": noNeed, "disable-status": noNeed, "X": noNeed,
 	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
-	"open-mode":         "-o begins files anew; a %j in the name keeps those of each job",
+	"open-mode":         "-o overwrites files; %j in the name gives each job its own",
 	"uid":               "sudo -u runs scrun as another user", "gid": "sudo -g runs scrun with another group",
 	"comment": "--job-name takes a text for lists", "extra": "--job-name takes a text for lists",
 	"np":                "-n says how many ranks run",
@@ -69,15 +69,15 @@ var foreign = map[string]string{
 
 // What several of them have in common.
 const (
-	noDevices       = "nodes are shared with all their devices, and there is nothing to ask for"
+	noDevices       = "jobs share all devices of their nodes without asking"
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
-	noPartitions    = "there are no partitions; -w names nodes that must take part"
+	noPartitions    = "there are no partitions; -w names the nodes to use"
 	noCores         = "-c says how many CPUs each rank has, and -m (--distribution) how ranks go to nodes"
-	noShape         = "-N says how many nodes, and -w which must take part"
-	noLater         = "a job starts as soon as it fits; 'scored job wait' returns when another has ended"
-	noScripts       = "have the program be a script that does that before and after"
-	noNeed          = "there is no need for it here"
-	noContainers    = "have the program be the one that runs the container"
+	noShape         = "-N sets how many nodes, and -w which"
+	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another one"
+	noScripts       = "run a script that does this before and after the program"
+	noNeed          = "it is not needed here"
+	noContainers    = "run the container's own launcher as the program"
 	programsPerRank = "all ranks run one program; a script can choose by $SCORE_RANK, and MPI_Comm_spawn_multiple starts others"
 	allocations     = "each scrun is a job of its own, and there is no allocation to run in"
 )
@@ -85,7 +85,7 @@ const (
 // noOption refuses an option that there is not, and says what is nearest to it.
 func noOption(flags *pflag.FlagSet, option, name string) error {
 	if instead := foreign[name]; instead != "" {
-		return fmt.Errorf("there is no option %s: %s", option, instead)
+		return fmt.Errorf("scrun has no option %s: %s", option, instead)
 	}
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -93,6 +93,6 @@ func noOption(flags *pflag.FlagSet, option, name string) error {
 			names = append(names, "--"+flag.Name)
 		}
 	})
-	return fmt.Errorf("there is no option %s%s; 'scrun --help' lists them (options of the program come after its name)",
+	return fmt.Errorf("unknown option %s%s; 'scrun --help' lists the options (options of the program come after its name)",
 		option, cmdline.Hint(option, names))
 }

@@ -64,7 +64,7 @@ func expand(hosts []string, item string) ([]string, error) {
 	}
 	ranges, suffix, _ := strings.Cut(after, "]")
 	if strings.ContainsAny(suffix, "[]") {
-		return nil, errors.New("one pair of brackets in a name is possible")
+		return nil, errors.New("a name has at most one pair of brackets")
 	}
 	var err error
 	for part := range strings.SplitSeq(ranges, ",") {
@@ -90,7 +90,7 @@ func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) 
 		return nil, errBrackets
 	}
 	if last-first >= maxHosts || len(hosts)+int(last-first) >= maxHosts {
-		return nil, fmt.Errorf("a list of at most %d nodes is possible", maxHosts)
+		return nil, fmt.Errorf("a list has at most %d nodes", maxHosts)
 	}
 	for n := first; n <= last; n++ {
 		hosts = append(hosts, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))

@@ -100,9 +100,9 @@ func (o *Options) complete() error {
 	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
 		return errors.New("--exclusive and --oversubscribe exclude each other")
 	case o.Requeue && (o.Recover || o.Respawn > 0):
-		return errors.New("--requeue begins the whole job anew, --recover and --respawn have it go on: leave one out")
+		return errors.New("--requeue restarts the whole job, --recover and --respawn let it continue: use one of them")
 	case o.Detach && o.TraceStart:
-		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; 'scored job show' tells the same")
+		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; use 'scored job show'")
 	}
 	return o.completeStreams()
 }

@@ -138,8 +138,8 @@ func TestMistakes(t *testing.T) {
 		"-N 2-4 p":                 "--nodes 2-4: give a whole number",
 		"-n many p":                "--ntasks many: give a whole number",
 		"-n":                       "the option --ntasks needs a value",
-		"--nosuch p":               "there is no option --nosuch; 'scrun --help' lists them (options of the program come after its name)",
-		"-lY p":                    "there is no option -Y; 'scrun --help' lists them (options of the program come after its name)",
+		"--nosuch p":               "unknown option --nosuch; 'scrun --help' lists the options (options of the program come after its name)",
+		"-lY p":                    "unknown option -Y; 'scrun --help' lists the options (options of the program come after its name)",
 		"-t soon p":                "--time soon: write it as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds",
 		"-t -1 p":                  "--time -1: it must not be negative",
 		"--mem 0 p":                "--mem 0: it must be at least 1K",
@@ -152,23 +152,23 @@ func TestMistakes(t *testing.T) {
 		"--exchange star p":        "--exchange star: it is auto, tree, ring or bruck",
 		"--mpi pmi3 p":             "--mpi pmi3: it is pmix (Open MPI speaks it), pmi, pmi2 or pmi1 (MPICH and its relatives), or none",
 		"-K=2 p":                   "--kill-on-bad-exit 2: give 0 or 1",
-		"-K2 p":                    "there is no option -2; 'scrun --help' lists them (options of the program come after its name)",
-		"-0 p":                     "there is no option -0; 'scrun --help' lists them (options of the program come after its name)",
-		"-o a\x1b[2J p":            `--output "a\x1b[2J": a name with control characters would be hard to find again`,
-		"-e a\x7fb p":              `--error "a\x7fb": a name with control characters would be hard to find again`,
-		"--export = p":             "--export =: write it as ALL, NONE, or names and NAME=value with commas between them",
+		"-K2 p":                    "unknown option -2; 'scrun --help' lists the options (options of the program come after its name)",
+		"-0 p":                     "unknown option -0; 'scrun --help' lists the options (options of the program come after its name)",
+		"-o a\x1b[2J p":            `--output "a\x1b[2J": the name contains control characters`,
+		"-e a\x7fb p":              `--error "a\x7fb": the name contains control characters`,
+		"--export = p":             "--export =: write it as ALL, NONE, or a comma-separated list of names and NAME=value",
 		"--exclusive -s p":         "--exclusive and --oversubscribe exclude each other",
 		"-o a%q p":                 "--output a%q: invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job) and %%",
 		"-e 4 -n 4 p":              "--error 4: invalid file name: rank 4 is not one of 0 to 3; write ./4 for a file of that name",
 		"-i 1 -n 4 p":              "--input 1: input goes to rank 0, to all ranks, or to none",
 		"-d -o all p":              "a detached job has no terminal: give -i, -o and -e a file or none",
 		"-d -i 0 p":                "a detached job has no terminal: give -i, -o and -e a file or none",
-		"--pty -d p":               "--pty joins this terminal with that of rank 0, and --detach leaves it: leave one out",
-		"--pty -o x p":             "--pty gives rank 0 a terminal for all its streams: leave out -i, -o, -e and -l",
-		"--pty -l p":               "--pty gives rank 0 a terminal for all its streams: leave out -i, -o, -e and -l",
-		"--pty --respawn 1 p":      "--pty gives rank 0 a terminal that ends with it: leave out --respawn",
-		"-d -u p":                  "-u does nothing for a detached job: leave one of -u and -d out",
-		"-n 99999999999999999 p":   "--ntasks 99999999999999999: at most 16777216 is possible",
+		"--pty -d p":               "--pty connects this terminal with rank 0, and --detach does not wait: use one of them",
+		"--pty -o x p":             "--pty uses the terminal for all streams of rank 0: leave out -i, -o, -e and -l",
+		"--pty -l p":               "--pty uses the terminal for all streams of rank 0: leave out -i, -o, -e and -l",
+		"--pty --respawn 1 p":      "--pty ends the terminal with rank 0: leave out --respawn",
+		"-d -u p":                  "-u has no effect on a detached job: leave out -u or -d",
+		"-n 99999999999999999 p":   "--ntasks 99999999999999999: the maximum is 16777216",
 		"--exclusive=perhaps p":    "--exclusive perhaps: it is true or false",
 		"-n 1 --oversubscribe=x p": "--oversubscribe x: it is true or false",
 	} {
@@ -184,7 +184,7 @@ func TestLostDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "the present directory does not exist any more: give one with -D"
+	const want = "the current directory does not exist any more: give one with -D"
 	if _, err := o.Spec(Process{}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -70,7 +70,7 @@ func (p Process) directory(wanted string) (string, error) {
 	case filepath.IsAbs(wanted):
 		return filepath.Clean(wanted), nil
 	case p.Dir == "":
-		return "", errors.New("the present directory does not exist any more: give one with -D")
+		return "", errors.New("the current directory does not exist any more: give one with -D")
 	default:
 		return filepath.Join(p.Dir, wanted), nil
 	}

@@ -32,7 +32,7 @@ func parseStage(text string) (Stage, error) {
 	case "none":
 		return StageNone, nil
 	default:
-		return 0, errors.New("it is usual (the program and its libraries but for the system's), program, all or none")
+		return 0, errors.New("it is usual (the program and its libraries except the system's), program, all or none")
 	}
 }
 
@@ -40,7 +40,7 @@ func parseStage(text string) (Stage, error) {
 func (o *Options) parseStageFile(path string) (string, error) {
 	name := filepath.Base(path)
 	if path == "" || strings.HasSuffix(path, "/") || name == "." || name == ".." || name == "lib" {
-		return "", fmt.Errorf("%q is no name of a file that can go along", path)
+		return "", fmt.Errorf("%q is not the name of a file that can be staged", path)
 	}
 	o.StageFiles = append(o.StageFiles, path)
 	return path, nil

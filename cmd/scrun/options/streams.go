@@ -26,7 +26,7 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 		return Stream{}, nil
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return Stream{}, fmt.Errorf("--%s %q: a name with control characters would be hard to find again", option, text)
+		return Stream{}, fmt.Errorf("--%s %q: the name contains control characters", option, text)
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
 	if err != nil {
@@ -65,11 +65,11 @@ func (o *Options) completeStreams() error {
 func (o *Options) completePTY() error {
 	switch {
 	case o.Detach:
-		return errors.New("--pty joins this terminal with that of rank 0, and --detach leaves it: leave one out")
+		return errors.New("--pty connects this terminal with rank 0, and --detach does not wait: use one of them")
 	case o.Stdin.Given || o.Stdout.Given || o.Stderr.Given || o.Label:
-		return errors.New("--pty gives rank 0 a terminal for all its streams: leave out -i, -o, -e and -l")
+		return errors.New("--pty uses the terminal for all streams of rank 0: leave out -i, -o, -e and -l")
 	case o.Respawn > 0:
-		return errors.New("--pty gives rank 0 a terminal that ends with it: leave out --respawn")
+		return errors.New("--pty ends the terminal with rank 0: leave out --respawn")
 	}
 	o.Unbuffered = true
 	o.Stdout = Stream{Target: stdio.Target{Kind: stdio.OneRank}}
@@ -84,7 +84,7 @@ func (o *Options) checkDetached() error {
 		}
 	}
 	if o.Unbuffered {
-		return errors.New("-u does nothing for a detached job: leave one of -u and -d out")
+		return errors.New("-u has no effect on a detached job: leave out -u or -d")
 	}
 	return nil
 }
