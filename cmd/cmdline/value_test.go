@@ -92,7 +92,7 @@ func TestParseCount(t *testing.T) {
 	for text, want := range map[string]string{
 		"0": "it must be at least 1", "-1": "it must be at least 1", "": "give a whole number",
 		"x": "give a whole number", "1.0": "give a whole number", "2-4": "give a whole number",
-		"16777217": "the maximum is 16777216", "99999999999999999999": "at most 16777216 is possible",
+		"16777217": "the maximum is 16777216", "99999999999999999999": "the maximum is 16777216",
 		"-99999999999999999999": "it must be at least 1",
 	} {
 		if got, err := ParseCount(text); err == nil || err.Error() != want {
