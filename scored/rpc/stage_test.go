@@ -22,7 +22,7 @@ func TestStagedFilesAreChecked(t *testing.T) {
 	for want, files := range map[string][]*scorev1.StagedFile{
 		"is no name":       {file(func(f *scorev1.StagedFile) { f.Name = "../a" })},
 		"cannot be called": {file(func(f *scorev1.StagedFile) { f.Name = "lib" })},
-		"two staged files":        {file(same), file(func(f *scorev1.StagedFile) { f.Kind = scorev1.StagedKind_STAGED_KIND_FILE })},
+		"two staged files": {file(same), file(func(f *scorev1.StagedFile) { f.Kind = scorev1.StagedKind_STAGED_KIND_FILE })},
 		"digest":           {file(func(f *scorev1.StagedFile) { f.Sha256 = f.Sha256[1:] })},
 		"more than 64 GiB": {file(func(f *scorev1.StagedFile) { f.Size = maxStagedBytes }), file(data)},
 		"is unknown":       {file(func(f *scorev1.StagedFile) { f.Kind = 99 })},
