@@ -44,7 +44,7 @@ func TestStewardsGreet(t *testing.T) {
 			}
 			a.ready(order)
 			a.do(a.conn.Launch())
-			path, err := direct.New(order.DirectKey, 1, nowhere)
+			path, err := direct.New(order.DirectKey, 1, direct.Salt{1}, nowhere)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -187,7 +187,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	stranger, err := direct.New(direct.JobKey("secret", "lab", testJob+1, 1), uint32(1-at), nowhere)
+	stranger, err := direct.New(direct.JobKey("secret", "lab", testJob+1, 1), uint32(1-at), direct.Salt{1}, nowhere)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -38,7 +39,9 @@ func newPath(j *job) *path {
 		return nil
 	}
 	key, places := j.order.GetDirectKey(), order.GetPlaces()
-	r, err := direct.New(key, order.GetNodeIndex(), func(node uint32) uint16 {
+	var salt direct.Salt
+	_, _ = rand.Read(salt[:]) // never fails, see crypto/rand
+	r, err := direct.New(key, order.GetNodeIndex(), salt, func(node uint32) uint16 {
 		if int64(node) >= int64(len(places)) {
 			return 0
 		}

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"testing"
 
@@ -12,7 +13,9 @@ import (
 
 func path(t testing.TB, key []byte, self uint32) *Path {
 	t.Helper()
-	r, err := New(key, self, func(node uint32) uint16 { return PortOf(key, node, "") })
+	var salt Salt
+	_, _ = rand.Read(salt[:]) // never fails, see crypto/rand
+	r, err := New(key, self, salt, func(node uint32) uint16 { return PortOf(key, node, "") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,7 @@ func TestNothingIsSealedAlike(t *testing.T) {
 }
 
 func TestKeySize(t *testing.T) {
-	if _, err := New(make([]byte, KeySize-1), 0, nil); err == nil {
+	if _, err := New(make([]byte, KeySize-1), 0, Salt{}, nil); err == nil {
 		t.Error("a short key")
 	}
 }

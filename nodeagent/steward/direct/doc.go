@@ -1,14 +1,16 @@
-// Package direct lets the stewards of a job speak to each other without their agents: sealed
-// datagrams, and whom they reach. It is a machine without I/O: who uses it has the socket.
+// Package direct lets the stewards of a job exchange messages without their agents: it seals and
+// opens datagrams, and decides which nodes they reach. It is a machine without I/O; its user has the
+// socket. A fence of small pieces takes a seventh to a twelfth of the time that it takes through the
+// agents, and a tenth of their CPU time (docs/BENCHMARKS.md).
 //
-// A datagram is sealed by AES-GCM with a key that only the stewards of one attempt of one job have:
-// their agents derive it from the cluster's key. Whatever else comes, from other jobs too, is
-// dropped. What a datagram brings must not be counted on: it may be lost, and a repetition of it
-// may come. Package post makes up for both, and the agents carry what does not arrive.
+// AES-GCM seals a datagram with a key that only the stewards of one attempt of one job have: their
+// agents derive it from the cluster's key. Everything else, also from other jobs, is dropped. A
+// datagram may be lost or come twice. Package reliable makes up for both, and the agents carry what
+// does not arrive.
 //
-//	path, err := direct.New(key, node, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
-//	path.Found(peer, port)                  // an agent has brought that
-//	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { by the agents, and a copy beside }
+//	path, err := direct.New(key, node, salt, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
+//	path.OnRelayed(peer, port, received)    // a message through the agents has brought these
+//	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { through the agents, and a copy directly }
 //	packet, from, err := path.Open(datagram)
-//	if path.Heard(from, packet.Hears) { send a probe, which says so }
+//	if path.OnDatagram(from, packet.Hears) { send a probe, which acknowledges it }
 package direct

@@ -2,12 +2,12 @@ package direct
 
 import "fmt"
 
-// Path is one steward's way to the others of its job.
+// Path is one steward's direct path to the others of its job.
 //
-//	known --the peer says that it hears us--> reached --something was not acknowledged--> known
-//	known: what is sent goes by the agents, and by a datagram beside
+//	known --the peer has received a datagram--> reached --something was not acknowledged--> known
+//	known: messages go through the agents, and by a datagram as well
 //
-// A peer's port is PortOf, unless it was found to have another.
+// A peer's port is PortOf, unless an agent has brought another.
 type Path struct {
 	self   uint32
 	portOf func(node uint32) uint16
@@ -19,15 +19,15 @@ type Path struct {
 type peer struct {
 	port  uint16 // 0: it has none
 	found bool   // an agent has brought it
-	// heard counts its datagrams that came here, told is what it has said of ours, missed what that
-	// was when something did not arrive.
+	// heard counts its datagrams that arrived here. told is how many of ours it has received, as it
+	// reported; missed is the value of told when something did not arrive.
 	heard, told, missed uint64
 }
 
-// New returns the path of the steward of node self. The key is JobKey's; portOf is where the others
-// are looked for, see PortOf.
-func New(key []byte, self uint32, portOf func(node uint32) uint16) (*Path, error) {
-	sealer, err := newSealer(key, self)
+// New returns the path of the steward of node self. The key is JobKey's, the salt random. portOf
+// returns the port at which a node's steward is expected, see PortOf.
+func New(key []byte, self uint32, salt Salt, portOf func(node uint32) uint16) (*Path, error) {
+	sealer, err := newSealer(key, self, salt)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to other nodes: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -33,7 +32,7 @@ const (
 // with it, so that nobody can turn it elsewhere.
 const (
 	version     = 1
-	saltSize    = 16
+	saltSize    = len(Salt{})
 	fromAt      = 1
 	saltAt      = fromAt + 4
 	counterAt   = saltAt + saltSize
@@ -43,6 +42,9 @@ const (
 	jobLabel    = "score steward: key of a job, 1"
 	senderLabel = "score steward: key of a sender, 1"
 )
+
+// Salt is 16 random bytes, drawn for each steward and job: part of what its datagrams' key is made of.
+type Salt [16]byte
 
 // JobKey is the key of the stewards of one attempt of a job.
 func JobKey(clusterKey, cluster string, job uint64, attempt uint32) []byte {
@@ -70,19 +72,19 @@ type sealer struct {
 
 // sender is another steward, whose salt has been proved.
 type sender struct {
-	salt [saltSize]byte
+	salt Salt
 	aead cipher.AEAD
 }
 
 // newSealer fails if the key has not KeySize bytes.
-func newSealer(key []byte, self uint32) (*sealer, error) {
+func newSealer(key []byte, self uint32, salt Salt) (*sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("a key of %d bytes, not of %d", len(key), KeySize)
 	}
 	s := &sealer{key: key, theirs: make(map[uint32]*sender)}
 	s.header[0] = version
 	binary.BigEndian.PutUint32(s.header[fromAt:], self)
-	_, _ = rand.Read(s.header[saltAt : saltAt+saltSize]) // it never fails
+	copy(s.header[saltAt:], salt[:])
 	s.own = s.aead(self, s.header[saltAt:saltAt+saltSize])
 	return s, nil
 }
@@ -123,7 +125,7 @@ func (s *sealer) open(self uint32, datagram []byte) (text []byte, from uint32, e
 	from = binary.BigEndian.Uint32(datagram[fromAt:])
 	salt := datagram[saltAt : saltAt+saltSize]
 	known := s.theirs[from]
-	if known != nil && [saltSize]byte(salt) != known.salt {
+	if known != nil && Salt(salt) != known.salt {
 		return nil, 0, ErrPacket // a node has one steward in an attempt
 	}
 	aead := cipher.AEAD(nil)
@@ -141,7 +143,7 @@ func (s *sealer) open(self uint32, datagram []byte) (text []byte, from uint32, e
 		return nil, 0, ErrPacket
 	}
 	if known == nil {
-		s.theirs[from] = &sender{salt: [saltSize]byte(salt), aead: aead}
+		s.theirs[from] = &sender{salt: Salt(salt), aead: aead}
 	}
 	return text, from, nil
 }
