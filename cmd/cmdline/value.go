@@ -81,13 +81,13 @@ func clockUnits(withDays bool) [3][]time.Duration {
 func addUnits(total time.Duration, digits string, unit time.Duration) (time.Duration, error) {
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, errors.New("it is too long; leave the limit out instead")
+		return 0, errors.New("it is too long; omit the option for no limit")
 	}
 	if err != nil {
 		return 0, errTimeForm
 	}
 	if n > uint64((maxTime-total)/unit) {
-		return 0, errors.New("it is too long; leave the limit out instead")
+		return 0, errors.New("it is too long; omit the option for no limit")
 	}
 	return total + time.Duration(n)*unit, nil
 }

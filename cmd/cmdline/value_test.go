@@ -46,11 +46,11 @@ func TestParseTimeErrors(t *testing.T) {
 		"1.5":                   form,
 		"+1":                    form,
 		" 1":                    form,
-		"99999999999999999999":  "it is too long; leave the limit out instead",
-		"9223372036854775807":   "it is too long; leave the limit out instead",
-		"40000-0":               "it is too long; leave the limit out instead",
-		"36500-0:0:1":           "it is too long; leave the limit out instead",
-		"0:9223372036854775807": "it is too long; leave the limit out instead",
+		"99999999999999999999":  "it is too long; omit the option for no limit",
+		"9223372036854775807":   "it is too long; omit the option for no limit",
+		"40000-0":               "it is too long; omit the option for no limit",
+		"36500-0:0:1":           "it is too long; omit the option for no limit",
+		"0:9223372036854775807": "it is too long; omit the option for no limit",
 	} {
 		if got, err := ParseTime(text); err == nil || err.Error() != want {
 			t.Errorf("ParseTime(%q) = %v, %v; want the error %q", text, got, err, want)

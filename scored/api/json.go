@@ -22,7 +22,7 @@ func JSON() connect.HandlerOption {
 
 var (
 	errNoMessage = errors.New("no message")
-	errEmpty     = errors.New("an empty body is no object in JSON")
+	errEmpty     = errors.New("an empty body is not a JSON object")
 )
 
 // jsonCodec is connect's own for JSON, but for the escapes.

@@ -25,7 +25,7 @@ const (
 
 // What is wrong with a file.
 var (
-	ErrNoBackup = errors.New("this is no saved snapshot of a cluster")
+	ErrNoBackup = errors.New("this is not a saved snapshot of a cluster")
 	ErrVersion  = errors.New("the file is of a later version")
 	ErrDamaged  = errors.New("the file is damaged")
 )
@@ -94,7 +94,7 @@ func Read(from io.Reader) (head Head, state []byte, err error) {
 		return Head{}, nil, r.err
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return Head{}, nil, fmt.Errorf("%w: its head is no JSON", ErrDamaged)
+		return Head{}, nil, fmt.Errorf("%w: its head is not JSON", ErrDamaged)
 	}
 	return head, state, nil
 }

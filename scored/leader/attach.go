@@ -175,7 +175,7 @@ func (c *controller) onOwnerDeadline(j *job) {
 		c.settleTree(j)
 		return
 	}
-	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that shall go on without", OwnerGrace))
+	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that continue without scrun", OwnerGrace))
 }
 
 // notifyState tells the job's attachments its state, and where its output is.

@@ -97,7 +97,7 @@ func (c *controller) onEndDeadline(j *job) {
 	}
 	late := j.namesOf(func(p *part) bool { return !p.done })
 	c.log("a job's end was not reported", zap.Uint64("job", j.id), zap.Strings("nodes", late))
-	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; look at the agent's log there)",
+	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; see the agent's log there)",
 		j.verdict.GetMessage(), strings.Join(late, ", "), endTimeout)
 	j.again = "" // what may still run is not run a second time
 	c.becomeDone(j, j.verdict)
@@ -113,6 +113,6 @@ func (c *controller) onPrepareDeadline(j *job) {
 			return
 		}
 	}
-	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not get the job ready within %v; look at the agent's log there",
+	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not prepare the job within %v; see the agent's log there",
 		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec))})
 }

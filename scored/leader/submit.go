@@ -53,7 +53,7 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > api.MaxRespawns:
-		return fmt.Errorf("%w: each rank is to be begun anew %d times, the most is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
+		return fmt.Errorf("%w: --respawn is %d, and the maximum is %d", ErrInvalid, spec.GetRespawn(), api.MaxRespawns)
 	case spec.GetRequeue() && (spec.GetRecover() || spec.GetRespawn() > 0):
 		return fmt.Errorf("%w: a job cannot both restart as a whole and continue without what it loses", ErrInvalid)
 	case spec.GetRecover() || spec.GetRespawn() > 0:

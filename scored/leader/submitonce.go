@@ -70,7 +70,7 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	case known:
 		return was.job, nil
 	case key.Waited > 0 && (c.protocol < protocol.Keys || c.now-key.Waited.Nanoseconds() <= before):
-		return 0, fmt.Errorf("%w: the job was submitted %v ago, and whether it was taken then is not known any more; 'scored job list' tells, and 'scored history'", ErrState, key.Waited.Round(time.Second))
+		return 0, fmt.Errorf("%w: the job was submitted %v ago, and it is not known any more whether it was accepted; check with 'scored job list' and 'scored history'", ErrState, key.Waited.Round(time.Second))
 	}
 	return 0, nil
 }

@@ -56,13 +56,13 @@ func failure(exit *scorev1.RankExited, node string, spec *scorev1.JobSpec, limit
 	switch {
 	case exit.GetOutOfMemory():
 		v.Reason, v.ExitCode = memoryLimit, exitMemory
-		v.Message = fmt.Sprintf("%s needed more memory than the job may have there%s; ask for more with --mem", who, limitNote(limit))
+		v.Message = fmt.Sprintf("%s exceeded the job's memory limit there%s; request more with --mem", who, limitNote(limit))
 	case exit.GetSignal() != 0:
 		v.ExitCode = exitSignal + exit.GetSignal()
 		v.Message = fmt.Sprintf("%s was killed by signal %s%s; the job was ended", who, signalText(exit.GetSignal()), coreNote(exit))
 	case exit.GetBeforeFinalize():
 		v.ExitCode = max(exit.GetExitCode(), 1)
-		v.Message = fmt.Sprintf("%s left with exit code %d without calling MPI_Finalize; the job was ended", who, exit.GetExitCode())
+		v.Message = fmt.Sprintf("%s exited with code %d without calling MPI_Finalize; the job was ended", who, exit.GetExitCode())
 	case exit.GetExitCode() != 0 && spec.GetKillOnBadExit():
 		v.ExitCode = exit.GetExitCode()
 		v.Message = fmt.Sprintf("%s left with exit code %d; the job was ended since it was submitted with --kill-on-bad-exit", who, exit.GetExitCode())
@@ -137,5 +137,5 @@ func exitByte(code int32) int32 {
 }
 
 func timeVerdict(spec *scorev1.JobSpec) *scorev1.Verdict {
-	return verdict(timeLimit, exitEnded, "the job used up its run time of %v; ask for more with --time", time.Duration(spec.GetTimeLimitNanos()))
+	return verdict(timeLimit, exitEnded, "the job reached its time limit of %v; request more with --time", time.Duration(spec.GetTimeLimitNanos()))
 }

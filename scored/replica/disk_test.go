@@ -83,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 			committed++
 		}
 	}
-	if !errors.Is(err, ErrDisk) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no room in") {
+	if !errors.Is(err, ErrDisk) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no space left in") {
 		t.Fatalf("after %d commits: %v", committed, err)
 	}
 	fails(t, r)

@@ -26,7 +26,7 @@ const (
 // damaged returns a file of the data directory that cannot be used, and what to do.
 func damaged(path string, err error) error {
 	// The cause is text alone: that a file ends early is no end of a connection.
-	return fmt.Errorf("%w: %s cannot be used: %s; where other servers are left, remove this one from the cluster, empty its data directory and join it anew; else put the file back from a copy, or see 'scored snapshot restore'",
+	return fmt.Errorf("%w: %s cannot be used: %s; if the cluster has other servers, remove this one, empty its data directory and join it again; otherwise restore the file from a copy, or see 'scored snapshot restore'",
 		ErrDirectory, path, err.Error())
 }
 

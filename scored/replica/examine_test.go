@@ -201,7 +201,7 @@ func TestDamageIsRefused(t *testing.T) {
 				if err == nil {
 					t.Fatal(r.Close(), "it was opened")
 				}
-				for _, part := range []string{file, test.want, "join it anew", "scored snapshot restore"} {
+				for _, part := range []string{file, test.want, "join it again", "scored snapshot restore"} {
 					if !strings.Contains(err.Error(), part) {
 						t.Errorf("error %q lacks %q", err, part)
 					}

@@ -54,7 +54,7 @@ func findFormat(dir string) (found int, err error) {
 	found, err = strconv.Atoi(text)
 	switch {
 	case err != nil || found < steps[0].from:
-		return 0, fmt.Errorf("%w %q: %s says %.20q, which is no format; it is damaged, or is no directory of a server", ErrDirectory, dir, formatName, text)
+		return 0, fmt.Errorf("%w %q: %s says %.20q, which is not a format; the directory is damaged, or not that of a server", ErrDirectory, dir, formatName, text)
 	case found > format:
 		return 0, fmt.Errorf("%w %q has format %d, and this program reads up to %d: a later version has used it; start that one again", ErrDirectory, dir, found, format)
 	}

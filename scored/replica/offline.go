@@ -131,7 +131,7 @@ func (s *stores) recover(options Options, agree func(Survey) bool) error {
 	case err != nil:
 		return err
 	case len(survey.Servers) == 0:
-		return fmt.Errorf("%w: this server never was a member of a cluster; let it join one, or begin anew in an empty directory", ErrAlone)
+		return fmt.Errorf("%w: this server was never a member of a cluster; join it to one, or start with an empty directory", ErrAlone)
 	case !slices.ContainsFunc(survey.Servers, func(o Server) bool { return o.Name == options.Name }):
 		return fmt.Errorf("%w: this server, %s, is none of the cluster's (%s); recover one that is", ErrAlone, options.Name, names(survey.Servers))
 	case len(survey.Servers) == 1:

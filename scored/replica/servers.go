@@ -222,7 +222,7 @@ func (r *Replica) MayRemove(name string) error {
 	}
 	s, known := find(list, name)
 	if !known {
-		return fmt.Errorf("%w: there is no server %q; 'scored server list' shows those there are", ErrUnknownServer, name)
+		return fmt.Errorf("%w: there is no server %q; 'scored server list' shows them", ErrUnknownServer, name)
 	}
 	if s.Voter {
 		return mayLose(list, name)

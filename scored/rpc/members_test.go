@@ -31,7 +31,7 @@ func TestMayRevoke(t *testing.T) {
 		"follower": {"server", "s2", leader.ErrState, "'scored server remove s2'"},
 		"removed":  {"server", "s4", nil, ""},
 		"agent":    {"agent", "s1", nil, ""},
-		"no role":  {"foo", "s1", leader.ErrInvalid, `"foo" is no role; it is server or agent`},
+		"no role":  {"foo", "s1", leader.ErrInvalid, `"foo" is not a role; use server or agent`},
 	} {
 		err := u.mayRevoke(test.role, test.name)
 		if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.says) {

@@ -88,7 +88,7 @@ func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, 
 	role, known := least[rules[procedure]]
 	switch {
 	case !known:
-		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("nobody may call %s", procedure))
+		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("there is no such call: %s", procedure))
 	case caller.Role < role:
 		return nil, connect.NewError(connect.CodePermissionDenied, denied(role))
 	}

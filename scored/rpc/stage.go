@@ -31,7 +31,7 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 	files := first.GetFiles()
 	if files == nil || len(files.GetFiles()) == 0 {
-		return invalid("the first message must name the files that go along")
+		return invalid("the first message must name the staged files")
 	}
 	if err := checkStagedFiles(files.GetFiles()); err != nil {
 		return err

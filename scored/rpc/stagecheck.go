@@ -41,7 +41,7 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 		}
 		switch {
 		case f.GetName() == "" || f.GetName() == "." || f.GetName() == ".." || strings.Contains(f.GetName(), "/"):
-			return invalid("%q is no name for a file that goes along", clip(f.GetName()))
+			return invalid("%q is not a valid name for a staged file", clip(f.GetName()))
 		case !library && f.GetName() == "lib":
 			return invalid("a file that goes along cannot be called lib, where the libraries are; rename it")
 		case names[place]:
@@ -49,7 +49,7 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 		case len(f.GetSha256()) != sumBytes:
 			return invalid("the digest of %q has %d bytes, not %d", clip(f.GetName()), len(f.GetSha256()), sumBytes)
 		case f.GetSize() > maxStagedBytes || total+f.GetSize() > maxStagedBytes:
-			return invalid("the files that go along take more than %d GiB; leave large ones on a file system that the nodes share", maxStagedBytes>>30)
+			return invalid("the staged files take more than %d GiB; leave large ones on a shared file system", maxStagedBytes>>30)
 		case scorev1.StagedKind_name[int32(f.GetKind())] == "":
 			return invalid("kind %d of a file is unknown", f.GetKind())
 		}

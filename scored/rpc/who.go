@@ -24,7 +24,7 @@ func uidOf(text string) (uint32, string, error) {
 	}
 	if uid, err := strconv.ParseUint(text, 10, 32); err == nil {
 		if uid == math.MaxUint32 {
-			return 0, "", invalid("%s is nobody's number: the system means no user by it", text) // (uid_t)-1
+			return 0, "", invalid("%s is not a user's number", text) // (uid_t)-1
 		}
 		return uint32(uid), userName(uint32(uid)), nil
 	}

@@ -226,7 +226,7 @@ func TestSecondServers(t *testing.T) {
 			if err := os.WriteFile(o.UserSocket, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, ErrListen, "is there and is no socket"},
+		}, ErrListen, "exists and is not a socket"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func TestLostAgentsJobsBeginAnew(t *testing.T) {
 	if between := strings.Index(said, "restarts ("); strings.LastIndex(said, "begins 0") > between || strings.Index(said, "begins 1") < between {
 		t.Errorf("the attempts' output is mixed:\n%s", said)
 	}
-	if show := scored(t, c, "job", "show", "1"); !strings.Contains(show, "begun anew    1 times") {
+	if show := scored(t, c, "job", "show", "1"); !strings.Contains(show, "restarts      1\n") {
 		t.Errorf("scored job show:\n%s", show)
 	}
 	if list := scored(t, c, "node", "list"); !strings.Contains(list, "lost") {

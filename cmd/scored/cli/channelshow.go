@@ -64,7 +64,7 @@ func findChannels(command *cobra.Command, daemon *client.Client, arguments []str
 	for i, argument := range arguments[1:] {
 		n, err := strconv.ParseUint(argument, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number of a rank or channel; 'scored channel list --job %d' shows them", argument, ids[0])
+			return nil, fmt.Errorf("%q is not the number of a rank or channel; 'scored channel list --job %d' shows them", argument, ids[0])
 		}
 		numbers[i] = uint32(n)
 	}

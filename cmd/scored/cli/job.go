@@ -28,7 +28,7 @@ func parseJobs(arguments []string) ([]uint64, error) {
 	for _, argument := range arguments {
 		id, err := strconv.ParseUint(argument, 10, 64)
 		if err != nil || id == 0 {
-			return nil, fmt.Errorf("%q is no job's number; 'scored job list' shows them", argument)
+			return nil, fmt.Errorf("%q is not a job number; 'scored job list' shows them", argument)
 		}
 		ids = append(ids, id)
 	}

@@ -71,7 +71,7 @@ how often a job was restarted, and why.
 If a node of the job is lost meanwhile, a job without --requeue ends instead, since its
 ranks there may still run.`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
-		Args:              needs(0, "the jobs to begin anew"),
+		Args:              needs(0, "the jobs to requeue"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			return each(arguments, func(id uint64) error {
 				request := &scorev1.RequeueJobRequest{JobId: id, Reason: reason}

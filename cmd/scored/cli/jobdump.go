@@ -73,7 +73,7 @@ func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.Dum
 	case d.trouble:
 		return errPartial
 	case d.files == 0:
-		return fmt.Errorf("job %d has no channels; only programs that use them (score/pm) have", request.GetJobId())
+		return fmt.Errorf("job %d has no channels; only programs that use package pm have them", request.GetJobId())
 	default:
 		return nil
 	}

@@ -112,10 +112,10 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 		{"started", instant(job.GetStartedNanos())},
 	}
 	if job.GetRestarts() > 0 {
-		lines = append(lines, [2]string{"begun anew", fmt.Sprintf("%d times", job.GetRestarts())})
+		lines = append(lines, [2]string{"restarts", fmt.Sprintf("%d", job.GetRestarts())})
 	}
 	if job.GetBecause() != "" {
-		lines = append(lines, [2]string{"put back", printable(job.GetBecause())})
+		lines = append(lines, [2]string{"requeued", printable(job.GetBecause())})
 	}
 	lines = append(lines, idleLines(job.GetIdle())...)
 	if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {

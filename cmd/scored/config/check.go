@@ -229,7 +229,7 @@ func checkRange(value, low, high int) error {
 func checkDuration(text string, low, high time.Duration) error {
 	value, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no time with its unit, as in 100ms or 60s", text)
+		return fmt.Errorf("%q is not a time with a unit, such as 100ms or 60s", text)
 	}
 	if value < low || value > high {
 		return fmt.Errorf("%v is not between %v and %v", value, low, high)

@@ -93,9 +93,9 @@ cgroups = "off"
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"[agent]\nnam = \"n1\"":                        `f:2: agent.nam: there is no such key; did you mean agent.name?`,
-		"[agnet]\nname = \"n1\"":                       `f:1: agnet: there is no such key; did you mean agent?`,
-		"[agent]\ncolour = \"blue\"":                   `f:2: agent.colour: there is no such key`,
+		"[agent]\nnam = \"n1\"":                        `f:2: agent.nam: unknown key; did you mean agent.name?`,
+		"[agnet]\nname = \"n1\"":                       `f:1: agnet: unknown key; did you mean agent?`,
+		"[agent]\ncolour = \"blue\"":                   `f:2: agent.colour: unknown key`,
 		"[agent]\n\nname = 3":                          `f:3: agent.name: it is a text in quotes, not an integer`,
 		"[agent]\nrealtime = \"on\"":                   `f:2: agent.realtime: it is true or false, not a string`,
 		"[agent]\ncpus = 3":                            `f:2: agent.cpus: it is a list of whole numbers in brackets, not an integer`,
@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 		"[agent]\nservers = [\"127.0.0.1:-1\"]":        `f:2: agent.servers: "127.0.0.1:-1" is not host:port`,
 		"[server]\nmetrics_listen = \"::1:http\"":      `f:2: server.metrics_listen: "::1:http" is not host:port`,
 		"[server]\nagents_listen = \"host\"":           `f:2: server.agents_listen: "host" is not host:port`,
-		"[server]\nslice = \"1\"":                      `f:2: server.slice: "1" is no time with its unit, as in 100ms or 60s`,
+		"[server]\nslice = \"1\"":                      `f:2: server.slice: "1" is not a time with a unit, such as 100ms or 60s`,
 		"[server]\nslice = \"1us\"":                    `f:2: server.slice: 1µs is not between 1ms and 1m0s`,
 		"[server]\nmax_rows = 0":                       `f:2: server.max_rows: 0 is not between 1 and 64`,
 		"[server]\nmemory_per_cpu = \"0\"":             `f:2: server.memory_per_cpu: it must be at least 1K`,

@@ -88,7 +88,7 @@ func decodeError(name string, err error) error {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
 		key := strings.Join(first.Key(), ".")
-		return fmt.Errorf("%s:%d: %s: there is no such key%s", name, line, key, cmdline.Hint(key, keys()))
+		return fmt.Errorf("%s:%d: %s: unknown key%s", name, line, key, cmdline.Hint(key, keys()))
 	}
 	if failure, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := failure.Position()

@@ -70,7 +70,7 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	}
 	path := configPath(p.config)
 	if !config.Unset(path) {
-		return fmt.Errorf("there is a configuration already, %s: this host has a cluster, or had one; to begin anew remove it and %s", path, p.certificates)
+		return fmt.Errorf("the configuration %s exists: this host has or had a cluster; to start over remove it and %s", path, p.certificates)
 	}
 	dir := certificateDir(c.Cluster, pki.Server, c.Server.Name)
 	authority, err := p.certify(c, dir)
@@ -86,10 +86,10 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	digest := pki.DigestOf(authority.Certificate())
 	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, quote.Text(path), quote.Text(dir), digest[:8], quote.Text(c.Cluster.KeyFile))
 	if p.address == "" && alone(ctx, c.Server.Name) {
-		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. For other hosts begin anew with --address.\n", c.Server.AgentsListen)
+		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. If there are other hosts, start over with --address.\n", c.Server.AgentsListen)
 	}
 	fmt.Fprintf(out, "Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n", quote.Text(p.configFlag()))
-	fmt.Fprintf(out, "Keep a copy of %s in a safe place: whoever has it can make a daemon of the cluster.\n", quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)))
+	fmt.Fprintf(out, "Keep a copy of %s in a safe place: it can sign certificates for daemons of the cluster.\n", quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)))
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (p *initPlan) configuration() (config.Config, error) {
 // certify makes the authority and the server's certificate.
 func (p *initPlan) certify(c config.Config, dir string) (*pki.Authority, error) {
 	if pki.Joined(dir) {
-		return nil, fmt.Errorf("there are certificates already in %s: this host has a cluster, or had one; to begin anew remove them", dir)
+		return nil, fmt.Errorf("%s contains certificates: this host has or had a cluster; to start over remove them", dir)
 	}
 	now := time.Now()
 	authority, err := pki.NewAuthority(c.Cluster.Name, now)

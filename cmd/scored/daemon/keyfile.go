@@ -23,7 +23,7 @@ const (
 func loadKey(path string) (string, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no key file %s: copy it from the server, which makes it when it starts", path)
+		return "", fmt.Errorf("the key file %s does not exist: copy it from the server, which creates it at its start", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot read the key file: %w", err)

@@ -67,6 +67,6 @@ func recoverServer(out io.Writer, place replica.Place, yes bool) error {
 	if !yes {
 		return errConsent
 	}
-	fmt.Fprintf(out, "Server %s is the only one of its cluster. Start it; then have others join anew, with empty data directories.\n", place.Name)
+	fmt.Fprintf(out, "Server %s is the only one of its cluster. Start it; then let the others join again, with empty data directories.\n", place.Name)
 	return nil
 }

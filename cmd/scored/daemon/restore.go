@@ -68,7 +68,7 @@ func restore(out io.Writer, c config.Config, file string, asJSON bool) error {
 	}
 	fmt.Fprintf(out, "%s holds the state of %s. Start the server; then\n", place.Dir, time.Unix(0, saved.SavedNanos).Format(time.DateTime))
 	fmt.Fprintf(out, "  - revoke again what was revoked since ('scored cert list', 'scored cert revoke')\n")
-	fmt.Fprintf(out, "  - have other servers join anew, with empty data directories\n")
+	fmt.Fprintf(out, "  - let other servers join again, with empty data directories\n")
 	return nil
 }
 

@@ -37,7 +37,7 @@ func File(path string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is no regular file", ErrDamaged)
+		return fmt.Errorf("%w: it is not a regular file", ErrDamaged)
 	}
 	return Check(file, info.Size())
 }

@@ -79,7 +79,7 @@ func (d *Disk) hung(what string, bound time.Duration) error {
 // Explain makes a sentence of an error of a file in the directory.
 func (d *Disk) Explain(what string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %s: there is no room in %q; make some, the server goes on when it is started again: %w", ErrDisk, what, d.dir, err)
+		return fmt.Errorf("%w: %s: there is no space left in %q; free some and restart the server: %w", ErrDisk, what, d.dir, err)
 	}
 	return fmt.Errorf("%w: %s in %q: %w", ErrDisk, what, d.dir, err)
 }

@@ -183,8 +183,8 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 		cause error
 		want  string
 	}{
-		{syscall.ENOSPC, `writing the log: there is no room in "/data"; make some, the server goes on when it is started again: no space left`},
-		{syscall.EDQUOT, `there is no room in "/data"`},
+		{syscall.ENOSPC, `writing the log: there is no space left in "/data"; free some and restart the server: no space left`},
+		{syscall.EDQUOT, `there is no space left in "/data"`},
 		{syscall.EIO, `writing the log in "/data": input/output error`},
 	} {
 		l, inner := newLog(zap.NewNop())

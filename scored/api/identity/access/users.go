@@ -73,6 +73,6 @@ func ByAgent(procedure string) error {
 	case atServers:
 		return connect.NewError(connect.CodePermissionDenied, errAtServers)
 	default:
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("nobody may call %.100q", procedure))
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("there is no such call: %.100q", procedure))
 	}
 }

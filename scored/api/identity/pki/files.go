@@ -246,7 +246,7 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is no file", ErrFiles, path)
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFiles, path)
 	}
 	if err := check(info); err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func TestBadFiles(t *testing.T) {
 		"directory": {func(dir string) error {
 			path := filepath.Join(dir, DaemonFile)
 			return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
-		}, "is no file"},
+		}, "is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -27,7 +27,7 @@ func ParseRole(text string) (Role, error) {
 	case Server, Agent:
 		return r, nil
 	default:
-		return "", fmt.Errorf("%q is no role; it is %s or %s", text, Server, Agent)
+		return "", fmt.Errorf("%q is not a role; use %s or %s", text, Server, Agent)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // ErrCrowded means that a connection was closed since it had not shown who it is when too many
 // others came.
-var ErrCrowded = errors.New("too many connections do not show who they are; the oldest of them were closed")
+var ErrCrowded = errors.New("too many connections have not authenticated; the oldest of them were closed")
 
 // Waiting are connections that have not shown who they are yet.
 type Waiting struct {

@@ -52,7 +52,7 @@ func clearWay(key, path string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %s = %q: %w", ErrListen, key, path, err)
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("%w: %s = %q is there and is no socket; remove it, or choose another path", ErrListen, key, path)
+		return fmt.Errorf("%w: %s = %q exists and is not a socket; remove it, or choose another path", ErrListen, key, path)
 	}
 	probe, err := net.DialTimeout("unix", path, probeTimeout)
 	if err == nil {
