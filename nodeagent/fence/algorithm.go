@@ -2,7 +2,6 @@ package fence
 
 import (
 	"fmt"
-	"slices"
 )
 
 // Algorithm is how data goes between nodes.
@@ -30,13 +29,4 @@ func (a Algorithm) String() string {
 		return algorithmNames[a]
 	}
 	return fmt.Sprintf("algorithm %d", uint8(a))
-}
-
-// ParseAlgorithm knows them by their names. The error wraps ErrAlgorithm.
-func ParseAlgorithm(name string) (Algorithm, error) {
-	i := slices.Index(algorithmNames[:], name)
-	if i < 0 {
-		return 0, fmt.Errorf("%w: %q; there are auto, tree, ring and bruck", ErrAlgorithm, name)
-	}
-	return Algorithm(i), nil
 }

@@ -131,15 +131,7 @@ func TestTogetherTooLarge(t *testing.T) {
 	}
 }
 
-func TestAlgorithmNames(t *testing.T) {
-	for a := range algorithms {
-		if got, err := ParseAlgorithm(a.String()); got != a || err != nil {
-			t.Errorf("%v: %v, %v", a, got, err)
-		}
-	}
-	if _, err := ParseAlgorithm("star"); !errors.Is(err, ErrAlgorithm) {
-		t.Error(err)
-	}
+func TestNoSuchAlgorithm(t *testing.T) {
 	if _, err := New(2, 0, algorithms); !errors.Is(err, ErrAlgorithm) {
 		t.Error(err)
 	}

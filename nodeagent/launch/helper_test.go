@@ -93,7 +93,7 @@ func (b *bench) output(t testing.TB, line string, set func(*Rank)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := b.exit(t); !e.Status.Success() {
+	if e := b.exit(t); e.Status != (ExitStatus{}) {
 		t.Fatalf("%q %v: %s", line, e.Status, text)
 	}
 	return string(text)

@@ -16,13 +16,12 @@ import (
 func TestExitStatus(t *testing.T) {
 	cases := map[string]struct {
 		line, want string
-		code       int
 	}{
-		"success": {"exit 0", "exited with code 0", 0},
-		"failure": {"exit 3", "exited with code 3", 3},
-		"killed":  {"kill -9 $$", "was killed by signal 9 (SIGKILL)", 137},
-		"segv":    {"ulimit -c 0; kill -SEGV $$", "was killed by signal 11 (SIGSEGV)", 139},
-		"unnamed": {"kill -40 $$", "was killed by signal 40", 168},
+		"success": {"exit 0", "exited with code 0"},
+		"failure": {"exit 3", "exited with code 3"},
+		"killed":  {"kill -9 $$", "was killed by signal 9 (SIGKILL)"},
+		"segv":    {"ulimit -c 0; kill -SEGV $$", "was killed by signal 11 (SIGSEGV)"},
+		"unnamed": {"kill -40 $$", "was killed by signal 40"},
 	}
 	b := newBench(t)
 	for name, c := range cases {
@@ -35,8 +34,8 @@ func TestExitStatus(t *testing.T) {
 			if e.ID != 5 || e.Pid != p.Pid {
 				t.Errorf("exit of rank %d, process %d; started 5, %d", e.ID, e.Pid, p.Pid)
 			}
-			if e.Status.String() != c.want || e.Status.ShellCode() != c.code || e.Status.Success() != (c.code == 0) {
-				t.Errorf("%v, code %d, want %s, code %d", e.Status, e.Status.ShellCode(), c.want, c.code)
+			if e.Status.String() != c.want {
+				t.Errorf("%v, want %s", e.Status, c.want)
 			}
 		})
 	}

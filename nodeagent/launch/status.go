@@ -20,21 +20,6 @@ func statusOf(ws unix.WaitStatus) ExitStatus {
 	return ExitStatus{Code: ws.ExitStatus()}
 }
 
-// signalBase is what shells add to a signal's number to make an exit code.
-const signalBase = 128
-
-// Success is true for exit code 0.
-func (s ExitStatus) Success() bool { return s == ExitStatus{} }
-
-// ShellCode is the exit code that stands for this end: the code, or 128 and the
-// signal's number.
-func (s ExitStatus) ShellCode() int {
-	if s.Signal != 0 {
-		return signalBase + int(s.Signal)
-	}
-	return s.Code
-}
-
 // String is the end in words, as they follow "rank 3": "exited with code 1".
 func (s ExitStatus) String() string {
 	if s.Signal == 0 {

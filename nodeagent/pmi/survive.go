@@ -236,9 +236,6 @@ func (e *Engine) FencesEnd(reason string) {
 	f.arrived, f.exchanging = 0, false
 }
 
-// SurvivesLoss reports whether the job goes on without a node.
-func (e *Engine) SurvivesLoss() bool { return e.info.Survive }
-
 func (f *failures) dead() (string, bool) {
 	var text []byte
 	for _, rank := range slices.Sorted(maps.Keys(f.lost)) {

@@ -23,12 +23,7 @@ const DyingPriority = 1
 
 const (
 	minFIFO, maxFIFO = 1, 99
-	minNice, maxNice = -20, 19
 )
-
-// maxNiceRounds bounds how often SetNice looks for threads that were made while
-// it was looking. New threads inherit, so the second look finds all.
-const maxNiceRounds = 8
 
 var (
 	// ErrNotPermitted means that the kernel does not let this process raise its
@@ -74,47 +69,6 @@ func SetThreadNormal(tid int) error {
 		return fmt.Errorf("taking real-time priority back: %w", err)
 	}
 	return nil
-}
-
-// SetNice sets the nice value, -20 to 19, of every thread of this process: in
-// Linux it belongs to threads (sched(7)). Real-time threads keep their policy.
-func SetNice(nice int) error {
-	if nice < minNice || nice > maxNice {
-		return fmt.Errorf("%w: a nice value is %d to %d, not %d", ErrPriority, minNice, maxNice, nice)
-	}
-	done := make(map[int]bool)
-	for range maxNiceRounds {
-		tids, err := threads()
-		if err != nil {
-			return err
-		}
-		fresh := false
-		for _, tid := range tids {
-			if done[tid] {
-				continue
-			}
-			fresh, done[tid] = true, true
-			if err := setNice(tid, nice); err != nil {
-				return err
-			}
-		}
-		if !fresh {
-			return nil
-		}
-	}
-	return nil
-}
-
-func setNice(tid, nice int) error {
-	err := unix.Setpriority(unix.PRIO_PROCESS, tid, nice)
-	switch {
-	case err == nil, errors.Is(err, unix.ESRCH): // the thread has ended
-		return nil
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return fmt.Errorf("nice value %d is %w; run the agent as root or raise its RLIMIT_NICE", nice, ErrNotPermitted)
-	default:
-		return fmt.Errorf("setting nice value %d: %w", nice, err)
-	}
 }
 
 func threads() ([]int, error) {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -118,11 +117,6 @@ func TestBadPriorities(t *testing.T) {
 			t.Errorf("FIFO %d: %v", p, err)
 		}
 	}
-	for _, n := range []int{-21, 20} {
-		if err := SetNice(n); !errors.Is(err, ErrPriority) {
-			t.Errorf("nice %d: %v", n, err)
-		}
-	}
 }
 
 // onThread runs f on a thread that ends with it, as what f does to it does.
@@ -184,40 +178,8 @@ func TestNotPermittedSaysWhatToDo(t *testing.T) {
 			t.Log("skipped: real-time priorities are permitted to all here")
 			return
 		}
-		for what, err := range map[string]error{"FIFO": SetFIFO(1), "nice": SetNice(-20)} {
-			if !errors.Is(err, ErrNotPermitted) {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-	})
-}
-
-func TestSetNiceReachesAllThreads(t *testing.T) {
-	before, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const kernelZero = 20 // the system call returns 20 minus the nice value
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to put the value back")
-	}
-	t.Cleanup(func() {
-		if err := SetNice(kernelZero - before); err != nil {
+		if err := SetFIFO(1); !errors.Is(err, ErrNotPermitted) {
 			t.Error(err)
 		}
 	})
-	nice := kernelZero - before + 1
-	if err := SetNice(nice); err != nil {
-		t.Fatal(err)
-	}
-	tids, err := threads()
-	if err != nil || !slices.Contains(tids, os.Getpid()) {
-		t.Fatal(tids, err)
-	}
-	for _, tid := range tids {
-		got, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
-		if err == nil && kernelZero-got != nice {
-			t.Errorf("thread %d has %d, want %d", tid, kernelZero-got, nice)
-		}
-	}
 }

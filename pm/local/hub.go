@@ -122,9 +122,6 @@ func (h *Hub) Ranks() int { return h.perNode * len(h.nodes) }
 // Job is the job as the rank's node has it.
 func (h *Hub) Job(rank int) *node.Job { return h.jobs[rank/h.perNode] }
 
-// Node is a node; there are Ranks divided by those of a node.
-func (h *Hub) Node(i int) *node.Node { return h.nodes[i] }
-
 // Connect returns the socket for a rank, to be passed to pm.Join or to a process.
 func (h *Hub) Connect(rank int) (*os.File, error) {
 	if rank < 0 || rank >= h.Ranks() {

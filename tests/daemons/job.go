@@ -122,9 +122,6 @@ func (j *Job) KillScrun() {
 	<-j.ended
 }
 
-// Ended is closed when scrun has ended.
-func (j *Job) Ended() <-chan struct{} { return j.ended }
-
 // Over reports whether scrun has ended.
 func (j *Job) Over() bool {
 	select {

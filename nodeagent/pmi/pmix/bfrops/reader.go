@@ -23,9 +23,6 @@ func (r *Reader) Err() error { return r.err }
 // Left returns how many bytes have not been read.
 func (r *Reader) Left() int { return len(r.data) }
 
-// Encoding returns how the message is written.
-func (r *Reader) Encoding() Encoding { return r.encoding }
-
 // Count reads how many values follow, and expects n.
 func (r *Reader) Count(n int) {
 	if got := r.signed(4); r.err == nil && got != int64(n) {
