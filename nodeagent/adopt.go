@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
@@ -38,11 +37,7 @@ func (a *Agent) adoptAll(orphans []*stewardpool.Orphan) {
 			a.workers.Go(func() {
 				defer close(over)
 				a.pool.Refuse(a.working, o)
-				a.removeSegments(filetransfer.User(o.Status.GetOrder().GetJob().GetUser()))
-				if dir := a.dirIn(o.Status.GetOrder().GetJob()); dir != "" {
-					a.removeDir(dir)
-				}
-				a.removeFiles(a.filesIn(o), o.Status.GetOrder().GetJob().GetUser().GetUid())
+				a.dirs.Found(o).Remove()
 			})
 		}
 	}
@@ -59,7 +54,7 @@ func (a *Agent) adopt(o *stewardpool.Orphan) error {
 		return err
 	}
 	j := a.newJob(order)
-	j.mark, j.dir, j.files = strays.MarkIn(order.GetSpec().GetEnv()), a.dirIn(order), a.filesIn(o)
+	j.mark, j.owned = strays.MarkIn(order.GetSpec().GetEnv()), a.dirs.Found(o)
 	if !a.jobs.add(j) {
 		j.cancel()
 		return errors.New("another steward has the same job")

@@ -21,7 +21,9 @@ import (
 	"score/nodeagent/endings"
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/idlewatch"
+	"score/nodeagent/jobdirs"
 	"score/nodeagent/metrics"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
 	"score/nodeagent/peers"
 	"score/nodeagent/realtime"
@@ -57,6 +59,7 @@ type Agent struct {
 	link     *uplink.Link
 	peers    *peers.Clients
 	files    *filetransfer.Transfers
+	dirs     *jobdirs.Dirs
 	metrics  *metrics.Metrics
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
@@ -108,6 +111,11 @@ func New(options Options) (*Agent, error) {
 	}
 	a.peers = peers.New(own, options.Credentials == nil)
 	a.idle = newIdleWatch(a)
+	a.dirs = jobdirs.New(jobdirs.Options{
+		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log,
+		Prefix: mpidirs.Prefix(options.Cluster, options.Name, options.RunDir),
+		Note:   func(note string) { a.notes = append(a.notes, note) },
+	})
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
 	a.link = uplink.New(uplink.Options{
@@ -156,12 +164,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.files = filetransfer.New(filetransfer.Options{
 		Node: a.options.Name, Cache: cache, Peers: a.peers, Go: a.workers.Go, Logger: a.log,
 	})
-	if err = a.openDirs(orphans); err != nil {
+	if err = a.dirs.Open(orphans); err != nil {
 		_ = a.pool.Close(ctx) // as below
 		return err
 	}
-	defer a.closeDirs()
-	a.sweepFiles(orphans)
+	defer a.dirs.Close()
+	a.dirs.SweepFiles(orphans)
 	listener, err := a.listenAs(orphans)
 	if err != nil {
 		// What was found goes on without an agent; where nothing was, nothing stays.

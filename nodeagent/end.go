@@ -142,8 +142,7 @@ func (j *job) clear() {
 	}
 	j.addSwitching(usage)
 	usage.Messages, usage.Fences = j.messages(lastWord), j.metFences()
-	j.dropFiles()
-	j.dropDir()                             // last: an agent that finds it knows that there may be files
+	j.owned.Remove()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
 	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.start}}}

@@ -8,6 +8,7 @@ import (
 
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
@@ -27,6 +28,8 @@ type job struct {
 	// ctx ends when the job is forgotten.
 	ctx    context.Context
 	cancel context.CancelFunc
+	// owned is what it has on the disks.
+	owned *jobdirs.Owned
 	// settled ends the time in which the start of other stewards is put off.
 	settled func()
 	// claimed is closed once the job has its steward, or never will; retired, when that may be given
@@ -73,6 +76,7 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 		ctx:     ctx,
 		cancel:  cancel,
 		settled: func() {},
+		owned:   a.dirs.Own(order),
 		start:   &scorev1.NodeStart{},
 		claimed: make(chan struct{}),
 		retired: make(chan struct{}),

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"score/nodeagent/agentdir"
+	"score/nodeagent/jobdirs"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/transport/socket"
@@ -30,9 +31,6 @@ const (
 )
 
 const (
-	// ranksSocketName is the ranks' socket beside the run directory, in a place where only the
-	// agent makes names.
-	ranksSocketName = "pm"
 	// abstractPrefix begins the name of the ranks' socket where they cannot reach that place.
 	abstractPrefix = "@score-pm-"
 )
@@ -43,8 +41,8 @@ const (
 // abstract name.
 func (a *Agent) ranksSocket() string {
 	for _, dir := range a.socketDirs() {
-		path, err := filepath.Abs(filepath.Join(dir, ranksSocketName))
-		if err == nil && len(path)+len(".new") <= socket.MaxPath && (os.Geteuid() != 0 || openToAll(dir)) {
+		path, err := filepath.Abs(filepath.Join(dir, jobdirs.RanksSocket))
+		if err == nil && len(path)+len(".new") <= socket.MaxPath && (os.Geteuid() != 0 || jobdirs.OpenToAll(dir)) {
 			return path
 		}
 	}
@@ -52,25 +50,7 @@ func (a *Agent) ranksSocket() string {
 }
 
 // socketDirs are where the ranks' socket may be, the best first.
-func (a *Agent) socketDirs() []string { return []string{a.ranksDir(), a.dirs()} }
-
-// openToAll reports whether everybody may pass through a directory and those above it.
-func openToAll(dir string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return false
-	}
-	for {
-		info, err := os.Stat(dir)
-		if err != nil || info.Mode().Perm()&0o001 == 0 {
-			return false
-		}
-		if dir == filepath.Dir(dir) {
-			return true
-		}
-		dir = filepath.Dir(dir)
-	}
-}
+func (a *Agent) socketDirs() []string { return []string{a.dirs.RanksDir(), a.options.JobsDir} }
 
 // listenAs listens where the agent was that has left the orphans, since the other nodes of their
 // jobs know it there, and their ranks know its socket. Without any, it is where the agent before it

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"score/nodeagent/hostinfo"
+	"score/nodeagent/jobdirs"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
@@ -140,7 +141,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.StageDir = o.RunDir + ".stage"
 	}
 	if o.JobsDir == "" {
-		o.JobsDir = DefaultJobsDir(o.RunDir)
+		o.JobsDir = jobdirs.Default(o.RunDir)
 	}
 	if o.StageLimit == 0 {
 		o.StageLimit = DefaultStageLimit

@@ -110,12 +110,13 @@ func (j *job) makeReady() error {
 	if err != nil {
 		return err
 	}
-	if err := j.makeDir(); err != nil {
+	dir, err := j.owned.MakeDir()
+	if err != nil {
 		return err
 	}
-	programs, err := j.agent.files.Link(j.order, j.dir)
+	programs, err := j.agent.files.Link(j.order, dir)
 	if err != nil {
-		return fmt.Errorf("naming the files that go with the job: %w", j.agent.noRoom(err))
+		return fmt.Errorf("naming the files that go with the job: %w", j.agent.dirs.NoRoom(err))
 	}
 	return steward.Prepare(j.prepareOrder(steward, programs))
 }
@@ -177,7 +178,7 @@ func (j *job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 		Cgroup:       group,
 		MemoryCgroup: memory,
 		Node:         j.agent.options.Name,
-		Files:        j.nameFiles(),
+		Files:        j.owned.NameFiles(),
 		SharesCpus:   j.agent.options.SharesCPUs,
 		Programs:     programs,
 

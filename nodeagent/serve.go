@@ -100,7 +100,7 @@ func (a *Agent) giveBack(leaves bool) {
 		a.log.Error("something of a job is left", zap.Error(err))
 	}
 	if !leaves {
-		a.sweepFiles(nil)
+		a.dirs.SweepFiles(nil)
 		agentdir.ForgetAddress(a.options.RunDir)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"score/cmd/scored/rundir"
-	"score/nodeagent"
+	"score/nodeagent/jobdirs"
 )
 
 const (
@@ -63,6 +63,6 @@ func closeDevStage(stage *rundir.Dir) error {
 func sweepStage(path string) {
 	places, _ := filepath.Glob(filepath.Join(path, "*"+jobsMark+"*")) // the pattern is right
 	for _, place := range places {
-		nodeagent.SweepJobs(place)
+		jobdirs.Sweep(place)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"score/cmd/scored/rundir"
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
+	"score/nodeagent/jobdirs"
 	"score/nodeagent/mpidirs"
 	"score/scored/api"
 	"score/scored/api/scorev1"
@@ -85,7 +86,7 @@ func Run(ctx context.Context, options Options) (err error) {
 // of its node, and its jobs' files. It is quiet: what it cannot remove now, a later run will.
 func Sweep(cluster, node, runDir string) {
 	sweepGroups(cluster, node)
-	nodeagent.SweepJobs(nodeagent.DefaultJobsDir(runDir))
+	jobdirs.Sweep(jobdirs.Default(runDir))
 	_, _ = mpidirs.Sweep(mpidirs.Prefix(cluster, node, runDir), func(string) bool { return false })
 }
 

@@ -1,0 +1,57 @@
+package jobdirs
+
+import (
+	"os"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
+	"score/nodeagent/stewardpool"
+)
+
+// filesIn is the name that the order to an orphan has got; empty: none of this agent's.
+func (d *Dirs) filesIn(o *stewardpool.Orphan) string {
+	name := o.Status.GetOrder().GetFiles()
+	if mpidirs.Job(d.options.Prefix, name) == 0 {
+		return ""
+	}
+	return name
+}
+
+// removeSegments removes the shared memory that MPI libraries of a user's killed ranks have left.
+func (d *Dirs) removeSegments(user *launch.User) {
+	if err := mpidirs.RemoveSegments(user); err != nil {
+		d.options.Logger.Warn("shared memory of a job could not be removed", zap.Error(err))
+	}
+}
+
+// removeFiles removes the directories of a name. An agent that is not root's has all ranks
+// run as its own user.
+func (d *Dirs) removeFiles(name string, uid uint32) {
+	if name == "" {
+		return
+	}
+	if euid := os.Geteuid(); euid != 0 {
+		uid = uint32(euid)
+	}
+	if err := mpidirs.Remove(name, uid); err != nil {
+		d.options.Logger.Warn("files of a job could not be removed", zap.Error(err))
+	}
+}
+
+// SweepFiles removes what ended jobs have left, of this agent's and of those before it in
+// its run directory. Those of the orphans stay.
+func (d *Dirs) SweepFiles(orphans []*stewardpool.Orphan) {
+	held := make(map[string]bool, len(orphans))
+	for _, o := range orphans {
+		held[d.filesIn(o)] = true
+	}
+	removed, err := mpidirs.Sweep(d.options.Prefix, func(name string) bool { return held[name] })
+	if err != nil {
+		d.options.Logger.Warn("files of ended jobs could not be removed", zap.Error(err))
+	}
+	if removed > 0 {
+		d.options.Logger.Info("removed files that ended jobs had left", zap.Int("directories", removed))
+	}
+}

@@ -1,0 +1,263 @@
+// Package jobdirs makes and removes what jobs have on the disks of a node: a directory each, those of
+// their ranks in /dev/shm and /tmp, and shared memory.
+package jobdirs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"score/nodeagent/launch"
+	"score/nodeagent/mpidirs"
+	"score/nodeagent/stewardpool"
+	"score/nodeagent/userfs"
+	"score/scored/api/scorev1"
+)
+
+const (
+	// dirVariable tells ranks the directory that their job has on the node for
+	// itself, for files that need not outlive it.
+	dirVariable = "SCORE_JOB_DIR"
+	// dirsMode lets users reach the directories of their jobs, and list nobody's.
+	dirsMode = 0o711
+	// RanksSocket is the name of the ranks' socket in a place where only the agent makes names.
+	RanksSocket = "pm"
+)
+
+// errNotOwn means that somebody else has made what is at a path of the agent's.
+var errNotOwn = errors.New("it is not a directory of the agent's own")
+
+// Options say where the directories are, and whose.
+type Options struct {
+	// JobsDir is where the directories of the jobs are. Their users can write there as much as the
+	// file system lets them, so it is not where the system or the agent needs room.
+	JobsDir string
+	// RunDir is the agent's; the ranks' socket is beside it, since it is closed to users. Agents of
+	// former versions had the jobs' directories there, too.
+	RunDir string
+	// Prefix begins the names of directories that are in everybody's places.
+	Prefix string
+	// Note tells the node's users what it lacks.
+	Note   func(string)
+	Logger *zap.Logger
+}
+
+// Dirs are the directories of the jobs of one agent.
+type Dirs struct{ options Options }
+
+// New makes nothing yet.
+func New(options Options) *Dirs { return &Dirs{options} }
+
+// RanksDir is where the ranks' socket is.
+func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
+
+// places are those in which jobs may have directories.
+func (d *Dirs) places() []string { return []string{d.options.JobsDir, d.RanksDir()} }
+
+// Default is JobsDir where it is not set.
+func Default(runDir string) string { return runDir + ".jobs" }
+
+// dirIn is the directory that an order to prepare has got; empty: none. The
+// order may come back from a steward.
+func (d *Dirs) dirIn(order *scorev1.Prepare) string {
+	for _, v := range order.GetSpec().GetEnv() {
+		dir, ok := strings.CutPrefix(v, dirVariable+"=")
+		if ok && slices.Contains(d.places(), filepath.Dir(dir)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Open makes the places for the jobs' directories and for the ranks' socket, and
+// removes what ended jobs of a former agent have left there.
+func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
+	if err := makePlace(d.RanksDir()); err != nil {
+		return fmt.Errorf("the ranks' socket cannot be in %s: %w; name another run_dir", d.RanksDir(), err)
+	}
+	err := makePlace(d.options.JobsDir)
+	if errors.Is(err, errNotOwn) {
+		return fmt.Errorf("the jobs' directories cannot be in %s: %w; name another stage_dir", d.options.JobsDir, err)
+	}
+	d.noteDirs(err)
+	held := make(map[string]bool, len(orphans))
+	for _, o := range orphans {
+		held[d.dirIn(o.Status.GetOrder().GetJob())] = true
+	}
+	for _, place := range d.places() {
+		if err := d.sweepDirs(place, held); err != nil {
+			return fmt.Errorf("looking for directories of former jobs: %w", err)
+		}
+	}
+	return nil
+}
+
+// noteDirs tells what is amiss with the place of the jobs' directories. A full disk, which may be
+// empty again for the next job, keeps no agent from its running jobs.
+func (d *Dirs) noteDirs(err error) {
+	note := ""
+	switch {
+	case err != nil:
+		note = fmt.Sprintf("jobs cannot have their directories in %s: %v; make room there, or name another stage_dir", d.options.JobsDir, err)
+	case os.Geteuid() == 0 && !OpenToAll(d.options.JobsDir):
+		note = "users cannot reach the directories of their jobs in " + d.options.JobsDir + "; let them pass all directories on the way"
+	default:
+		return
+	}
+	d.options.Logger.Warn(note)
+	d.options.Note(note)
+}
+
+// makePlace makes a directory in which only the agent makes names, and that users can pass.
+func makePlace(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), dirsMode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, dirsMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
+		return errNotOwn
+	}
+	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
+}
+
+// sweepDirs removes the directories in a place, except those that are held, and what the ranks of
+// these jobs have left elsewhere.
+func (d *Dirs) sweepDirs(place string, held map[string]bool) error {
+	// Ranks of the jobs that go on look for the socket until this agent listens there.
+	left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
+	for _, owner := range ownersOf(left) {
+		d.removeSegments(owner)
+	}
+	for _, dir := range left {
+		d.removeDir(dir)
+	}
+	return err
+}
+
+// jobsIn are the paths in a place but for those that are kept.
+func jobsIn(place string, kept func(dir string) bool) (dirs []string, err error) {
+	entries, err := os.ReadDir(place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it could not be made
+	}
+	for _, entry := range entries {
+		if dir := filepath.Join(place, entry.Name()); !kept(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, err
+}
+
+// ownersOf are the users of directories, each once.
+func ownersOf(dirs []string) (owners []*launch.User) {
+	seen := make(map[uint32]bool)
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) == nil && !seen[st.Uid] {
+			seen[st.Uid] = true
+			owners = append(owners, &launch.User{UID: st.Uid, GID: st.Gid})
+		}
+	}
+	return owners
+}
+
+// Sweep removes what the jobs of an agent that will have no successor have left: their
+// directories in a place, and shared memory. It is quiet.
+func Sweep(place string) {
+	left, _ := jobsIn(place, func(dir string) bool { return filepath.Base(dir) == RanksSocket })
+	for _, owner := range ownersOf(left) {
+		_ = mpidirs.RemoveSegments(owner)
+	}
+	for _, dir := range left {
+		_ = removeOwned(dir)
+	}
+}
+
+// Close removes the places, unless jobs go on.
+func (d *Dirs) Close() {
+	for _, place := range d.places() {
+		entries, _ := os.ReadDir(place) // what cannot be read is not removed, either
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != RanksSocket }) {
+			return
+		}
+	}
+	for _, place := range d.places() {
+		_ = os.Remove(filepath.Join(place, RanksSocket)) // nobody listens there
+		_ = os.Remove(place)                             // the two may be one
+	}
+}
+
+// NoRoom says what helps against an error of a full file system; others stay as they are.
+func (d *Dirs) NoRoom(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("the file system of %s is full; free some of it, or name other nodes with -w: %w", d.options.JobsDir, err)
+	case errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("your quota on the file system of %s is used up; remove files of yours there: %w", d.options.JobsDir, err)
+	default:
+		return err
+	}
+}
+
+// removeDir removes a directory in a place where only the agent makes and removes names.
+func (d *Dirs) removeDir(dir string) {
+	if err := removeOwned(dir); err != nil {
+		d.options.Logger.Warn("a job's directory could not be removed", zap.String("directory", dir), zap.Error(err))
+	}
+}
+
+// removeOwned removes a directory; what is in it, with the rights of its owner alone.
+func removeOwned(dir string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil // the agent that died had removed it, and told nobody of the job's end
+	}
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return os.Remove(dir)
+	}
+	if err != nil {
+		return err
+	}
+	open := os.NewFile(uintptr(fd), dir)
+	defer open.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	owner := &launch.User{UID: st.Uid, GID: st.Gid}
+	if err := launch.AsUser(owner, func() error { return userfs.Empty(open) }); err != nil {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// OpenToAll reports whether everybody may pass through a directory and those above it.
+func OpenToAll(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
+}

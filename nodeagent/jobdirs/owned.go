@@ -1,0 +1,87 @@
+package jobdirs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"score/nodeagent/filetransfer"
+	"score/nodeagent/mpidirs"
+	"score/nodeagent/stewardpool"
+	"score/scored/api/scorev1"
+)
+
+// Owned is what one job has on the disks.
+type Owned struct {
+	dirs  *Dirs
+	order *scorev1.Prepare
+
+	mu    sync.Mutex
+	dir   string // its directory, until that is removed
+	files string // the name of its ranks' directories elsewhere, as dir
+}
+
+// Own is a new job's.
+func (d *Dirs) Own(order *scorev1.Prepare) *Owned { return &Owned{dirs: d, order: order} }
+
+// Found is the job's that an agent before this one has left.
+func (d *Dirs) Found(o *stewardpool.Orphan) *Owned {
+	order := o.Status.GetOrder().GetJob()
+	return &Owned{dirs: d, order: order, dir: d.dirIn(order), files: d.filesIn(o)}
+}
+
+// MakeDir makes the job's directory, which is its user's, and puts its name into
+// the environment of the ranks. Its name is new, since a job that is queued again
+// may come back while its former directory is being removed.
+func (o *Owned) MakeDir() (dir string, err error) {
+	spec, user, place := o.order.GetSpec(), o.order.GetUser(), o.dirs.options.JobsDir
+	name := strconv.FormatUint(o.order.GetJobId(), 10) + "-*"
+	dir, err = os.MkdirTemp(place, name) // mode 0700
+	if errors.Is(err, fs.ErrNotExist) {  // somebody has cleaned up there
+		if err = makePlace(place); err == nil {
+			dir, err = os.MkdirTemp(place, name)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("making the job's directory: %w", o.dirs.NoRoom(err))
+	}
+	o.mu.Lock()
+	o.dir = dir
+	o.mu.Unlock()
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, int(user.GetUid()), int(user.GetGid())); err != nil {
+			return "", fmt.Errorf("giving the job's directory to its user: %w", err)
+		}
+	}
+	spec.Env = slices.DeleteFunc(spec.Env, func(v string) bool { return strings.HasPrefix(v, dirVariable+"=") })
+	spec.Env = append(spec.Env, dirVariable+"="+dir)
+	return dir, nil
+}
+
+// NameFiles gives the job a name for its ranks' directories. The steward makes them,
+// and removes them if it lives so long.
+func (o *Owned) NameFiles() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files = mpidirs.Name(o.dirs.options.Prefix, o.order.GetJobId())
+	return o.files
+}
+
+// Remove removes all that the job, its ranks and its steward have left, once no process of the job
+// is there.
+func (o *Owned) Remove() {
+	o.mu.Lock()
+	dir, files := o.dir, o.files
+	o.dir, o.files = "", ""
+	o.mu.Unlock()
+	o.dirs.removeFiles(files, o.order.GetUser().GetUid())
+	o.dirs.removeSegments(filetransfer.User(o.order.GetUser()))
+	if dir != "" { // last: an agent that finds it knows that there may be files
+		o.dirs.removeDir(dir)
+	}
+}
