@@ -2,12 +2,11 @@ package nodeagent
 
 import (
 	"math"
-	"os"
-	"strconv"
-	"strings"
 
 	"score/channels/node"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobaccount"
+	"score/nodeagent/metrics"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
@@ -27,45 +26,22 @@ func (a *Agent) addLive(usage *scorev1.Usage, job uint64) {
 	if j == nil {
 		return
 	}
-	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.metFences()
+	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.account.Fences()
 	j.Use(func(_ *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
 		if cpu, err := steward.CPUTime(); err == nil {
 			usage.CpuNanos = max(cpu.Nanoseconds(), 0)
 		}
 		if pids, err := steward.Container.Pids(nil); err == nil {
-			usage.MaxRssBytes = largest(pids)
+			usage.MaxRssBytes = jobaccount.Largest(pids)
 		}
 	})
 }
 
-// maxResident is at how many processes of a job one report looks for the largest: the time that it
-// takes, some ten microseconds each, comes off the ranks'.
-const maxResident = 64
-
-// largest is the most memory that one of the processes has had resident, in bytes. What has ended
-// meanwhile has none.
-func largest(pids []int) (most uint64) {
-	for _, pid := range pids[:min(len(pids), maxResident)] {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		if err != nil {
-			continue
-		}
-		most = max(most, peakResident(string(text)))
-	}
-	return most
-}
-
-// peakResident reads VmHWM, which the kernel gives in KiB, from a process's status.
-func peakResident(status string) uint64 {
-	_, rest, _ := strings.Cut(status, "\nVmHWM:")
-	line, _, _ := strings.Cut(rest, "\n")
-	number, _ := strings.CutSuffix(strings.TrimSpace(line), " kB")
-	kib, err := strconv.ParseUint(number, 10, 44)
-	if err != nil {
-		return 0 // a process that is ending has no memory
-	}
-	return kib << 10
-}
-
 // lastWord is for the usage at the job's end: a look at all contexts.
 const lastWord = math.MaxInt
+
+// countKeys counts what keys in fences were before and after they were packed.
+func (a *Agent) countKeys(plain, packed uint64) {
+	a.metrics.Add(metrics.CardBytesPlain, plain)
+	a.metrics.Add(metrics.CardBytesPacked, packed)
+}

@@ -95,9 +95,7 @@ func (j *job) resume(o *stewardpool.Orphan, stopped bool) {
 			return
 		}
 	}
-	if j.exchange != nil {
-		j.exchange.askAgain()
-	}
+	j.group.AskAgain()
 }
 
 // lose ends a job that was found and cannot go on.

@@ -44,7 +44,7 @@ func (j *job) post(effect jobstate.Effect) {
 		j.handle = j.agent.switcher.Add(j.switched(j.steward))
 	case jobstate.Unswitch:
 		j.removed = j.agent.switcher.Remove(ctxswitch.JobID(j.id))
-		j.kept = nil
+		j.outbox.Close()
 	case jobstate.NoteEnding:
 		j.agent.endings.Add(j.id, j.over)
 	case jobstate.StopStaging:
@@ -52,13 +52,11 @@ func (j *job) post(effect jobstate.Effect) {
 			j.unstage()
 		}
 	case jobstate.ReportDone:
-		j.tellLocked(j.done, true)
+		j.outbox.Send(j.done, true)
 	case jobstate.RepeatDone:
 		j.agent.link.Send(j.done)
 	case jobstate.End:
 		close(j.over)
-	case jobstate.Retire:
-		close(j.retired)
 	default: // carryOut does it
 	}
 }
@@ -90,6 +88,8 @@ func (j *job) carryOut(effect jobstate.Effect) {
 	case jobstate.End:
 		j.closeChannels()
 		j.settled()
+	case jobstate.Retire:
+		close(j.retired)
 	default: // post has done it
 	}
 }
@@ -118,13 +118,6 @@ func (j *job) overWithin(patience time.Duration) bool {
 	return over
 }
 
-// setUsage notes what the job has used here, before it is cleared.
-func (j *job) setUsage(usage *scorev1.Usage) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.usage = usage
-}
-
 // exited notes that the end of a rank is reported.
 func (j *job) exited(rank uint32) {
 	j.mu.Lock()
@@ -134,18 +127,13 @@ func (j *job) exited(rank uint32) {
 
 // clear removes what the job has here, once no process of it is left.
 func (j *job) clear() {
-	j.mu.Lock()
-	usage := j.usage
-	j.mu.Unlock()
-	if usage == nil {
-		usage = &scorev1.Usage{}
-	}
+	usage := j.account.Usage()
 	j.addSwitching(usage)
-	usage.Messages, usage.Fences = j.messages(lastWord), j.metFences()
+	usage.Messages, usage.Fences = j.messages(lastWord), j.account.Fences()
 	j.owned.Remove()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
-	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.start}}}
+	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}}}
 	j.mu.Unlock()
 	j.step(jobstate.Cleared)
 	j.agent.log.Info("job is over", zap.Uint64("job", j.id),
@@ -201,5 +189,5 @@ func (j *job) retire() {
 	if j.keeper != nil {
 		j.keeper.close()
 	}
-	j.agent.pool.Retire(j.agent.working, steward, j.reading)
+	j.agent.pool.Retire(j.agent.working, steward, func() bool { return j.readers.Load() > 0 })
 }

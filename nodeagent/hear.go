@@ -28,45 +28,45 @@ func (j *job) hear(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_RankFailure:
 		j.hearRankNews(m.RankFailure)
 	case *stewardpb.FromSteward_NodeDone:
-		j.started(m.NodeDone.GetStart())
-		j.setUsage(m.NodeDone.GetUsage())
+		j.account.Started(m.NodeDone.GetStart())
+		j.account.SetUsage(m.NodeDone.GetUsage())
 		j.step(jobstate.Done)
 	case *stewardpb.FromSteward_Abort:
 		m.Abort.JobId = j.id
 		if m.Abort.GetAtNanos() != 0 {
 			m.Abort.AtNanos = j.agent.clock.Cluster(m.Abort.GetAtNanos())
 		}
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
 	case *stewardpb.FromSteward_Note:
 		j.note(m.Note.GetText())
 	case *stewardpb.FromSteward_Name:
 		m.Name.JobId = j.id
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}}, true)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}}, true)
 	case *stewardpb.FromSteward_Spawn:
 		m.Spawn.JobId = j.id
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}}, true)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}}, true)
 	case *stewardpb.FromSteward_Relay:
 		j.hearRelay(m.Relay)
 	case *stewardpb.FromSteward_Places:
 		m.Places.JobId = j.id
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}}, true)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}}, true)
 	case *stewardpb.FromSteward_Collective:
 		j.hearCollective(m.Collective)
 	case *stewardpb.FromSteward_Fences:
-		j.countFences(m.Fences)
+		j.account.CountFences(m.Fences)
 	case *stewardpb.FromSteward_PartLost:
 		j.hearPartLost(m.PartLost)
 	case *stewardpb.FromSteward_RankStates:
 		m.RankStates.GangOn, m.RankStates.JobId = j.on(), j.id
-		m.RankStates.Start = j.started(m.RankStates.GetStart())
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}}, false)
+		m.RankStates.Start = j.account.Started(m.RankStates.GetStart())
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}}, false)
 	case *stewardpb.FromSteward_Status, *stewardpb.FromSteward_Output, *stewardpb.FromSteward_Drained:
 		// The first answers Dial; the others have connections of their own.
 	}
 }
 
 func (j *job) hearPrepared(m *scorev1.Prepared) {
-	m.JobId, m.Start = j.id, j.started(m.GetStart())
+	m.JobId, m.Start = j.id, j.account.Started(m.GetStart())
 	message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: m}}
 	if m.GetExitCode() != 0 || m.GetError() != "" {
 		j.refused(message)
@@ -74,7 +74,7 @@ func (j *job) hearPrepared(m *scorev1.Prepared) {
 	}
 	_ = failpoint.Hit(failpoint.PrepareEnd) // cannot fail
 	j.step(jobstate.Prepared)
-	j.tell(message, true)
+	j.outbox.Send(message, true)
 }
 
 // hearLaunched tells the switching thread first: a gang whose slice is over
@@ -88,9 +88,9 @@ func (j *job) hearLaunched(m *scorev1.Launched) {
 	j.current(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Launched(id) })
 	j.withChannels(func(c *dataplane.Job) { c.Launched(m.GetPids()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.Cluster(m.GetAtNanos())
-	m.Start = j.started(m.GetStart())
+	m.Start = j.account.Started(m.GetStart())
 	j.step(jobstate.Forked)
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
+	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
 	j.settled()
 	j.agent.metrics.Add(metrics.Launches, 1)
 }
@@ -100,9 +100,9 @@ func (j *job) hearExited(m *scorev1.RankExited) {
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.agent.clock.Cluster(m.GetAtNanos())
 	j.exited(m.GetRank())
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
+	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
 	j.agent.metrics.Add(exitKind(m), 1)
-	j.gossiper.rankExited(m)
+	j.group.RankExited(m)
 }
 
 // hearRankNews hears of a rank that has failed while the job goes on.
@@ -115,7 +115,7 @@ func (j *job) hearRankNews(m *stewardpb.RankFailure) {
 		j.withChannels(func(c *dataplane.Job) { c.Respawned(m.GetRank(), m.GetPid()) })
 		j.agent.metrics.Add(metrics.Respawns, 1)
 	}
-	j.gossiper.rankNews(m)
+	j.group.RankNews(m)
 }
 
 func exitKind(m *scorev1.RankExited) metrics.ID {
@@ -133,20 +133,9 @@ func exitKind(m *scorev1.RankExited) metrics.ID {
 	}
 }
 
-// maxNotes bounds the sentences that wait for a leader.
-const maxNotes = 16
-
 // note tells the user something, once.
 func (j *job) note(text string) {
-	message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch {
-	case j.agent.connected.Load():
-		j.tellLocked(message, false)
-	case len(j.notes) < maxNotes:
-		j.notes = append(j.notes, message)
-	}
+	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
 }
 
 // notices passes on what the switching thread has to say, until it is closed.
@@ -167,7 +156,7 @@ func (j *job) notice(n switcher.Notice) {
 	log := j.agent.log.With(zap.Uint64("job", j.id))
 	switch n.Kind {
 	case switcher.NoticeTimeUp:
-		j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}}, true)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}}, true)
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+

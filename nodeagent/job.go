@@ -2,14 +2,17 @@ package nodeagent
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"score/ctxswitch"
+	"score/nodeagent/collectives"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/jobaccount"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobstate"
+	"score/nodeagent/outbox"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/nodeagent/wait"
@@ -38,10 +41,14 @@ type job struct {
 	retired chan struct{}
 	// over is closed once no process of the job is left here.
 	over chan struct{}
-	// exchange carries collectives between the nodes; nil with one node.
-	exchange *exchange
-	// gossiper tells the other nodes of failures; nil with one node.
-	gossiper *gossiper
+	// group joins it with the other nodes; nil with one node.
+	group *collectives.Group
+	// outbox holds what the leader is to hear of it.
+	outbox *outbox.Outbox
+	// account is what it has used, and how its start went.
+	account *jobaccount.Account
+	// readers counts connections that relay its output.
+	readers atomic.Int32
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
 	// keeper has the contexts outlive this agent; nil before there can be any. It is set
@@ -53,17 +60,9 @@ type job struct {
 	steward  *stewardpool.Steward
 	channels *dataplane.Job // nil before it has a steward, and if it cannot have any
 	handle   *switcher.Handle
-	kept     []*scorev1.AgentMessage // what a new stream must be told again
-	notes    []*scorev1.AgentMessage // what the next stream is to be told, once
-	done     *scorev1.AgentMessage   // NodeDone, when what the job had is cleared
-	removed  <-chan switcher.Usage   // answers when the switching thread has forgotten the job; nil: it is not forgotten
-	dir      string                  // its directory, until that is removed
-	files    string                  // the name of its ranks' directories elsewhere, as dir
-	usage    *scorev1.Usage          // what the steward, or its control group, has said at the end
-	unstage  context.CancelFunc      // ends the fetching of its files; nil: that is over
-	readers  int                     // connections that relay its output
-	fences   *scorev1.Fences         // replaced, never changed; nil: none yet
-	start    *scorev1.NodeStart      // what is known of its start here, by the cluster's clock
+	done     *scorev1.AgentMessage // NodeDone, when what the job had is cleared
+	removed  <-chan switcher.Usage // answers when the switching thread has forgotten the job; nil: it is not forgotten
+	unstage  context.CancelFunc    // ends the fetching of its files; nil: that is over
 }
 
 // newJob is a job as an order describes it; it is not in the table yet.
@@ -77,7 +76,8 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 		cancel:  cancel,
 		settled: func() {},
 		owned:   a.dirs.Own(order),
-		start:   &scorev1.NodeStart{},
+		outbox:  outbox.New(a.link.Send, a.connected.Load),
+		account: jobaccount.New(a.clock.Cluster, a.countKeys),
 		claimed: make(chan struct{}),
 		retired: make(chan struct{}),
 		over:    make(chan struct{}),
@@ -86,49 +86,12 @@ func (a *Agent) newJob(order *scorev1.Prepare) *job {
 	for _, place := range order.GetPlaces() {
 		a.peers.Expect(place.GetAddress(), place.GetNode())
 	}
-	if len(order.GetPlaces()) > 1 {
-		j.exchange = newExchange(j)
-		j.gossiper = newGossiper(j)
-	}
+	j.group = collectives.New(order, collectives.Options{
+		Node: a.options.Name, Context: ctx, Peers: a.peers, Go: a.workers.Go, Metrics: a.metrics, Logger: a.log,
+		Steward: j.stewardOf,
+		Ends:    func(within time.Duration) bool { return j.overWithin(within) || j.isKilled() },
+	})
 	return j
-}
-
-// tell sends a message about the job to the leader. What is kept is sent again
-// on every new stream, until the leader says Forget.
-func (j *job) tell(message *scorev1.AgentMessage, keep bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.tellLocked(message, keep)
-}
-
-func (j *job) tellLocked(message *scorev1.AgentMessage, keep bool) {
-	if j.state.Forgotten() {
-		return
-	}
-	if keep {
-		j.kept = append(j.kept, message)
-	}
-	j.agent.link.Send(message)
-}
-
-// tellAgain repeats on a new stream what the old one may have lost.
-func (j *job) tellAgain() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, message := range j.kept {
-		j.agent.link.Send(message)
-	}
-	for _, message := range j.notes {
-		j.agent.link.Send(message)
-	}
-	j.notes = nil
-}
-
-// answered drops the kept requests that the leader has answered.
-func (j *job) answered(is func(*scorev1.AgentMessage) bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.kept = slices.DeleteFunc(j.kept, is)
 }
 
 // current does something with the switching thread on the job's behalf, unless
@@ -168,7 +131,7 @@ func (j *job) on() bool {
 func (j *job) ID() uint64 { return j.id }
 
 // Send implements idlewatch.Job.
-func (j *job) Send(message *scorev1.AgentMessage) { j.tell(message, false) }
+func (j *job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message, false) }
 
 // Use implements idlewatch.Job.
 func (j *job) Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
@@ -186,18 +149,6 @@ func (j *job) place() *scorev1.NodePlace {
 
 // read counts a reader of the job's output; the function returned ends it.
 func (j *job) read() (end func()) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.readers++
-	return sync.OnceFunc(func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.readers--
-	})
-}
-
-func (j *job) reading() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.readers > 0
+	j.readers.Add(1)
+	return func() { j.readers.Add(-1) }
 }

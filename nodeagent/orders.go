@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"score/ctxswitch"
-	"score/nodeagent/gossip"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
@@ -24,7 +23,7 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	}
 	for _, j := range a.jobs.all() {
 		if keep[j.id] {
-			j.tellAgain()
+			j.outbox.Repeat()
 			continue
 		}
 		a.log.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
@@ -144,7 +143,7 @@ func (a *Agent) nameReply(reply *scorev1.NameReply) {
 	if j == nil {
 		return
 	}
-	j.answered(func(m *scorev1.AgentMessage) bool {
+	j.outbox.Drop(func(m *scorev1.AgentMessage) bool {
 		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
 	})
 	if steward := j.stewardOf(); steward != nil {
@@ -157,7 +156,7 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 	if j == nil {
 		return
 	}
-	j.answered(func(m *scorev1.AgentMessage) bool {
+	j.outbox.Drop(func(m *scorev1.AgentMessage) bool {
 		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
 	})
 	if steward := j.stewardOf(); steward != nil {
@@ -167,7 +166,7 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 
 func (a *Agent) partGone(m *scorev1.PartGone) {
 	if j := a.jobs.get(m.GetJobId()); j != nil {
-		j.gossiper.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
+		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
 	}
 }
 
@@ -182,7 +181,7 @@ func (a *Agent) placesReply(reply *scorev1.PlacesReply) {
 	if j == nil {
 		return
 	}
-	j.answered(func(m *scorev1.AgentMessage) bool {
+	j.outbox.Drop(func(m *scorev1.AgentMessage) bool {
 		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
 	})
 	if steward := j.stewardOf(); steward != nil {

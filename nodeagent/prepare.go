@@ -42,7 +42,7 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	}
 	j := a.newJob(order)
 	j.settled = a.pool.Launching()
-	j.start.OrderedNanos = a.clock.Cluster(realtime.Now())
+	j.account.Ordered(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
 	a.jobs.add(j)
@@ -136,9 +136,7 @@ func (j *job) stageUntilKilled() error {
 	if err := j.agent.files.Fetch(ctx, j.order); err != nil || len(j.order.GetSpec().GetStaged()) == 0 {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.start.StagedNanos = j.agent.clock.Cluster(realtime.Now())
+	j.account.Staged(realtime.Now())
 	return nil
 }
 
@@ -216,7 +214,7 @@ func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
 // refused ends a job that cannot start. It is not reported as done, since the
 // failure says more, unless the leader asks for its end.
 func (j *job) refused(failure *scorev1.AgentMessage) {
-	j.tell(failure, true)
+	j.outbox.Send(failure, true)
 	j.step(jobstate.Refused)
 }
 

@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
-	"score/nodeagent/gossip"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
@@ -37,7 +36,7 @@ func (j *job) loss() string {
 
 // abort ends the job on all nodes.
 func (j *job) abort(reason string) {
-	j.tell(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 		JobId:    j.id,
 		Rank:     -1,
 		ExitCode: launch.CodeCluster,
@@ -48,7 +47,7 @@ func (j *job) abort(reason string) {
 // sweep ends what a steward has left behind. The ranks die with their steward; this is for
 // what they have started.
 func (j *job) sweep() {
-	j.gossiper.learn(gossip.PartLost, int(j.order.GetNodeIndex()), 0, j.loss())
+	j.group.PartLost(int(j.order.GetNodeIndex()), j.loss())
 	steward := j.stewardOf()
 	for told := false; j.agent.forced.Err() == nil; told = true {
 		err := steward.Container.Kill(time.Now().Add(killAttempt))
@@ -67,7 +66,7 @@ func (j *job) sweep() {
 	if cpu, err := steward.CPUTime(); err == nil {
 		usage.CpuNanos = cpu.Nanoseconds()
 	}
-	j.setUsage(usage)
+	j.account.SetUsage(usage)
 	j.step(jobstate.Swept)
 }
 

@@ -1,7 +1,6 @@
-package nodeagent
+package collectives
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -9,7 +8,6 @@ import (
 
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
-	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 )
@@ -17,7 +15,7 @@ import (
 // exchange carries the collectives of one job between its nodes: it gives the
 // machine that decides (package fence) its messages, and sends what that says.
 type exchange struct {
-	job *job
+	group *Group
 
 	mu sync.Mutex
 	// machine is nil when the job cannot have one, for the reason of broken.
@@ -30,9 +28,9 @@ type exchange struct {
 	sent map[fence.Op]*sync.WaitGroup
 }
 
-func newExchange(j *job) *exchange {
-	x := &exchange{job: j, open: make(map[fence.Op]bool), sent: make(map[fence.Op]*sync.WaitGroup)}
-	machine, err := fence.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()), fence.Algorithm(j.order.GetSpec().GetExchange()))
+func newExchange(g *Group) *exchange {
+	x := &exchange{group: g, open: make(map[fence.Op]bool), sent: make(map[fence.Op]*sync.WaitGroup)}
+	machine, err := fence.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()), fence.Algorithm(g.order.GetSpec().GetExchange()))
 	if err != nil {
 		x.broken = err
 		return x
@@ -95,7 +93,7 @@ func (x *exchange) over(m fence.Message) {
 		x.done(m)
 		return
 	}
-	x.job.agent.workers.Go(func() {
+	x.group.options.Go(func() {
 		sent.Wait()
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -145,18 +143,18 @@ func (x *exchange) fail(reason error) {
 		x.answer(&stewardpb.CollectiveResult{
 			Kind:     uint32(op.Kind),
 			Sequence: op.Seq,
-			Error:    fmt.Sprintf("node %s: %v", x.job.agent.options.Name, reason),
+			Error:    fmt.Sprintf("node %s: %v", x.group.options.Node, reason),
 		})
 	}
 	clear(x.open)
 	clear(x.sent)
-	if x.job.order.GetFencesByMessage() { // the stewards may be in one of which the agents know nothing
-		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.job.agent.options.Name, reason)})
+	if x.group.order.GetFencesByMessage() { // the stewards may be in one of which the agents know nothing
+		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.group.options.Node, reason)})
 	}
 }
 
 func (x *exchange) answer(result *stewardpb.CollectiveResult) {
-	if steward := x.job.stewardOf(); steward != nil {
+	if steward := x.group.options.Steward(); steward != nil {
 		_ = steward.Collective(result) // a steward that is gone ends the job
 	}
 }
@@ -181,97 +179,22 @@ func (x *exchange) send(to int, message fence.Message) {
 
 // carry delivers a request to another node, and ends the exchanges if it cannot be reached.
 func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *sync.WaitGroup) {
-	place := x.job.order.GetPlaces()[to]
-	request.JobId, request.FromNodeIndex = x.job.id, x.job.order.GetNodeIndex()
+	place := x.group.order.GetPlaces()[to]
+	request.JobId, request.FromNodeIndex = x.group.order.GetJobId(), x.group.order.GetNodeIndex()
 	if delivered != nil {
 		delivered.Add(1)
 	}
-	x.job.agent.workers.Go(func() {
+	x.group.options.Go(func() {
 		if delivered != nil {
 			defer delivered.Done()
 		}
-		err := x.job.agent.peers.Collect(x.job.ctx, place.GetAddress(), request)
-		if err == nil || x.job.ctx.Err() != nil {
+		err := x.group.options.Peers.Collect(x.group.options.Context, place.GetAddress(), request)
+		if err == nil || x.group.options.Context.Err() != nil {
 			return
 		}
-		x.job.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", x.job.id), zap.String("peer", place.GetNode()), zap.Error(err))
+		x.group.options.Logger.Warn("a node of a job cannot be reached", zap.Uint64("job", x.group.order.GetJobId()), zap.String("peer", place.GetNode()), zap.Error(err))
 		reason := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err)
 		x.lost(to, reason)
-		x.job.gossiper.learn(gossip.PartLost, to, 0, reason)
+		x.group.gossiper.learn(gossip.PartLost, to, 0, reason)
 	})
 }
-
-// countFences notes what the ranks here have given to fences so far.
-func (j *job) countFences(m *scorev1.Fences) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.fences.GetFences() >= m.GetFences() {
-		return // it is told again
-	}
-	j.agent.metrics.Add(metrics.CardBytesPlain, m.GetPlainBytes()-min(j.fences.GetPlainBytes(), m.GetPlainBytes()))
-	j.agent.metrics.Add(metrics.CardBytesPacked, m.GetPackedBytes()-min(j.fences.GetPackedBytes(), m.GetPackedBytes()))
-	j.fences = m
-}
-
-// metFences is what countFence has noted last.
-func (j *job) metFences() *scorev1.Fences {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.fences
-}
-
-// hearCollective takes the piece of this node's ranks.
-func (j *job) hearCollective(m *stewardpb.Collective) {
-	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
-	if !j.order.GetFencesByMessage() { // else the steward counts
-		j.countFences(&scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()})
-	}
-	if j.exchange != nil {
-		j.exchange.add(op, m.GetData())
-		return
-	}
-	// One node: its piece is all there is.
-	if steward := j.stewardOf(); steward != nil {
-		_ = steward.Collective(&stewardpb.CollectiveResult{
-			Kind: m.GetKind(), Sequence: m.GetSequence(), Data: [][]byte{m.GetData()},
-		})
-	}
-}
-
-// hearPartLost spreads that the job's steward cannot reach that of another node.
-func (j *job) hearPartLost(m *stewardpb.PartLost) {
-	if int64(m.GetNodeIndex()) >= int64(len(j.order.GetPlaces())) {
-		return
-	}
-	j.agent.log.Warn("a node of a job cannot be reached", zap.Uint64("job", j.id),
-		zap.String("peer", j.order.GetPlaces()[m.GetNodeIndex()].GetNode()), zap.String("reason", m.GetReason()))
-	j.gossiper.learn(gossip.PartLost, int(m.GetNodeIndex()), 0, m.GetReason())
-}
-
-// collect takes a step of a collective from another node's agent.
-func (a *Agent) collect(ctx context.Context, request *scorev1.CollectRequest) error {
-	j := a.jobs.get(request.GetJobId())
-	if j == nil || j.exchange == nil {
-		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
-	}
-	if err := j.callsFor(ctx, request.GetFromNodeIndex()); err != nil {
-		return err
-	}
-	if request.GetAgain() {
-		j.exchange.again(int(request.GetFromNodeIndex()))
-		return nil
-	}
-	if request.GetKind() > maxKind || request.GetAlgorithm() > maxKind {
-		return fmt.Errorf("there is no collective of kind %d, or none of algorithm %d", request.GetKind(), request.GetAlgorithm())
-	}
-	j.exchange.receive(int(request.GetFromNodeIndex()), fence.Message{
-		Op:   fence.Op{Kind: fence.Kind(request.GetKind()), Seq: request.GetSequence()},
-		Via:  fence.Algorithm(request.GetAlgorithm()),
-		Step: fence.Step(request.GetStep()),
-		Data: request.GetData(),
-	})
-	return nil
-}
-
-// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
-const maxKind = 1<<8 - 1

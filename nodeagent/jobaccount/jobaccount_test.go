@@ -1,4 +1,4 @@
-package nodeagent
+package jobaccount
 
 import (
 	"os"
@@ -14,7 +14,7 @@ func TestLargest(t *testing.T) {
 			t.Errorf("%q has %d bytes", text, got)
 		}
 	}
-	if got := largest([]int{os.Getpid(), 1 << 30}); got < 1<<20 {
+	if got := Largest([]int{os.Getpid(), 1 << 30}); got < 1<<20 {
 		t.Errorf("this process has had %d bytes", got)
 	}
 }

@@ -1,4 +1,4 @@
-package nodeagent
+package collectives
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
 	"go.uber.org/zap"
 
 	"score/nodeagent/gossip"
@@ -27,19 +26,19 @@ const (
 
 // gossiper spreads the failures of one job among its nodes, see package news.
 type gossiper struct {
-	job *job
+	group *Group
 
 	mu      sync.Mutex
 	machine *gossip.Machine
 }
 
 // newGossiper is nil for a job of one node, whose steward knows all.
-func newGossiper(j *job) *gossiper {
-	machine, err := gossip.New(len(j.order.GetPlaces()), int(j.order.GetNodeIndex()))
-	if err != nil || len(j.order.GetPlaces()) == 1 {
+func newGossiper(g *Group) *gossiper {
+	machine, err := gossip.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()))
+	if err != nil || len(g.order.GetPlaces()) == 1 {
 		return nil
 	}
-	return &gossiper{job: j, machine: machine}
+	return &gossiper{group: g, machine: machine}
 }
 
 // learn spreads what this node has found.
@@ -65,8 +64,8 @@ func (r *gossiper) rankExited(m *scorev1.RankExited) {
 		how = "left without its good-bye"
 	}
 	if r != nil {
-		r.learn(gossip.RankFailed, int(r.job.order.GetNodeIndex()), m.GetRank(),
-			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), r.job.agent.options.Name, how))
+		r.learn(gossip.RankFailed, int(r.group.order.GetNodeIndex()), m.GetRank(),
+			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), r.group.options.Node, how))
 	}
 }
 
@@ -75,7 +74,7 @@ func (r *gossiper) rankNews(m *stewardpb.RankFailure) {
 	if r == nil {
 		return
 	}
-	item := gossip.Item{Kind: gossip.RankLost, Node: int(r.job.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
+	item := gossip.Item{Kind: gossip.RankLost, Node: int(r.group.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
 	if item.Incarnation != 0 {
 		item.Kind = gossip.RankReborn
 	}
@@ -91,65 +90,52 @@ func (r *gossiper) carryOut(effects []gossip.Effect) {
 			r.deliver(e.Item)
 			continue
 		}
-		r.job.agent.workers.Go(func() { r.send(e.To, e.Item) })
+		r.group.options.Go(func() { r.send(e.To, e.Item) })
 	}
 }
 
 func (r *gossiper) send(to int, item gossip.Item) {
-	j := r.job
-	ctx, cancel := context.WithTimeout(j.ctx, newsTimeout)
+	g := r.group
+	ctx, cancel := context.WithTimeout(g.options.Context, newsTimeout)
 	defer cancel()
-	err := j.agent.peers.Gossip(ctx, j.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
-		JobId: j.id, Attempt: j.order.GetAttempt(), FromNodeIndex: j.order.GetNodeIndex(),
+	err := g.options.Peers.Gossip(ctx, g.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
+		JobId: g.order.GetJobId(), Attempt: g.order.GetAttempt(), FromNodeIndex: g.order.GetNodeIndex(),
 		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
-	if err != nil && j.ctx.Err() == nil {
-		j.agent.log.Debug("news do not arrive", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[to].GetNode()), zap.Error(err))
+	if err != nil && g.options.Context.Err() == nil {
+		g.options.Logger.Debug("news do not arrive", zap.Uint64("job", g.order.GetJobId()), zap.String("peer", g.order.GetPlaces()[to].GetNode()), zap.Error(err))
 	}
 }
 
 // deliver tells the ranks here, by events if they have asked for them, and by the end of their
 // fences.
 func (r *gossiper) deliver(item gossip.Item) {
-	j := r.job
-	j.agent.metrics.Add(metrics.News, 1)
+	g := r.group
+	g.options.Metrics.Add(metrics.News, 1)
 	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
-		if steward := j.stewardOf(); steward != nil {
+		if steward := g.options.Steward(); steward != nil {
 			_ = steward.RankFailure(&stewardpb.RankFailure{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
 		}
 		return
 	}
-	j.agent.log.Info("a job has failed elsewhere", zap.Uint64("job", j.id), zap.String("peer", j.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
-	if steward := j.stewardOf(); steward != nil && item.Kind == gossip.PartLost {
+	g.options.Logger.Info("a job has failed elsewhere", zap.Uint64("job", g.order.GetJobId()), zap.String("peer", g.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
+	if steward := g.options.Steward(); steward != nil && item.Kind == gossip.PartLost {
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
 	}
-	j.agent.workers.Go(func() {
-		if j.overWithin(newsPatience) || j.isKilled() || j.ctx.Err() != nil || j.exchange == nil {
+	g.options.Go(func() {
+		if g.options.Ends(newsPatience) || g.options.Context.Err() != nil {
 			return
 		}
-		j.exchange.lost(item.Node, item.Reason)
+		g.exchange.lost(item.Node, item.Reason)
 	})
 }
 
-// Gossip implements scorev1connect.PeerServiceHandler.
-func (a peerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
-	m := request.Msg
-	j := a.jobs.get(m.GetJobId())
-	if j == nil || j.gossiper == nil || j.order.GetAttempt() != m.GetAttempt() {
-		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
-	}
-	if err := j.callsFor(ctx, m.GetFromNodeIndex()); err != nil {
-		return nil, err
-	}
-	if m.GetKind() > uint32(gossip.RankReborn) {
-		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no news of kind %d", m.GetKind()))
-	}
-	r := j.gossiper
+// receive takes word of a failure from another node.
+func (r *gossiper) receive(m *scorev1.GossipRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.carryOut(r.machine.Receive(int(m.GetFromNodeIndex()), gossip.Item{
 		Kind: gossip.Kind(m.GetKind()), Node: int(m.GetNodeIndex()), Rank: m.GetRank(), Reason: m.GetReason(),
 		Incarnation: m.GetIncarnation(), Fences: m.GetFences(),
 	}))
-	return connect.NewResponse(&scorev1.GossipResponse{}), nil
 }

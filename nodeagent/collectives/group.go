@@ -1,0 +1,110 @@
+// Package collectives joins a job's part on this node with those on its other nodes: it carries
+// collectives between them (package fence decides how) and spreads word of failures (package
+// gossip).
+package collectives
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"score/nodeagent/fence"
+	"score/nodeagent/gossip"
+	"score/nodeagent/metrics"
+	"score/nodeagent/peers"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/stewardpool"
+	"score/scored/api/scorev1"
+)
+
+// Options are what a group needs of the agent and of its job.
+type Options struct {
+	Node    string          // this one's name
+	Context context.Context // ends when the job is forgotten
+	Peers   *peers.Clients
+	Go      func(func()) // runs a goroutine that acts for the job
+	Metrics *metrics.Metrics
+	Logger  *zap.Logger
+	// Steward is the job's here; nil: it has none yet.
+	Steward func() *stewardpool.Steward
+	// Ends reports whether the job is over within so long, or is being killed then.
+	Ends func(within time.Duration) bool
+}
+
+// Group is the nodes of one job. A nil group is one node, whose steward knows all.
+type Group struct {
+	order    *scorev1.Prepare
+	options  Options
+	exchange *exchange
+	gossiper *gossiper
+}
+
+// New is nil for a job of one node.
+func New(order *scorev1.Prepare, options Options) *Group {
+	if len(order.GetPlaces()) < 2 {
+		return nil
+	}
+	g := &Group{order: order, options: options}
+	g.exchange, g.gossiper = newExchange(g), newGossiper(g)
+	return g
+}
+
+// Add gives this node's piece of a collective; the steward gets the result.
+func (g *Group) Add(op fence.Op, data []byte) { g.exchange.add(op, data) }
+
+// AskAgain has the other nodes repeat what an agent before this one has got.
+func (g *Group) AskAgain() {
+	if g != nil {
+		g.exchange.askAgain()
+	}
+}
+
+// Collect takes a step of a collective from another node of the job.
+func (g *Group) Collect(request *scorev1.CollectRequest) error {
+	if request.GetAgain() {
+		g.exchange.again(int(request.GetFromNodeIndex()))
+		return nil
+	}
+	if request.GetKind() > maxKind || request.GetAlgorithm() > maxKind {
+		return fmt.Errorf("there is no collective of kind %d, or none of algorithm %d", request.GetKind(), request.GetAlgorithm())
+	}
+	g.exchange.receive(int(request.GetFromNodeIndex()), fence.Message{
+		Op:   fence.Op{Kind: fence.Kind(request.GetKind()), Seq: request.GetSequence()},
+		Via:  fence.Algorithm(request.GetAlgorithm()),
+		Step: fence.Step(request.GetStep()),
+		Data: request.GetData(),
+	})
+	return nil
+}
+
+// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
+const maxKind = 1<<8 - 1
+
+// PartLost spreads that a node has lost its part of the job.
+func (g *Group) PartLost(node int, reason string) {
+	if g != nil {
+		g.gossiper.learn(gossip.PartLost, node, 0, reason)
+	}
+}
+
+// RankExited spreads the end of a rank here, if its gang ends with it.
+func (g *Group) RankExited(m *scorev1.RankExited) {
+	if g != nil {
+		g.gossiper.rankExited(m)
+	}
+}
+
+// RankNews spreads what has become of a rank here that failed while the job goes on.
+func (g *Group) RankNews(m *stewardpb.RankFailure) {
+	if g != nil {
+		g.gossiper.rankNews(m)
+	}
+}
+
+// Receive takes word of a failure from another node of the job.
+func (g *Group) Receive(m *scorev1.GossipRequest) { g.gossiper.receive(m) }
+
+// Gossips reports whether the group spreads failures.
+func (g *Group) Gossips() bool { return g != nil && g.gossiper != nil }

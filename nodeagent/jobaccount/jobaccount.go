@@ -1,0 +1,140 @@
+// Package jobaccount keeps what a job has used on a node, and how its start went there.
+package jobaccount
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// Account is one job's.
+type Account struct {
+	clusterTime func(local int64) int64
+	countKeys   func(plain, packed uint64)
+
+	mu     sync.Mutex
+	usage  *scorev1.Usage     // what the steward, or its control group, has said at the end
+	fences *scorev1.Fences    // replaced, never changed; nil: none yet
+	start  *scorev1.NodeStart // by the cluster's clock; replaced, never changed
+}
+
+// New converts instants by clusterTime, and tells countKeys how many bytes the keys in fences had
+// before they were packed, and then.
+func New(clusterTime func(local int64) int64, countKeys func(plain, packed uint64)) *Account {
+	return &Account{clusterTime: clusterTime, countKeys: countKeys, usage: &scorev1.Usage{}, start: &scorev1.NodeStart{}}
+}
+
+// Ordered notes when the order to prepare came.
+func (a *Account) Ordered(now int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.start = &scorev1.NodeStart{OrderedNanos: a.clusterTime(now)}
+}
+
+// Staged notes when the job's files were here.
+func (a *Account) Staged(now int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.start = &scorev1.NodeStart{OrderedNanos: a.start.GetOrderedNanos(), StagedNanos: a.clusterTime(now)}
+}
+
+// Start is what is known of the job's start.
+func (a *Account) Start() *scorev1.NodeStart {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.start
+}
+
+// SetUsage notes what the job has used; nil is nothing. The caller of Usage may change it.
+func (a *Account) SetUsage(usage *scorev1.Usage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if usage != nil {
+		a.usage = usage
+	}
+}
+
+// Usage is what SetUsage has noted last.
+func (a *Account) Usage() *scorev1.Usage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.usage
+}
+
+// CountFences notes what the ranks here have given to fences so far.
+func (a *Account) CountFences(m *scorev1.Fences) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fences.GetFences() >= m.GetFences() {
+		return // it is told again
+	}
+	a.countKeys(m.GetPlainBytes()-min(a.fences.GetPlainBytes(), m.GetPlainBytes()), m.GetPackedBytes()-min(a.fences.GetPackedBytes(), m.GetPackedBytes()))
+	a.fences = m
+}
+
+// Fences is what CountFences has noted last.
+func (a *Account) Fences() *scorev1.Fences {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fences
+}
+
+// Started takes what the steward knows of the job's start, by the machine's clock, and returns all
+// that is known of it by the cluster's. What was known before stays: the estimate of the cluster's
+// clock moves.
+func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := a.start
+	// What was sent is being read by the uplink: another message.
+	a.start = &scorev1.NodeStart{
+		OrderedNanos: known.GetOrderedNanos(), StagedNanos: known.GetStagedNanos(),
+		ReadyNanos:     a.instant(known.GetReadyNanos(), told.GetReadyNanos()),
+		ForkedNanos:    a.instant(known.GetForkedNanos(), told.GetForkedNanos()),
+		InitNanos:      a.instant(known.GetInitNanos(), told.GetInitNanos()),
+		ExchangedNanos: a.instant(known.GetExchangedNanos(), told.GetExchangedNanos()),
+		FenceNanos:     a.instant(known.GetFenceNanos(), told.GetFenceNanos()),
+		Contacts:       max(known.GetContacts(), told.GetContacts()),
+	}
+	return a.start
+}
+
+// instant is known, or else what the machine's clock said.
+func (a *Account) instant(known, told int64) int64 {
+	if known != 0 || told == 0 {
+		return known
+	}
+	return a.clusterTime(told)
+}
+
+// maxResident is at how many processes of a job one report looks for the largest: the time that it
+// takes, some ten microseconds each, comes off the ranks'.
+const maxResident = 64
+
+// Largest is the most memory that one of the processes has had resident, in bytes. What has ended
+// meanwhile has none.
+func Largest(pids []int) (most uint64) {
+	for _, pid := range pids[:min(len(pids), maxResident)] {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		if err != nil {
+			continue
+		}
+		most = max(most, peakResident(string(text)))
+	}
+	return most
+}
+
+// peakResident reads VmHWM, which the kernel gives in KiB, from a process's status.
+func peakResident(status string) uint64 {
+	_, rest, _ := strings.Cut(status, "\nVmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	number, _ := strings.CutSuffix(strings.TrimSpace(line), " kB")
+	kib, err := strconv.ParseUint(number, 10, 44)
+	if err != nil {
+		return 0 // a process that is ending has no memory
+	}
+	return kib << 10
+}

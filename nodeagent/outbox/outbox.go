@@ -1,0 +1,82 @@
+// Package outbox holds what the leader is to hear of a job, over more than one stream to it.
+package outbox
+
+import (
+	"slices"
+	"sync"
+
+	"score/scored/api/scorev1"
+)
+
+// maxNotes bounds the sentences that wait for a leader.
+const maxNotes = 16
+
+// Outbox is one job's.
+type Outbox struct {
+	send      func(*scorev1.AgentMessage)
+	connected func() bool
+
+	mu     sync.Mutex
+	closed bool
+	kept   []*scorev1.AgentMessage // every new stream gets them; none once it is closed
+	notes  []*scorev1.AgentMessage // the next stream gets them
+}
+
+// New sends by send, which does not wait; connected reports whether there is a stream to the leader.
+func New(send func(*scorev1.AgentMessage), connected func() bool) *Outbox {
+	return &Outbox{send: send, connected: connected}
+}
+
+// Send sends a message, unless the outbox is closed. One that is kept is sent again on every new
+// stream.
+func (o *Outbox) Send(message *scorev1.AgentMessage, keep bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	if keep {
+		o.kept = append(o.kept, message)
+	}
+	o.send(message)
+}
+
+// Note sends a message once, now or on the next stream.
+func (o *Outbox) Note(message *scorev1.AgentMessage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed:
+	case o.connected():
+		o.send(message)
+	case len(o.notes) < maxNotes:
+		o.notes = append(o.notes, message)
+	}
+}
+
+// Repeat sends on a new stream what the old one may have lost.
+func (o *Outbox) Repeat() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, message := range o.kept {
+		o.send(message)
+	}
+	for _, message := range o.notes {
+		o.send(message)
+	}
+	o.notes = nil
+}
+
+// Drop keeps no longer what the leader has answered.
+func (o *Outbox) Drop(answered func(*scorev1.AgentMessage) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept = slices.DeleteFunc(o.kept, answered)
+}
+
+// Close sends nothing any more: the job's number may be another job's.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.kept, o.notes = true, nil, nil
+}
