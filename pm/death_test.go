@@ -15,7 +15,7 @@ import (
 
 func init() {
 	roles["victim"] = victim
-	roles["crowd"] = crowd
+	roles["crowd"] = floodChannel
 }
 
 // victim sends and receives until its peer dies, which must become known; or until
@@ -90,8 +90,8 @@ func TestKillEitherEnd(t *testing.T) {
 	}
 }
 
-// crowd: all send to rank 0, which is slow; everything arrives, in order.
-func crowd(ch *pm.Channel) error {
+// floodChannel: all send to rank 0, which is slow; everything arrives, in order.
+func floodChannel(ch *pm.Channel) error {
 	n, err := strconv.Atoi(os.Getenv("PM_TEST_N"))
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		case "rank":
 			os.Exit(rank(os.Args[2]))
 		case "crowd":
-			os.Exit(crowd(os.Args[2]))
+			os.Exit(dialMany(os.Args[2]))
 		case "shell":
 			os.Exit(shell(os.Args[2:]))
 		}
@@ -54,8 +54,8 @@ func rank(socket string) int {
 	return codeServed
 }
 
-// crowd makes connections until one is refused, and tells how many were not.
-func crowd(socket string) int {
+// dialMany makes connections until one is refused, and tells how many were not.
+func dialMany(socket string) int {
 	var all []*handover.Client
 	for len(all) < 100 {
 		conn, err := handover.Dial(socket)

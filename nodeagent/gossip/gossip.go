@@ -22,7 +22,7 @@ const (
 const (
 	// MaxReason bounds the sentence that goes along, in bytes.
 	MaxReason = 1024
-	// MaxItems bounds the news of one job that are told apart: of each node that it
+	// MaxItems bounds the failures of one job that are told apart: of each node that it
 	// is lost, and the first ranks that failed. More change nothing.
 	MaxItems = 1 << 14
 )
@@ -30,7 +30,7 @@ const (
 // ErrShape means that there is no such node.
 var ErrShape = errors.New("a job has no such node")
 
-// Item is one piece of news.
+// Item is one failure.
 type Item struct {
 	Kind   Kind
 	Node   int
@@ -42,7 +42,7 @@ type Item struct {
 	Fences uint64
 }
 
-// key tells news apart.
+// key tells items apart.
 type key struct {
 	kind Kind
 	node int
@@ -50,7 +50,7 @@ type key struct {
 	time uint32 // Incarnation
 }
 
-// Effect is a message to another node or, if Deliver, news for this one.
+// Effect is a message to another node or, if Deliver, a failure for this one.
 type Effect struct {
 	Deliver bool
 	To      int

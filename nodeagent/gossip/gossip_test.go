@@ -32,7 +32,7 @@ func (q *messages) Pop() any {
 
 const (
 	nodes = 64
-	// reachBound is within what time all nodes of 64 have the news.
+	// reachBound is within what time all nodes of 64 have the failure.
 	reachBound = 100 * time.Millisecond
 	// What a message takes: a call between agents, on a machine that has other
 	// work (5 ms), and what its sender needs for each before it (0.1 ms).

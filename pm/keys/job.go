@@ -104,7 +104,7 @@ func (j *Job) join() error {
 	if err := j.conn.SetDeadline(time.Now().Add(joinPatience)); err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	if _, err := io.WriteString(j.conn, wire.Greeting); err != nil {
+	if _, err := io.WriteString(j.conn, wire.Hello); err != nil {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	buf, rights := make([]byte, wire.HeadBytes+wire.JoinBytes), make([]byte, unix.CmsgSpace(4))

@@ -39,9 +39,9 @@ type steward struct {
 }
 
 func (s *steward) welcome(rank, size int) {
-	greeting := make([]byte, len(wire.Greeting))
-	if _, err := io.ReadFull(s.conn, greeting); err != nil || string(greeting) != wire.Greeting {
-		s.t.Errorf("greeted by %q, %v", greeting, err)
+	hello := make([]byte, len(wire.Hello))
+	if _, err := io.ReadFull(s.conn, hello); err != nil || string(hello) != wire.Hello {
+		s.t.Errorf("greeted by %q, %v", hello, err)
 	}
 	rights := unix.UnixRights(int(s.store.File().Fd()))
 	if err := unix.Sendmsg(int(s.conn.Fd()), wire.AppendJoin(nil, rank, size), rights, nil, 0); err != nil {

@@ -1,12 +1,12 @@
 // Package talk is what a program that publishes keys and its job's steward say to each other, on
 // the stream socket that PMI uses as well (PMI_FD). It has no I/O.
 //
-// The client begins with Greeting, a line that no PMI client begins with. After that both sides
+// The client begins with Hello, a line that no PMI client begins with. After that both sides
 // send frames:
 //
 //	frame := length 4 · op 1 · body        the length, little-endian, counts op and body
 //
-//	Join     <-  rank 4 · size 4           the answer to the greeting; the store's descriptor (package keys) comes with it
+//	Join     <-  rank 4 · size 4           the answer to the hello; the store's descriptor (package keys) comes with it
 //	Commit   ->  n*(scope key value)       keys of this rank, to be seen at once where the scope says; texts with their
 //	         <-                            length before them, numbers of unsigned LEB128
 //	Fence    ->                            wait until all ranks have come, and have what they committed in every node's store

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Greeting is the client's first line: which protocol, and which version.
-const Greeting = "score-keys 1\n"
+// Hello is the client's first line: which protocol, and which version.
+const Hello = "score-keys 1\n"
 
 // Op says what a frame is.
 type Op uint8

@@ -105,8 +105,8 @@ func hello(rank int) message.Hello {
 		Version: "4.2.2", Encoding: "v41", BufferKind: bfrops.NotDescribed, Store: "hash"}
 }
 
-// greet connects with a greeting and returns what came back.
-func (h *host) greet(m message.Hello) (ConnID, []byte) {
+// greet connects with a hello and returns what came back.
+func (h *host) sendHello(m message.Hello) (ConnID, []byte) {
 	h.t.Helper()
 	id, ok := h.server.Accept()
 	if !ok {
@@ -125,7 +125,7 @@ func (h *host) rankIn(rank int, encoding bfrops.Encoding) *client {
 	h.t.Helper()
 	m := hello(rank)
 	m.Encoding = encoding.String()
-	id, reply := h.greet(m)
+	id, reply := h.sendHello(m)
 	if string(reply) != string(message.AppendWelcome(nil, uint32(rank))) {
 		h.t.Fatalf("rank %d was answered %q", rank, reply)
 	}

@@ -11,12 +11,12 @@ import (
 
 // conn is one connection:
 //
-//	greeting --whole greeting--> asking --Admit--> admitted --request--> admitted
+//	hello --whole hello--> asking --Admit--> admitted --request--> admitted
 //	any --refused, violation--> closing
 type conn struct {
 	id   ConnID
 	rank int // NoRank until it is admitted
-	// claimed is the rank that the greeting named, while it is being looked at.
+	// claimed is the rank that the hello named, while it is being looked at.
 	claimed  int
 	asking   bool
 	closing  bool // it is refused
@@ -102,7 +102,7 @@ const security = "native"
 // the client makes of it.
 var errRefused = errors.New("a PMIx client is refused")
 
-// onHello looks at a greeting. What is wrong with one ends the connection only: it
+// onHello looks at a hello. What is wrong with one ends the connection only: it
 // may not come from the job at all.
 func (c *conn) onHello(s *Server, data []byte) error {
 	hello, err := message.ReadHello(data)
@@ -204,7 +204,7 @@ func (s *Server) welcome(c *conn, slot int) error {
 		return err
 	}
 	c.rank = c.claimed
-	s.greeting--
+	s.hello--
 	s.ranks[slot] = c
 	start := len(s.out)
 	s.out = message.AppendWelcome(s.out, c.peer())

@@ -41,8 +41,8 @@ type Server struct {
 	lastID ConnID
 	// ranks are the connections of the admitted ranks, by slot.
 	ranks []*conn
-	// greeting counts the connections that are not admitted yet.
-	greeting int
+	// hello counts the connections that are not admitted yet.
+	hello int
 	// pending counts the bytes of messages that have not come whole.
 	pending  int
 	cleanups int
@@ -90,10 +90,10 @@ func (s *Server) Conn(rank int) (id ConnID, ok bool) {
 // Accept takes a new connection. ok is false when there are too many; the caller
 // closes it.
 func (s *Server) Accept() (id ConnID, ok bool) {
-	if s.greeting == MaxConns {
+	if s.hello == MaxConns {
 		return 0, false
 	}
-	s.greeting++
+	s.hello++
 	s.lastID++
 	s.conns[s.lastID] = &conn{id: s.lastID, rank: NoRank}
 	return s.lastID, true
@@ -163,7 +163,7 @@ func (s *Server) drop(c *conn) {
 	s.pending -= len(c.rest)
 	c.rest = nil
 	if c.rank == NoRank {
-		s.greeting--
+		s.hello--
 	}
 	for key := range s.lookups {
 		if key.conn == c.id {

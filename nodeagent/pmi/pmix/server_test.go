@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 			a := h.rank(0)
 			m := hello(1)
 			test.change(&m)
-			id, reply := h.greet(m)
+			id, reply := h.sendHello(m)
 			if string(reply) != string(message.AppendRefusal(nil, test.code)) || h.closed[id] || h.violation() != "" {
 				t.Fatalf("%q, closed %v, %s", reply, h.closed[id], h.violation())
 			}
@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 	t.Run("another process", func(t *testing.T) {
 		h := newHost(t, 0)
 		h.deny = true
-		if _, reply := h.greet(hello(0)); string(reply) != string(message.AppendRefusal(nil, message.ErrCredential)) {
+		if _, reply := h.sendHello(hello(0)); string(reply) != string(message.AppendRefusal(nil, message.ErrCredential)) {
 			t.Fatalf("%q", reply)
 		}
 		h.deny = false
@@ -148,7 +148,7 @@ func TestRefused(t *testing.T) {
 		h := newHost(t, 0)
 		m := hello(0)
 		m.Encoding, m.Version = "v99", "9.9.9"
-		h.greet(m)
+		h.sendHello(m)
 		if v := h.violation(); !strings.Contains(v, `libpmix 9.9.9 writes "v99"`) {
 			t.Fatal(v)
 		}
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 		h := newHost(t, 0)
 		m := hello(0)
 		m.Security, m.Version = "munge", "5.0.11"
-		_, reply := h.greet(m)
+		_, reply := h.sendHello(m)
 		if v := h.violation(); !strings.Contains(v, `rank 0`) || !strings.Contains(v, `libpmix 5.0.11 proves who it is by "munge"`) ||
 			string(reply) != string(message.AppendRefusal(nil, message.ErrUnsupported)) {
 			t.Fatalf("%q, %s", reply, v)
@@ -168,7 +168,7 @@ func TestRefused(t *testing.T) {
 		h.deny = true
 		m := hello(0)
 		m.Encoding = "v99"
-		h.greet(m)
+		h.sendHello(m)
 		if v := h.violation(); v != "" {
 			t.Fatal(v)
 		}
@@ -482,8 +482,8 @@ func FuzzServer(f *testing.F) {
 		h.obey(h.server.Tick(h.now.Add(time.Hour)))
 		_, _, _, effects := h.server.OnDisconnected(h.now, id)
 		h.obey(effects)
-		if h.server.pending != 0 || h.server.greeting != 0 {
-			t.Errorf("%d bytes and %d connections are still counted", h.server.pending, h.server.greeting)
+		if h.server.pending != 0 || h.server.hello != 0 {
+			t.Errorf("%d bytes and %d connections are still counted", h.server.pending, h.server.hello)
 		}
 	})
 }

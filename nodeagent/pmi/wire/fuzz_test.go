@@ -54,7 +54,7 @@ func FuzzFeed(f *testing.F) {
 // keysLife is what a client of package keys says.
 func keysLife() string {
 	commit := wire.AppendPair(wire.AppendPair(nil, wire.Global, "card", "v"), wire.Node, "n", "")
-	return wire.Greeting + keysFrame(wire.Commit, commit) + keysFrame(wire.Fence, nil) + keysFrame(wire.Leave, nil)
+	return wire.Hello + keysFrame(wire.Commit, commit) + keysFrame(wire.Fence, nil) + keysFrame(wire.Leave, nil)
 }
 
 // feedPart feeds one part and checks what came of it; it returns the rest.

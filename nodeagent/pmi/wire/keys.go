@@ -26,7 +26,7 @@ func nextKeys(data []byte) (part []byte, size int, err error) {
 
 // onHello lets a client of package keys in.
 func (x *session) onHello(s *Server, line []byte) error {
-	if string(line)+"\n" != wire.Greeting {
+	if string(line)+"\n" != wire.Hello {
 		return fmt.Errorf("%w: %.32q; program and cluster need the same version of score", pmi.ErrMalformed, line)
 	}
 	if err := s.engine.Init(x.rank); err != nil {

@@ -15,7 +15,7 @@ func keysFrame(op wire.Op, body []byte) string { return string(wire.Append(nil, 
 func joined(t testing.TB, rankNode []int32) *testJob {
 	j := newTestJob(t, pmi.JobInfo{Job: 1, KVSName: "k", RankNode: rankNode})
 	for rank := range rankNode {
-		j.feed(rank, wire.Greeting)
+		j.feed(rank, wire.Hello)
 	}
 	return j
 }
@@ -93,19 +93,19 @@ func TestKeysMistakes(t *testing.T) {
 		"another version":    {[]string{"score-keys 2\n"}, pmi.ErrMalformed},
 		"no greeting":        {[]string{"spam\n"}, pmi.ErrMalformed},
 		"an endless one":     {[]string{strings.Repeat("s", 5000)}, pmi.ErrTooLong},
-		"twice":              {[]string{wire.Greeting, wire.Greeting}, pmi.ErrMalformed},
-		"an unknown request": {[]string{wire.Greeting, keysFrame(99, nil)}, pmi.ErrMalformed},
-		"an answer":          {[]string{wire.Greeting, keysFrame(wire.Join, nil)}, pmi.ErrMalformed},
-		"a fence with data":  {[]string{wire.Greeting, keysFrame(wire.Fence, []byte("x"))}, pmi.ErrMalformed},
-		"a bad commit":       {[]string{wire.Greeting, keysFrame(wire.Commit, []byte("\x00\xff"))}, wire.ErrMalformed},
-		"an empty key":       {[]string{wire.Greeting, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, "", "v"))}, pmi.ErrMalformed},
-		"a long key":         {[]string{wire.Greeting, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, strings.Repeat("k", 512), "v"))}, pmi.ErrTooLong},
-		"too much":           {[]string{wire.Greeting, keysFrame(wire.Commit, huge)}, pmi.ErrFull},
-		"an empty frame":     {[]string{wire.Greeting, "\x00\x00\x00\x00\x02"}, pmi.ErrMalformed},
-		"a frame of the sky": {[]string{wire.Greeting, "\xff\xff\xff\xff\x02"}, pmi.ErrMalformed},
-		"after the good-bye": {[]string{wire.Greeting, keysFrame(wire.Leave, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
-		"before the answer":  {[]string{wire.Greeting, keysFrame(wire.Fence, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
-		"two protocols":      {[]string{wire.Greeting, "", "cmd=init pmi_version=1 pmi_subversion=1\n"}, pmi.ErrOrder},
+		"twice":              {[]string{wire.Hello, wire.Hello}, pmi.ErrMalformed},
+		"an unknown request": {[]string{wire.Hello, keysFrame(99, nil)}, pmi.ErrMalformed},
+		"an answer":          {[]string{wire.Hello, keysFrame(wire.Join, nil)}, pmi.ErrMalformed},
+		"a fence with data":  {[]string{wire.Hello, keysFrame(wire.Fence, []byte("x"))}, pmi.ErrMalformed},
+		"a bad commit":       {[]string{wire.Hello, keysFrame(wire.Commit, []byte("\x00\xff"))}, wire.ErrMalformed},
+		"an empty key":       {[]string{wire.Hello, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, "", "v"))}, pmi.ErrMalformed},
+		"a long key":         {[]string{wire.Hello, keysFrame(wire.Commit, wire.AppendPair(nil, wire.Global, strings.Repeat("k", 512), "v"))}, pmi.ErrTooLong},
+		"too much":           {[]string{wire.Hello, keysFrame(wire.Commit, huge)}, pmi.ErrFull},
+		"an empty frame":     {[]string{wire.Hello, "\x00\x00\x00\x00\x02"}, pmi.ErrMalformed},
+		"a frame of the sky": {[]string{wire.Hello, "\xff\xff\xff\xff\x02"}, pmi.ErrMalformed},
+		"after the good-bye": {[]string{wire.Hello, keysFrame(wire.Leave, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
+		"before the answer":  {[]string{wire.Hello, keysFrame(wire.Fence, nil), keysFrame(wire.Fence, nil)}, pmi.ErrOrder},
+		"two protocols":      {[]string{wire.Hello, "", "cmd=init pmi_version=1 pmi_subversion=1\n"}, pmi.ErrOrder},
 	} {
 		j := newTestJob(t, pmi.JobInfo{Job: 1, KVSName: "k", RankNode: oneNode(2)})
 		rank := 0

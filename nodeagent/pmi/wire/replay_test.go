@@ -94,9 +94,9 @@ func (r *replay) run() {
 	for at, text := range r.lines {
 		if strings.Contains(text, " tcp -> ") {
 			// A client that came over PMI_PORT; its rank is in the line.
-			greeting := unrepr(r.t, text[strings.Index(text, "b'"):])
-			rank, _ := strconv.Atoi(strings.TrimSpace(greeting[strings.LastIndex(greeting, "=")+1:]))
-			r.jobs[0].feed(rank, greeting)
+			hello := unrepr(r.t, text[strings.Index(text, "b'"):])
+			rank, _ := strconv.Atoi(strings.TrimSpace(hello[strings.LastIndex(hello, "=")+1:]))
+			r.jobs[0].feed(rank, hello)
 			continue
 		}
 		m := recordedLine.FindStringSubmatch(text)

@@ -14,11 +14,11 @@ import (
 type mode uint8
 
 const (
-	// modeLines: lines of PMI-1, and the greeting of every client.
+	// modeLines: lines of PMI-1, and the hello of every client.
 	modeLines mode = iota
-	// modeFrames: PMI-2, from the answer to its greeting on.
+	// modeFrames: PMI-2, from the answer to its hello on.
 	modeFrames
-	// modeKeys: package keys, after its greeting.
+	// modeKeys: package keys, after its hello.
 	modeKeys
 )
 
@@ -47,14 +47,14 @@ type session struct {
 	asked wire.Op
 }
 
-// protocol is what the client speaks, by its first byte: that of the greeting of package keys
+// protocol is what the client speaks, by its first byte: that of the hello of package keys
 // begins no line of PMI.
 func (x *session) protocol(data []byte) pmi.Protocol {
 	first := data
 	if len(x.rest) > 0 {
 		first = x.rest
 	}
-	if x.mode == modeKeys || x.mode == modeLines && !x.spoken && first[0] == wire.Greeting[0] {
+	if x.mode == modeKeys || x.mode == modeLines && !x.spoken && first[0] == wire.Hello[0] {
 		return pmi.ProtocolKeys
 	}
 	return pmi.ProtocolPMI

@@ -1,5 +1,5 @@
 // Package message is what PMIx clients and their server say to each other, above
-// the encoding of values (package bfrops): the greeting of a connection, the
+// the encoding of values (package bfrops): the hello of a connection, the
 // header of a message, and one request or reply per file, each with its reader
 // and its writer. It holds no state and does nothing.
 //

@@ -3,7 +3,7 @@ package message
 import "encoding/binary"
 
 // HeaderLen is the length in bytes of the header before every message, and before
-// the greeting.
+// the hello.
 const HeaderLen = 16
 
 // Header is what stands before a message.

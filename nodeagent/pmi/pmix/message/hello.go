@@ -8,10 +8,10 @@ import (
 	"score/nodeagent/pmi/pmix/bfrops"
 )
 
-// MaxHello bounds the greeting in bytes; one of a client takes about 60.
+// MaxHello bounds the hello in bytes; one of a client takes about 60.
 const MaxHello = 64 << 10
 
-// Hello is the greeting of a client.
+// Hello is the hello of a client.
 type Hello struct {
 	// Security is the method that the client proves itself by, Credential what
 	// it says for it. Both are only words on TCP; see package steward for what
@@ -31,11 +31,11 @@ type Hello struct {
 	Store string
 }
 
-// HelloLength reads the length of a greeting from its header, which has it in
+// HelloLength reads the length of a hello from its header, which has it in
 // the byte order of the host.
 func HelloLength(header []byte) uint64 { return binary.NativeEndian.Uint64(header[8:]) }
 
-// ReadHello reads the greeting behind its header.
+// ReadHello reads the hello behind its header.
 func ReadHello(data []byte) (Hello, error) {
 	var h Hello
 	r := helloReader{data: data}
@@ -55,7 +55,7 @@ func ReadHello(data []byte) (Hello, error) {
 	return h, nil
 }
 
-// Append appends the greeting with its header.
+// Append appends the hello with its header.
 func (h *Hello) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
@@ -75,7 +75,7 @@ func (h *Hello) Append(dst []byte) []byte {
 	return dst
 }
 
-// AppendWelcome appends the answer to a greeting that is accepted: peer is the
+// AppendWelcome appends the answer to a hello that is accepted: peer is the
 // client's number in the headers from then on.
 func AppendWelcome(dst []byte, peer uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(Success))
@@ -87,7 +87,7 @@ func AppendRefusal(dst []byte, code int32) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(code))
 }
 
-// helloReader reads the fields of a greeting, which have an encoding of their own.
+// helloReader reads the fields of a hello, which have an encoding of their own.
 type helloReader struct {
 	data []byte
 	bad  bool

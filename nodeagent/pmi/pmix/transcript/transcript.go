@@ -33,7 +33,7 @@ type Line struct {
 	Kind  Kind
 	Where string // file and line
 	At    time.Duration
-	Rank  string // as namespace and number, empty for a greeting
+	Rank  string // as namespace and number, empty for a hello
 	Tag   uint32
 	Data  []byte
 }
