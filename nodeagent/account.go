@@ -22,7 +22,7 @@ func (j *job) messages(look int) (m *scorev1.Messages) {
 // addLive adds to the usage of a job that is on, or was since the last report, what its ranks here
 // have used until now.
 func (a *Agent) addLive(usage *scorev1.Usage, job uint64) {
-	j := a.jobs.get(job)
+	j := a.jobs.Get(job)
 	if j == nil {
 		return
 	}

@@ -55,7 +55,7 @@ func (a *Agent) adopt(o *stewardpool.Orphan) error {
 	}
 	j := a.newJob(order)
 	j.mark, j.owned = strays.MarkIn(order.GetSpec().GetEnv()), a.dirs.Found(o)
-	if !a.jobs.add(j) {
+	if !a.jobs.Add(j) {
 		j.cancel()
 		return errors.New("another steward has the same job")
 	}

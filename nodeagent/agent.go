@@ -22,6 +22,7 @@ import (
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobdirs"
+	"score/nodeagent/jobtable"
 	"score/nodeagent/metrics"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
@@ -51,7 +52,7 @@ type Agent struct {
 	notes   []string // what the node lacks
 	address string   // where servers and other agents reach it
 
-	jobs     *table
+	jobs     *jobtable.Table[*job]
 	pool     *stewardpool.Pool
 	switcher *switcher.Switcher
 	plane    *dataplane.Plane
@@ -101,7 +102,7 @@ func New(options Options) (*Agent, error) {
 		servers: h2.NewClient(own, pki.Server),
 		bootID:  hex.EncodeToString(boot),
 		cpuIDs:  make([]uint32, len(options.CPUs)),
-		jobs:    newTable(),
+		jobs:    jobtable.New[*job](),
 	}
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
@@ -271,7 +272,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		FencesByMessage: true,
 		ProtocolOldest:  protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
 	}
-	for _, j := range a.jobs.all() {
+	for _, j := range a.jobs.All() {
 		hello.Jobs = append(hello.Jobs, j.id)
 	}
 	return hello
@@ -295,7 +296,7 @@ func (a *Agent) troubles() (sentences []string) {
 func (a *Agent) gauges() metrics.Gauges {
 	estimate, channels := a.clock.Estimate(), a.countChannels()
 	return metrics.Gauges{
-		Jobs:         a.jobs.count(),
+		Jobs:         a.jobs.Count(),
 		WarmStewards: a.pool.Warm(),
 		Connected:    a.connected.Load(),
 		Channels:     channels,

@@ -122,7 +122,7 @@ func (a *Agent) askChannels(order *scorev1.AskChannels) {
 	a.workers.Go(func() {
 		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}
 		for _, id := range order.GetJobIds() {
-			j := a.jobs.get(id)
+			j := a.jobs.Get(id)
 			if j == nil {
 				continue
 			}

@@ -43,7 +43,7 @@ func (j *job) hearPartLost(m *stewardpb.PartLost) {
 
 // collect takes a step of a collective from another node's agent.
 func (a *Agent) collect(ctx context.Context, request *scorev1.CollectRequest) error {
-	j := a.jobs.get(request.GetJobId())
+	j := a.jobs.Get(request.GetJobId())
 	if j == nil || j.group == nil {
 		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), a.options.Name)
 	}
@@ -56,7 +56,7 @@ func (a *Agent) collect(ctx context.Context, request *scorev1.CollectRequest) er
 // Gossip implements scorev1connect.PeerServiceHandler.
 func (a peerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
 	m := request.Msg
-	j := a.jobs.get(m.GetJobId())
+	j := a.jobs.Get(m.GetJobId())
 	if j == nil || !j.group.Gossips() || j.order.GetAttempt() != m.GetAttempt() {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), a.options.Name))
 	}

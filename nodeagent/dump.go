@@ -35,7 +35,7 @@ func (a peerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJo
 		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", a.options.Name))
 	}
 	defer a.dumping.Unlock()
-	j := a.jobs.get(r.Msg.GetJobId())
+	j := a.jobs.Get(r.Msg.GetJobId())
 	if j == nil {
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s any more", r.Msg.GetJobId(), a.options.Name))
 	}

@@ -161,7 +161,7 @@ func setUsage(to *scorev1.Usage, from switcher.Usage) {
 // forget lets a job go: its end is committed, or the leader never had it. One
 // that still runs is ended.
 func (a *Agent) forget(id uint64) {
-	j := a.jobs.forget(id)
+	j := a.jobs.Forget(id)
 	if j == nil {
 		a.files.Release(id)
 		return
@@ -172,7 +172,7 @@ func (a *Agent) forget(id uint64) {
 	j.settled()
 	j.withChannels((*dataplane.Job).Over)
 	a.workers.Go(func() {
-		defer a.jobs.left(j)
+		defer a.jobs.Left(j)
 		<-j.removed
 		<-j.retired
 		j.retire()

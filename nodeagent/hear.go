@@ -143,7 +143,7 @@ func (a *Agent) notices(stop <-chan struct{}) {
 	for {
 		select {
 		case n := <-a.switcher.Notices():
-			if j := a.jobs.get(uint64(n.Job)); j != nil {
+			if j := a.jobs.Get(uint64(n.Job)); j != nil {
 				j.notice(n)
 			}
 		case <-stop:

@@ -7,7 +7,7 @@ import (
 func newIdleWatch(a *Agent) *idlewatch.Watcher {
 	return idlewatch.New(idlewatch.Options{
 		Jobs: func() []idlewatch.Job {
-			all := a.jobs.all()
+			all := a.jobs.All()
 			jobs := make([]idlewatch.Job, len(all))
 			for i, j := range all {
 				jobs[i] = j
@@ -15,7 +15,7 @@ func newIdleWatch(a *Agent) *idlewatch.Watcher {
 			return jobs
 		},
 		Job: func(id uint64) idlewatch.Job {
-			if j := a.jobs.get(id); j != nil {
+			if j := a.jobs.Get(id); j != nil {
 				return j
 			}
 			return nil

@@ -127,8 +127,11 @@ func (j *job) on() bool {
 	return j.handle != nil && j.handle.On()
 }
 
-// ID implements idlewatch.Job.
+// ID implements idlewatch.Job and jobtable.Job.
 func (j *job) ID() uint64 { return j.id }
+
+// Attempt implements jobtable.Job.
+func (j *job) Attempt() uint32 { return j.order.GetAttempt() }
 
 // Send implements idlewatch.Job.
 func (j *job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message, false) }

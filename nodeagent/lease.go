@@ -19,7 +19,7 @@ type leaseKeeper struct {
 func (k leaseKeeper) Sample(term uint64, sent, cluster, received int64) {
 	k.Keeper.Sample(term, sent, cluster, received)
 	k.agent.answered.Store(sent)
-	for _, j := range k.agent.jobs.all() {
+	for _, j := range k.agent.jobs.All() {
 		if lease := j.order.GetLeaseNanos(); lease > 0 {
 			if steward := j.stewardOf(); steward != nil {
 				_ = steward.Lease(sent + lease) // one that is gone has ended its ranks

@@ -21,7 +21,7 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	for _, id := range welcome.GetKeepJobs() {
 		keep[id] = true
 	}
-	for _, j := range a.jobs.all() {
+	for _, j := range a.jobs.All() {
 		if keep[j.id] {
 			j.outbox.Repeat()
 			continue
@@ -30,7 +30,7 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 		a.forget(j.id)
 	}
 	// Files of jobs that wait are told of again.
-	here := func(job uint64) bool { return a.jobs.get(job) != nil }
+	here := func(job uint64) bool { return a.jobs.Get(job) != nil }
 	a.files.ReleaseBut(here)
 	a.idle.ReportAgain()
 	a.watcher.ReportAgain()
@@ -93,7 +93,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 
 // kill answers for a job that is not here, too: nothing of it is left.
 func (a *Agent) kill(order *scorev1.Kill) {
-	if j := a.jobs.get(order.GetJobId()); j != nil {
+	if j := a.jobs.Get(order.GetJobId()); j != nil {
 		j.kill(order.GetReason())
 		return
 	}
@@ -119,7 +119,7 @@ func (a *Agent) kill(order *scorev1.Kill) {
 
 // stewardOf is that of a job; nil: the job is not here, or has none yet.
 func (a *Agent) stewardOf(id uint64) *stewardpool.Steward {
-	if j := a.jobs.get(id); j != nil {
+	if j := a.jobs.Get(id); j != nil {
 		return j.stewardOf()
 	}
 	return nil
@@ -139,7 +139,7 @@ func (a *Agent) signal(order *scorev1.SignalRanks) {
 const maxSignal = 64
 
 func (a *Agent) nameReply(reply *scorev1.NameReply) {
-	j := a.jobs.get(reply.GetJobId())
+	j := a.jobs.Get(reply.GetJobId())
 	if j == nil {
 		return
 	}
@@ -152,7 +152,7 @@ func (a *Agent) nameReply(reply *scorev1.NameReply) {
 }
 
 func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
-	j := a.jobs.get(reply.GetJobId())
+	j := a.jobs.Get(reply.GetJobId())
 	if j == nil {
 		return
 	}
@@ -165,7 +165,7 @@ func (a *Agent) spawnReply(reply *scorev1.SpawnReply) {
 }
 
 func (a *Agent) partGone(m *scorev1.PartGone) {
-	if j := a.jobs.get(m.GetJobId()); j != nil {
+	if j := a.jobs.Get(m.GetJobId()); j != nil {
 		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
 	}
 }
@@ -177,7 +177,7 @@ func (a *Agent) childEnded(m *scorev1.ChildEnded) {
 }
 
 func (a *Agent) placesReply(reply *scorev1.PlacesReply) {
-	j := a.jobs.get(reply.GetJobId())
+	j := a.jobs.Get(reply.GetJobId())
 	if j == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 // ConfirmOutput implements scorev1connect.PeerServiceHandler.
 func (a peerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
-	if j := a.jobs.get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
+	if j := a.jobs.Get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
 		if steward := j.stewardOf(); steward != nil {
 			_ = steward.Taken(request.Msg.GetSequence()) // a steward that is gone keeps nothing
 		}
@@ -24,7 +24,7 @@ func (a peerService) ConfirmOutput(_ context.Context, request *connect.Request[s
 
 // PaceOutput implements scorev1connect.PeerServiceHandler.
 func (a peerService) PaceOutput(_ context.Context, request *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
-	if j := a.jobs.get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
+	if j := a.jobs.Get(request.Msg.GetJobId()); j != nil && j.order.GetAttempt() == request.Msg.GetAttempt() {
 		if steward := j.stewardOf(); steward != nil {
 			_ = steward.Pace(request.Msg.GetBytesPerSecond()) // a steward that is gone reads nothing
 		}

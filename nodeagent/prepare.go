@@ -29,7 +29,7 @@ const MaxRanks = 4096
 // prepare obeys the order to make a job's part ready. One that is known has
 // been told of already.
 func (a *Agent) prepare(order *scorev1.Prepare) {
-	if a.jobs.get(order.GetJobId()) != nil {
+	if a.jobs.Get(order.GetJobId()) != nil {
 		return
 	}
 	err := jobmap.Expand(order)
@@ -45,7 +45,7 @@ func (a *Agent) prepare(order *scorev1.Prepare) {
 	j.account.Ordered(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, a.bootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
-	a.jobs.add(j)
+	a.jobs.Add(j)
 	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
 		zap.Int("ranks", len(j.place().GetRanks())))
 	a.workers.Go(j.getReady)

@@ -71,8 +71,8 @@ func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.Re
 // get so far (package access), so it is true which job speaks; addresses of other jobs'
 // nodes the leader gives only to jobs of the same user.
 func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error {
-	j := a.jobs.get(request.GetJobId())
-	if j == nil && a.jobs.mayCome(request.GetJobId(), time.Now()) {
+	j := a.jobs.Get(request.GetJobId())
+	if j == nil && a.jobs.MayCome(request.GetJobId(), time.Now()) {
 		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
 	}
 	if j == nil {

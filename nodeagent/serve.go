@@ -111,7 +111,7 @@ var ErrLeave = errors.New("the agent makes way for another")
 
 // leaveJobs lets go of the stewards that have jobs.
 func (a *Agent) leaveJobs() {
-	for _, j := range a.jobs.all() {
+	for _, j := range a.jobs.All() {
 		if steward := j.stewardOf(); steward != nil {
 			steward.Leave()
 		}
@@ -147,7 +147,7 @@ func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCa
 
 // forgetJobs begins to end all jobs, those on their way out included.
 func (a *Agent) forgetJobs() {
-	for _, j := range a.jobs.all() {
+	for _, j := range a.jobs.All() {
 		a.forget(j.id)
 	}
 }

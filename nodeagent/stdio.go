@@ -80,7 +80,7 @@ func errStewardLost() error {
 func (a *Agent) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*job, error) {
 	ctx, cancel := context.WithTimeout(ctx, stdioPatience)
 	defer cancel()
-	j := a.jobs.await(ctx, id, attempt)
+	j := a.jobs.Await(ctx, id, attempt)
 	if j != nil {
 		select {
 		case <-j.claimed:

@@ -67,6 +67,7 @@ func (c *checker) checkInvariants(effects []Effect) error {
 		{"a kill is watched to its end", !m.killed || m.phase == Over || m.exhausted != !m.nextAt.IsZero()},
 		{"the end of what was killed is reported", !m.killed || m.phase != Over || m.forgotten ||
 			c.counts[ReportDone]+c.counts[RepeatDone] > 0},
+		{"a steward is retired last", !slices.Contains(effects, Retire) || effects[len(effects)-1] == Retire},
 		{"only a steward kills", m.steward || c.counts[KillSteward]+c.counts[KillQuickly]+c.counts[KillPatiently] == 0},
 		{"the switching thread knows only who is not forgotten", !slices.Contains(effects, Switch) || !m.killed},
 	}

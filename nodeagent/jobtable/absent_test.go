@@ -1,12 +1,8 @@
-package nodeagent
+package jobtable
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"score/nodeagent/peers"
-	"score/scored/api/scorev1"
 )
 
 func TestAbsent(t *testing.T) {
@@ -46,19 +42,5 @@ func TestAbsentIsBounded(t *testing.T) {
 	}
 	if len(a.gone) != maxGone || len(a.order) != maxGone || len(a.coming) != 1 {
 		t.Errorf("%d over, %d in order, %d coming", len(a.gone), len(a.order), len(a.coming))
-	}
-}
-
-// A message to a spawned job may overtake the order that brings the job; one to a job that is over
-// comes back.
-func TestRelayOvertakesTheJob(t *testing.T) {
-	a := Agent{jobs: newTable()}
-	request := &scorev1.RelayRequest{JobId: 7}
-	if err := a.relay(t.Context(), request); err == nil || errors.Is(err, peers.ErrNoPart) {
-		t.Errorf("before the job: %v", err)
-	}
-	a.jobs.forget(7)
-	if err := a.relay(t.Context(), request); !errors.Is(err, peers.ErrNoPart) {
-		t.Errorf("after it: %v", err)
 	}
 }

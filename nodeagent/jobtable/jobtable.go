@@ -1,0 +1,135 @@
+// Package jobtable knows which jobs are on a node, and which may still come.
+package jobtable
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Job is a pointer to a job's part on this node.
+type Job interface {
+	comparable
+	ID() uint64
+	// Attempt counts how often the job was begun.
+	Attempt() uint32
+}
+
+// Table has the jobs of the node.
+type Table[J Job] struct {
+	mu sync.Mutex
+	// jobs are those that the leader has not forgotten.
+	jobs map[uint64]J
+	// leaving are forgotten ones whose last output may still be read. A job that
+	// was put back into the queue can be in both.
+	leaving map[J]bool
+	// changed is closed, and replaced, when a job comes.
+	changed chan struct{}
+	absent  absent
+}
+
+// New is an empty table.
+func New[J Job]() *Table[J] {
+	return &Table[J]{jobs: make(map[uint64]J), leaving: make(map[J]bool), changed: make(chan struct{})}
+}
+
+// Add is false if there is such a job.
+func (t *Table[J]) Add(j J) bool {
+	var none J
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.jobs[j.ID()] != none {
+		return false
+	}
+	t.jobs[j.ID()] = j
+	t.absent.came(j.ID())
+	close(t.changed)
+	t.changed = make(chan struct{})
+	return true
+}
+
+// Get returns nil if there is no such job, or it is forgotten.
+func (t *Table[J]) Get(id uint64) J {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.jobs[id]
+}
+
+// Await waits for an attempt of a job to come, for its output. One that is
+// forgotten and still leaving is found, too. It is nil when ctx ends.
+func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
+	var none J
+	for {
+		t.mu.Lock()
+		changed := t.changed
+		found := t.jobs[id]
+		if found != none && found.Attempt() != attempt {
+			found = none
+		}
+		if found == none {
+			for j := range t.leaving {
+				if j.ID() == id && j.Attempt() == attempt {
+					found = j
+				}
+			}
+		}
+		t.mu.Unlock()
+		if found != none {
+			return found
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return none
+		}
+	}
+}
+
+// Forget makes a job leave; it is nil if there is none.
+func (t *Table[J]) Forget(id uint64) J {
+	var none J
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.absent.left(id)
+	j := t.jobs[id]
+	if j == none {
+		return none
+	}
+	delete(t.jobs, id)
+	t.leaving[j] = true
+	return j
+}
+
+// MayCome tells whether a job that is not here may be on its way.
+func (t *Table[J]) MayCome(id uint64, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.absent.mayCome(id, now)
+}
+
+// Left takes a job out for good.
+func (t *Table[J]) Left(j J) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.leaving, j)
+}
+
+// All lists the jobs that are not forgotten, oldest first.
+func (t *Table[J]) All() []J {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	jobs := make([]J, 0, len(t.jobs))
+	for _, j := range t.jobs {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b J) int { return cmp.Compare(a.ID(), b.ID()) })
+	return jobs
+}
+
+func (t *Table[J]) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.jobs)
+}
