@@ -10,13 +10,13 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// tellQueueAfter is how long a job may be queued before scrun says so: what passes sooner nobody
+// queueNoticeAfter is how long a job may be queued before scrun says so: what passes sooner nobody
 // wonders about.
-const tellQueueAfter = time.Second
+const queueNoticeAfter = time.Second
 
 // stoppedTimer returns a timer that has not begun.
 func stoppedTimer() *time.Timer {
-	timer := time.NewTimer(tellQueueAfter)
+	timer := time.NewTimer(queueNoticeAfter)
 	timer.Stop()
 	return timer
 }
@@ -24,15 +24,15 @@ func stoppedTimer() *time.Timer {
 // timeQueue begins to wait for the time to say that the job is queued, or ends that.
 func (s *session) timeQueue(state scorev1.JobState) {
 	if state == scorev1.JobState_JOB_STATE_QUEUED && !s.messenger.quiet {
-		s.longQueued.Reset(tellQueueAfter)
+		s.longQueued.Reset(queueNoticeAfter)
 		return
 	}
 	s.longQueued.Stop()
 }
 
-// tellQueue returns why the job waits, in one line. A cluster that cannot say it now is waited for,
+// queueReason returns why the job waits, in one line. A cluster that cannot say it now is waited for,
 // and that is told elsewhere.
-func (s *session) tellQueue(ctx context.Context) string {
+func (s *session) queueReason(ctx context.Context) string {
 	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it was given its places meanwhile
 		return ""

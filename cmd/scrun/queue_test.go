@@ -73,9 +73,9 @@ func TestTimeQueue(t *testing.T) {
 				s := &session{messenger: messenger{quiet: test.quiet}, longQueued: stoppedTimer()}
 				for _, state := range test.states {
 					s.timeQueue(state)
-					time.Sleep(tellQueueAfter / 2)
+					time.Sleep(queueNoticeAfter / 2)
 				}
-				time.Sleep(tellQueueAfter)
+				time.Sleep(queueNoticeAfter)
 				select {
 				case <-s.longQueued.C:
 					if !test.told {

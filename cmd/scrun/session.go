@@ -152,7 +152,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 		case <-mute:
 			s.order(ctx, s.endMute)
 		case <-s.longQueued.C:
-			s.order(ctx, s.tellQueue)
+			s.order(ctx, s.queueReason)
 		case a := <-s.answers:
 			s.pending--
 			if a.sentence != "" {
@@ -163,7 +163,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 			}
 		case how := <-ended:
 			if s.traceStart && how.verdict != nil {
-				s.tellStart(ctx)
+				s.printStart(ctx)
 			}
 			return s.finish(how)
 		}
@@ -215,7 +215,7 @@ func restartText(r *scorev1.AttachEvent_Restarted) string {
 	return text
 }
 
-func (s *session) tellState(change *scorev1.AttachEvent_StateChange) {
+func (s *session) showState(change *scorev1.AttachEvent_StateChange) {
 	if !s.messenger.verbose {
 		return
 	}
@@ -308,8 +308,8 @@ func (s *session) showRanks(ctx context.Context) string {
 	return fmt.Sprintf("^C again within %v ends the job", confirmTime)
 }
 
-// tellStart prints the phases of the job's start, all in one write.
-func (s *session) tellStart(ctx context.Context) {
+// printStart prints the phases of the job's start, all in one write.
+func (s *session) printStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
 	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))

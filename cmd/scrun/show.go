@@ -94,7 +94,7 @@ func (s *session) showOne(event *scorev1.AttachEvent) (err error) {
 		s.shown.add(event.Output)
 	case *scorev1.AttachEvent_State:
 		err = s.display.Place(event.State.GetPlaces())
-		s.tellState(event.State)
+		s.showState(event.State)
 	case *scorev1.AttachEvent_Warning:
 		s.messenger.warn(event.Warning)
 	case *scorev1.AttachEvent_Restarted_:

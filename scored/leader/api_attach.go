@@ -137,5 +137,5 @@ func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error 
 // Close ends the interest. Of a job's last owner it begins OwnerGrace.
 func (a *Attachment) Close() {
 	a.breakOff()
-	a.leader.tell(func(c *controller) { c.detach(a.job, a) })
+	a.leader.post(func(c *controller) { c.detach(a.job, a) })
 }

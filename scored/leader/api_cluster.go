@@ -68,7 +68,7 @@ func (l *Leader) Receive(ctx context.Context, node string, link Link, message *s
 
 // Disconnect ends an agent's stream.
 func (l *Leader) Disconnect(node string, link Link) {
-	l.tell(func(c *controller) { c.onLinkLost(node, link) })
+	l.post(func(c *controller) { c.onLinkLost(node, link) })
 }
 
 func (c *controller) snapshotStats() Stats {

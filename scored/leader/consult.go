@@ -13,15 +13,15 @@ const leaderWait = 10 * time.Second
 
 // do hands an input to the controller. It is dropped if another server leads.
 func (l *Leader) do(ctx context.Context, input func(*controller)) error {
-	return l.hand(ctx, func(c *controller) {
+	return l.enqueue(ctx, func(c *controller) {
 		if c != nil {
 			input(c)
 		}
 	})
 }
 
-// tell is do for what concerns only the controller there is: without one it is of no use.
-func (l *Leader) tell(input func(*controller)) {
+// post enqueues an input that concerns only the present controller; without one it is dropped.
+func (l *Leader) post(input func(*controller)) {
 	if l.deciding.Load() {
 		// It returns an error only when the leader has stopped, and with it all that was to be
 		// told.
@@ -29,7 +29,7 @@ func (l *Leader) tell(input func(*controller)) {
 	}
 }
 
-func (l *Leader) hand(ctx context.Context, input func(*controller)) error {
+func (l *Leader) enqueue(ctx context.Context, input func(*controller)) error {
 	select {
 	case l.inputs <- input:
 		return nil
@@ -52,15 +52,15 @@ func (l *Leader) Alive(ctx context.Context) error {
 	}
 }
 
-// offer hands an input to the controller and waits until the controller takes it, which it does
-// only while this server leads. After an error it never will: nothing is done of which the caller
-// was told that it was not. over is closed when the controller that took it is let go.
+// offer waits until the controller takes the input, which it does only while this server leads. If
+// offer returns an error, the input has no effect. over is closed when the controller that took it
+// is abandoned.
 func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()
 	var settled atomic.Bool // by the controller, or by a caller who has given up
 	taken, elsewhere := make(chan struct{}), make(chan struct{})
-	err = l.hand(ctx, func(c *controller) {
+	err = l.enqueue(ctx, func(c *controller) {
 		switch {
 		case !settled.CompareAndSwap(false, true):
 		case c == nil:

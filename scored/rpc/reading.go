@@ -51,7 +51,7 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 				return
 			}
 		}
-		m.tellRead(ctx, sources[0])
+		m.confirmRead(ctx, sources[0])
 	})
 }
 
@@ -68,7 +68,7 @@ func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-c
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, source := range m.read {
-		m.tellRead(ctx, source)
+		m.confirmRead(ctx, source)
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (m *merger) awaitAcknowledged(ctx context.Context, gone <-chan error) bool 
 	}
 }
 
-// tellRead goes on when the client leaves meanwhile.
-func (m *merger) tellRead(ctx context.Context, source *leader.Source) {
+// confirmRead goes on when the client leaves meanwhile.
+func (m *merger) confirmRead(ctx context.Context, source *leader.Source) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	// A leader that leads no more has told its successor nothing: that asks the nodes, which keep

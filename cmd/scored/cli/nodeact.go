@@ -160,7 +160,7 @@ it must join with a new token.`,
 				}
 				removed = append(removed, removedNode{name, reply.Msg.GetRevoked()})
 				if !asJSON {
-					tellRemoved(command.ErrOrStderr(), name, reply.Msg.GetRevoked())
+					printNodeRemoved(command.ErrOrStderr(), name, reply.Msg.GetRevoked())
 				}
 				return nil
 			})
@@ -176,7 +176,7 @@ it must join with a new token.`,
 	return command
 }
 
-func tellRemoved(out io.Writer, name string, revoked uint32) {
+func printNodeRemoved(out io.Writer, name string, revoked uint32) {
 	certificates := "its certificate was revoked"
 	switch {
 	case revoked == 0:

@@ -15,16 +15,16 @@ import (
 // topLine is a line of a frame and how it is to look.
 type topLine struct {
 	text string
-	look look
+	look style
 }
 
-// look of a line.
-type look uint8
+// style of a line.
+type style uint8
 
 const (
-	lookPlain   look = iota
-	lookHeading      // of a table
-	lookOn           // a row or a job that is on now
+	lookPlain   style = iota
+	lookHeading       // of a table
+	lookOn            // a row or a job that is on now
 )
 
 const (
@@ -118,7 +118,7 @@ func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
 		headings = append(headings, c.heading())
 	}
 	rows := [][]string{headings}
-	looks := []look{lookHeading}
+	looks := []style{lookHeading}
 	for i, row := range matrix.GetRows() {
 		mark, l := "", lookPlain
 		if int32(row.GetIndex()) == matrix.GetRowOn() {
@@ -165,7 +165,7 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 	slices.SortStableFunc(jobs, sort.compare)
 	on := jobsOn(top.GetMatrix())
 	rows := [][]string{{"JOB", "USER", "STATE", "RANKS", "ROW", "SHARE", "MSG/S", "BYTES/S", "REFUSED", "RESENT", "FLUSH", "SWITCH", "NAME"}}
-	looks := []look{lookHeading}
+	looks := []style{lookHeading}
 	for _, j := range jobs {
 		l, mark := lookPlain, ""
 		if on[j.GetJobId()] {
@@ -221,7 +221,7 @@ func shortRate(perSecond float64) string {
 }
 
 // align makes a table of rows, with a look for each.
-func align(rows [][]string, looks []look) []topLine {
+func align(rows [][]string, looks []style) []topLine {
 	var text bytes.Buffer
 	t := newTable(&text)
 	for _, row := range rows {

@@ -13,7 +13,7 @@ import (
 )
 
 // Ready tells that the daemon serves, and how, in a few words.
-func Ready(status string) { tell(daemon.SdNotifyReady, statusOf(status)) }
+func Ready(status string) { notify(daemon.SdNotifyReady, statusOf(status)) }
 
 // Reloading tells that the configuration is being read again; Ready must follow.
 func Reloading() {
@@ -21,20 +21,20 @@ func Reloading() {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return // without the time the manager cannot tell one reload from another
 	}
-	tell(daemon.SdNotifyReloading, fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond/time.Nanosecond)))
+	notify(daemon.SdNotifyReloading, fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond/time.Nanosecond)))
 }
 
 // Stopping tells that the daemon has begun to end.
-func Stopping() { tell(daemon.SdNotifyStopping) }
+func Stopping() { notify(daemon.SdNotifyStopping) }
 
 // statusOf returns one line, as the protocol has one variable a line.
 func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }
 
-// tell says it to a manager that there may not be. One that does not listen finds out by its own
+// notify says it to a manager that there may not be. One that does not listen finds out by its own
 // bounds.
-func tell(lines ...string) {
+func notify(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
 
@@ -53,7 +53,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	defer ticker.Stop()
 	for {
 		if err := within(ctx, patience/2, alive); err == nil {
-			tell(daemon.SdNotifyWatchdog)
+			notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
 			logger.Error("this daemon does not do its work; the service manager will end it unless it recovers", zap.Error(err))
 		}

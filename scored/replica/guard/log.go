@@ -67,7 +67,7 @@ func (l *Log) write(what string, f func() error) error {
 		select {
 		case err := <-l.outcome:
 			<-l.turn
-			l.tellSlow(what, time.Since(start))
+			l.logSlow(what, time.Since(start))
 			if err != nil {
 				return l.disk.fail(l.disk.Explain(what, err))
 			}
@@ -122,7 +122,7 @@ func (p *patience) over() bool {
 
 func (p *patience) end() { p.timer.Stop() }
 
-func (l *Log) tellSlow(what string, took time.Duration) {
+func (l *Log) logSlow(what string, took time.Duration) {
 	l.disk.writes.add(time.Now(), took)
 	if took >= slow {
 		l.disk.logger.Warn("the disk is slow", zap.String("step", what), zap.Duration("took", took))
