@@ -24,7 +24,7 @@ const (
 	newsPatience = time.Second
 )
 
-// gossiper spreads the failures of one job among its nodes, see package news.
+// gossiper spreads the failures of one job among its nodes, see package gossip.
 type gossiper struct {
 	group *Group
 
