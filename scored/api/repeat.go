@@ -31,7 +31,7 @@ var repeatable = map[string]bool{
 var once = map[string]string{
 	scorev1connect.JobServiceSubmitProcedure:                 "two jobs, unless it has a key, see KeyedSubmit",
 	scorev1connect.JobServiceSignalJobProcedure:              "two signals",
-	scorev1connect.JobServiceRequeueJobProcedure:             "the job may have begun anew meanwhile, and would again",
+	scorev1connect.JobServiceRequeueJobProcedure:             "the job may have restarted meanwhile, and would restart again",
 	scorev1connect.ClusterServiceDrainNodeProcedure:          "somebody may have resumed the node meanwhile",
 	scorev1connect.ClusterServiceResumeNodeProcedure:         "somebody may have drained the node meanwhile",
 	scorev1connect.ClusterServiceRemoveNodeProcedure:         "a node of that name may have joined meanwhile",
@@ -39,7 +39,7 @@ var once = map[string]string{
 	scorev1connect.ClusterServiceSetUserProcedure:            "somebody may have set another value meanwhile",
 	scorev1connect.ClusterServiceCreateTokenProcedure:        "two tokens",
 	scorev1connect.ClusterServiceRemoveTokenProcedure:        "the second answer is that there is no such token",
-	scorev1connect.ClusterServiceRevokeCertificatesProcedure: "the daemon may have joined anew meanwhile",
+	scorev1connect.ClusterServiceRevokeCertificatesProcedure: "the daemon may have joined again meanwhile",
 	scorev1connect.ClusterServiceRemoveServerProcedure:       "a server of that name may have joined meanwhile",
 	scorev1connect.ClusterServiceStepDownProcedure:           "another server leads meanwhile, and would step down, too",
 }

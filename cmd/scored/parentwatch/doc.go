@@ -1,4 +1,4 @@
-// Package lifeline ties a child process to its parent: the child tells when it
+// Package parentwatch ties a child process to its parent: the child tells when it
 // is ready or why it cannot be, and it learns of the parent's end however that
 // came, also by signal 9. It is a socket pair; its end in the child is
 // descriptor 3.

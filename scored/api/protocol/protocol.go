@@ -1,16 +1,14 @@
-// Package protocol says which versions of what daemons and programs of a cluster say to each other,
-// and write into its log, this program understands, so that those of neighbouring versions work
-// together while a cluster is upgraded.
+// Package protocol defines the protocol versions of this program, so that daemons and programs of
+// neighbouring versions work together while a cluster is upgraded.
 //
-// A version is a number, one for the whole house. It grows when something is added of which one
-// that does not know it must not be told, because it would misread it or its copy of the state
-// would become another. What can be left unread, as new fields of messages mostly can, needs no new
-// version. Each has a line in this table:
+// A version is one number for all messages and for the log. It is incremented when an older peer
+// could misread a new message or compute another state from a new entry. What may stay unread, as
+// most new fields of messages, needs no new version. Each version has a line in this table:
 //
 //	1  all that there was before versions were told
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
-//	   without what they lose (recover, respawn); how jobs are to end or to be begun anew is in the log before their ranks are killed
-//	   (OrderEnd, OrderRequeue), and why they were begun anew; what spawned jobs have of their parents is not in their entries;
+//	   without what they lose (recover, respawn); how jobs are to end or to restart is in the log before their ranks are killed
+//	   (OrderEnd, OrderRequeue), and why they restarted; what spawned jobs have of their parents is not in their entries;
 //	   by which requests names were published, read and taken back; texts of programs that are not UTF-8
 package protocol
 

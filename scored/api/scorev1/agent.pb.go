@@ -1556,7 +1556,7 @@ type GossipRequest struct {
 	NodeIndex     uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"` // where it happened
 	Rank          uint32                 `protobuf:"varint,6,opt,name=rank" json:"rank,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason" json:"reason,omitempty"`             // a sentence
-	Incarnation   uint32                 `protobuf:"varint,65,opt,name=incarnation" json:"incarnation,omitempty"` // of the rank, where one was begun anew
+	Incarnation   uint32                 `protobuf:"varint,65,opt,name=incarnation" json:"incarnation,omitempty"` // of the rank, if it was restarted
 	Fences        uint64                 `protobuf:"varint,66,opt,name=fences" json:"fences,omitempty"`           // to which the node has given its part, where a rank is lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2119,7 +2119,7 @@ type Hello struct {
 	MemoryBytes     uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
 	Notes           []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
 	SharesCpus      bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
-	BootId          string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                                // changes when the agent starts anew
+	BootId          string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                                // changes when the agent restarts
 	Jobs            []uint64               `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                                         // that it still holds
 	Channels        uint32                 `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                                        // that may be on the network at once
 	FencesByMessage bool                   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // its stewards exchange by themselves what is small
@@ -4565,7 +4565,7 @@ type Prepare struct {
 	// comes first, then the job's other nodes in the order of their places.
 	StageSeed        string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`
 	Attempt          uint32 `protobuf:"varint,60,opt,name=attempt" json:"attempt,omitempty"`                                          // how often the job was given places, this time included
-	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts" json:"restarts,omitempty"`                                        // how often it was begun anew after its ranks may have run
+	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts" json:"restarts,omitempty"`                                        // how often it restarted after its ranks may have run
 	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
 	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
 	LeaseNanos      int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos" json:"lease_nanos,omitempty"`

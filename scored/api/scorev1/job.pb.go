@@ -595,7 +595,7 @@ type JobSpec struct {
 	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
 	Recover            bool                   `protobuf:"varint,65,opt,name=recover" json:"recover,omitempty"`                                          // go on when ranks, or a node with its ranks, are lost
-	Respawn            uint32                 `protobuf:"varint,66,opt,name=respawn" json:"respawn,omitempty"`                                          // how often each rank that fails is begun anew
+	Respawn            uint32                 `protobuf:"varint,66,opt,name=respawn" json:"respawn,omitempty"`                                          // how often each rank that fails is restarted
 	Commands           []*Command             `protobuf:"bytes,45,rep,name=commands" json:"commands,omitempty"`                                         // of a spawn of several programs, in the place of argv; tasks is their sum
 	Staged             []*StagedFile          `protobuf:"bytes,50,rep,name=staged" json:"staged,omitempty"`                                             // files that were sent along; without them the nodes have their own
 	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`                      // the node that was given them first
@@ -1530,7 +1530,7 @@ type Job struct {
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"`   // of a spawned job
 	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle" json:"idle,omitempty"`                               // absent unless all its ranks sleep
 	Start          *StartTrace            `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`                             // absent before it has places
-	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                      // how often it was begun anew: a node was lost or handed it back, or somebody asked for it
+	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                      // how often it restarted: a node was lost or handed it back, or somebody asked for it
 	Because        string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                         // why it was last put back into the queue; empty: it never was
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

@@ -6527,7 +6527,7 @@ func (x *AttachRequest_Open) GetAcknowledges() bool {
 	return false
 }
 
-// Restarted: the job is begun anew; its ranks' output begins anew, too.
+// Restarted: the job restarts, and so does its ranks' output.
 type AttachEvent_Restarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`

@@ -1039,7 +1039,7 @@ func (x *MoveRow) GetRow() int32 {
 type Requeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Restart       bool                   `protobuf:"varint,60,opt,name=restart" json:"restart,omitempty"` // its ranks may have run: it is begun anew
+	Restart       bool                   `protobuf:"varint,60,opt,name=restart" json:"restart,omitempty"` // its ranks may have run: it restarts
 	Usage         *scorev1.Usage         `protobuf:"bytes,61,opt,name=usage" json:"usage,omitempty"`      // of all its attempts
 	Because       string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`  // a sentence for the user
 	unknownFields protoimpl.UnknownFields
@@ -2460,7 +2460,7 @@ type Job struct {
 	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus" json:"held_cpus,omitempty"`                   // for which its user is charged
 	AllocatedNanos     int64                  `protobuf:"varint,50,opt,name=allocated_nanos,json=allocatedNanos" json:"allocated_nanos,omitempty"` // when it was given its places; 0: it has none
 	Start              *scorev1.StartTrace    `protobuf:"bytes,51,opt,name=start" json:"start,omitempty"`                                          // when it is done
-	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // how often it was begun anew after its ranks may have run
+	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // how often it restarted after its ranks may have run
 	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier" json:"earlier,omitempty"`                                      // what the attempts before this one have used
 	Because            string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                                      // why it was last put back into the queue
 	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // why it is to be put back, when none of its processes is left; empty: it is not

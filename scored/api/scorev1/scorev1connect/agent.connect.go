@@ -46,8 +46,7 @@ const (
 	// AgentServiceRenewCertificateProcedure is the fully-qualified name of the AgentService's
 	// RenewCertificate RPC.
 	AgentServiceRenewCertificateProcedure = "/score.v1.AgentService/RenewCertificate"
-	// AgentServiceFindLeaderProcedure is the fully-qualified name of the AgentService's FindLeader
-	// RPC.
+	// AgentServiceFindLeaderProcedure is the fully-qualified name of the AgentService's FindLeader RPC.
 	AgentServiceFindLeaderProcedure = "/score.v1.AgentService/FindLeader"
 	// ServerServiceEnrolProcedure is the fully-qualified name of the ServerService's Enrol RPC.
 	ServerServiceEnrolProcedure = "/score.v1.ServerService/Enrol"
@@ -55,16 +54,14 @@ const (
 	ServerServiceAdmitProcedure = "/score.v1.ServerService/Admit"
 	// ServerServiceGetDiskProcedure is the fully-qualified name of the ServerService's GetDisk RPC.
 	ServerServiceGetDiskProcedure = "/score.v1.ServerService/GetDisk"
-	// ServerServiceDescribeProcedure is the fully-qualified name of the ServerService's Describe
-	// RPC.
+	// ServerServiceDescribeProcedure is the fully-qualified name of the ServerService's Describe RPC.
 	ServerServiceDescribeProcedure = "/score.v1.ServerService/Describe"
 	// PeerServiceStdioProcedure is the fully-qualified name of the PeerService's Stdio RPC.
 	PeerServiceStdioProcedure = "/score.v1.PeerService/Stdio"
-	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's
-	// ConfirmOutput RPC.
-	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
-	// PeerServicePaceOutputProcedure is the fully-qualified name of the PeerService's PaceOutput
+	// PeerServiceConfirmOutputProcedure is the fully-qualified name of the PeerService's ConfirmOutput
 	// RPC.
+	PeerServiceConfirmOutputProcedure = "/score.v1.PeerService/ConfirmOutput"
+	// PeerServicePaceOutputProcedure is the fully-qualified name of the PeerService's PaceOutput RPC.
 	PeerServicePaceOutputProcedure = "/score.v1.PeerService/PaceOutput"
 	// PeerServiceCollectProcedure is the fully-qualified name of the PeerService's Collect RPC.
 	PeerServiceCollectProcedure = "/score.v1.PeerService/Collect"
@@ -78,11 +75,9 @@ const (
 	PeerServiceDumpProcedure = "/score.v1.PeerService/Dump"
 	// PeerServicePutStagedProcedure is the fully-qualified name of the PeerService's PutStaged RPC.
 	PeerServicePutStagedProcedure = "/score.v1.PeerService/PutStaged"
-	// PeerServiceFetchStagedProcedure is the fully-qualified name of the PeerService's FetchStaged
-	// RPC.
+	// PeerServiceFetchStagedProcedure is the fully-qualified name of the PeerService's FetchStaged RPC.
 	PeerServiceFetchStagedProcedure = "/score.v1.PeerService/FetchStaged"
-	// PeerServiceListStagedProcedure is the fully-qualified name of the PeerService's ListStaged
-	// RPC.
+	// PeerServiceListStagedProcedure is the fully-qualified name of the PeerService's ListStaged RPC.
 	PeerServiceListStagedProcedure = "/score.v1.PeerService/ListStaged"
 )
 
@@ -92,9 +87,8 @@ type AgentServiceClient interface {
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers:
-	// at once if it knows of a later leader than the node, else when it hears of one, or after 3 s
-	// that it does not.
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -158,9 +152,8 @@ type AgentServiceHandler interface {
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers:
-	// at once if it knows of a later leader than the node, else when it hears of one, or after 3 s
-	// that it does not.
+	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -220,8 +213,7 @@ func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Req
 
 // ServerServiceClient is a client for the score.v1.ServerService service.
 type ServerServiceClient interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the
-	// log.
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
@@ -299,8 +291,7 @@ func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request
 
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the
-	// log.
+	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
@@ -380,11 +371,11 @@ func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Requ
 type PeerServiceClient interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it.
-	// It is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as
-	// ConfirmOutput beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
@@ -559,11 +550,11 @@ func (c *peerServiceClient) ListStaged(ctx context.Context, req *connect.Request
 type PeerServiceHandler interface {
 	// Stdio relays the input and output of a job's ranks on this node.
 	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it.
-	// It is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
+	// is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as
-	// ConfirmOutput beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
+	// beside Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)

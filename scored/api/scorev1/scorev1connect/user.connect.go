@@ -44,8 +44,8 @@ const (
 	JobServiceSubmitProcedure = "/score.v1.JobService/Submit"
 	// JobServiceAttachProcedure is the fully-qualified name of the JobService's Attach RPC.
 	JobServiceAttachProcedure = "/score.v1.JobService/Attach"
-	// JobServiceConfirmOutputProcedure is the fully-qualified name of the JobService's
-	// ConfirmOutput RPC.
+	// JobServiceConfirmOutputProcedure is the fully-qualified name of the JobService's ConfirmOutput
+	// RPC.
 	JobServiceConfirmOutputProcedure = "/score.v1.JobService/ConfirmOutput"
 	// JobServiceListJobsProcedure is the fully-qualified name of the JobService's ListJobs RPC.
 	JobServiceListJobsProcedure = "/score.v1.JobService/ListJobs"
@@ -61,8 +61,7 @@ const (
 	JobServiceRequeueJobProcedure = "/score.v1.JobService/RequeueJob"
 	// JobServiceWaitJobProcedure is the fully-qualified name of the JobService's WaitJob RPC.
 	JobServiceWaitJobProcedure = "/score.v1.JobService/WaitJob"
-	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels
-	// RPC.
+	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels RPC.
 	JobServiceListChannelsProcedure = "/score.v1.JobService/ListChannels"
 	// JobServiceDumpJobProcedure is the fully-qualified name of the JobService's DumpJob RPC.
 	JobServiceDumpJobProcedure = "/score.v1.JobService/DumpJob"
@@ -72,17 +71,17 @@ const (
 	JobServiceListStagedProcedure = "/score.v1.JobService/ListStaged"
 	// JobServiceGetHistoryProcedure is the fully-qualified name of the JobService's GetHistory RPC.
 	JobServiceGetHistoryProcedure = "/score.v1.JobService/GetHistory"
-	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's
-	// ListNodes RPC.
+	// ClusterServiceListNodesProcedure is the fully-qualified name of the ClusterService's ListNodes
+	// RPC.
 	ClusterServiceListNodesProcedure = "/score.v1.ClusterService/ListNodes"
-	// ClusterServiceDrainNodeProcedure is the fully-qualified name of the ClusterService's
-	// DrainNode RPC.
+	// ClusterServiceDrainNodeProcedure is the fully-qualified name of the ClusterService's DrainNode
+	// RPC.
 	ClusterServiceDrainNodeProcedure = "/score.v1.ClusterService/DrainNode"
-	// ClusterServiceResumeNodeProcedure is the fully-qualified name of the ClusterService's
-	// ResumeNode RPC.
+	// ClusterServiceResumeNodeProcedure is the fully-qualified name of the ClusterService's ResumeNode
+	// RPC.
 	ClusterServiceResumeNodeProcedure = "/score.v1.ClusterService/ResumeNode"
-	// ClusterServiceRemoveNodeProcedure is the fully-qualified name of the ClusterService's
-	// RemoveNode RPC.
+	// ClusterServiceRemoveNodeProcedure is the fully-qualified name of the ClusterService's RemoveNode
+	// RPC.
 	ClusterServiceRemoveNodeProcedure = "/score.v1.ClusterService/RemoveNode"
 	// ClusterServiceGetSettingsProcedure is the fully-qualified name of the ClusterService's
 	// GetSettings RPC.
@@ -93,19 +92,19 @@ const (
 	// ClusterServiceSwitchMetricsProcedure is the fully-qualified name of the ClusterService's
 	// SwitchMetrics RPC.
 	ClusterServiceSwitchMetricsProcedure = "/score.v1.ClusterService/SwitchMetrics"
-	// ClusterServiceGetMatrixProcedure is the fully-qualified name of the ClusterService's
-	// GetMatrix RPC.
+	// ClusterServiceGetMatrixProcedure is the fully-qualified name of the ClusterService's GetMatrix
+	// RPC.
 	ClusterServiceGetMatrixProcedure = "/score.v1.ClusterService/GetMatrix"
 	// ClusterServiceGetTopProcedure is the fully-qualified name of the ClusterService's GetTop RPC.
 	ClusterServiceGetTopProcedure = "/score.v1.ClusterService/GetTop"
-	// ClusterServiceGetVersionProcedure is the fully-qualified name of the ClusterService's
-	// GetVersion RPC.
+	// ClusterServiceGetVersionProcedure is the fully-qualified name of the ClusterService's GetVersion
+	// RPC.
 	ClusterServiceGetVersionProcedure = "/score.v1.ClusterService/GetVersion"
 	// ClusterServiceCreateTokenProcedure is the fully-qualified name of the ClusterService's
 	// CreateToken RPC.
 	ClusterServiceCreateTokenProcedure = "/score.v1.ClusterService/CreateToken"
-	// ClusterServiceListTokensProcedure is the fully-qualified name of the ClusterService's
-	// ListTokens RPC.
+	// ClusterServiceListTokensProcedure is the fully-qualified name of the ClusterService's ListTokens
+	// RPC.
 	ClusterServiceListTokensProcedure = "/score.v1.ClusterService/ListTokens"
 	// ClusterServiceRemoveTokenProcedure is the fully-qualified name of the ClusterService's
 	// RemoveToken RPC.
@@ -116,11 +115,10 @@ const (
 	// ClusterServiceRevokeCertificatesProcedure is the fully-qualified name of the ClusterService's
 	// RevokeCertificates RPC.
 	ClusterServiceRevokeCertificatesProcedure = "/score.v1.ClusterService/RevokeCertificates"
-	// ClusterServiceListUsersProcedure is the fully-qualified name of the ClusterService's
-	// ListUsers RPC.
-	ClusterServiceListUsersProcedure = "/score.v1.ClusterService/ListUsers"
-	// ClusterServiceSetUserProcedure is the fully-qualified name of the ClusterService's SetUser
+	// ClusterServiceListUsersProcedure is the fully-qualified name of the ClusterService's ListUsers
 	// RPC.
+	ClusterServiceListUsersProcedure = "/score.v1.ClusterService/ListUsers"
+	// ClusterServiceSetUserProcedure is the fully-qualified name of the ClusterService's SetUser RPC.
 	ClusterServiceSetUserProcedure = "/score.v1.ClusterService/SetUser"
 	// ClusterServiceSaveSnapshotProcedure is the fully-qualified name of the ClusterService's
 	// SaveSnapshot RPC.
@@ -131,8 +129,7 @@ const (
 	// ClusterServiceRemoveServerProcedure is the fully-qualified name of the ClusterService's
 	// RemoveServer RPC.
 	ClusterServiceRemoveServerProcedure = "/score.v1.ClusterService/RemoveServer"
-	// ClusterServiceStepDownProcedure is the fully-qualified name of the ClusterService's StepDown
-	// RPC.
+	// ClusterServiceStepDownProcedure is the fully-qualified name of the ClusterService's StepDown RPC.
 	ClusterServiceStepDownProcedure = "/score.v1.ClusterService/StepDown"
 )
 
@@ -158,12 +155,11 @@ type JobServiceClient interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
-	// Stage takes the files of a job that is to be submitted. The first message says which, the
-	// answer which of them are not kept yet; these follow in that order, one after the other, and a
-	// last answer says that they are.
+	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
+	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
 	Stage(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
-	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's
-	// own; an operator's: all.
+	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
+	// operator's: all.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 	// GetHistory lists finished jobs with what they used: the caller's own; an
 	// operator's: all.
@@ -390,12 +386,11 @@ type JobServiceHandler interface {
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
-	// Stage takes the files of a job that is to be submitted. The first message says which, the
-	// answer which of them are not kept yet; these follow in that order, one after the other, and a
-	// last answer says that they are.
+	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
+	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
 	Stage(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
-	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's
-	// own; an operator's: all.
+	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
+	// operator's: all.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 	// GetHistory lists finished jobs with what they used: the caller's own; an
 	// operator's: all.
