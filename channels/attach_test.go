@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"score/channels/abi"
 	"slices"
 	"testing"
-
-	"score/channels/abi"
 
 	"golang.org/x/sys/unix"
 )

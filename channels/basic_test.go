@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"testing"
-
 	"score/channels/abi"
+	"testing"
 )
 
 // newImage makes the image of rank 0 among ranks on one node.

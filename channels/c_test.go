@@ -7,11 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/channels/abi"
 	"syscall"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 // TestProgramInC exchanges messages with a rank that knows nothing but the C header.

@@ -1,9 +1,8 @@
 package channels
 
 import (
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // noLane in Sender.claimed: all lanes are taken, or there is no memory for

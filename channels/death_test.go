@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os/exec"
+	"score/channels/abi"
+	"score/channels/procstat"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/channels/procstat"
 )
 
 // deadProcess is one that ended and was waited for.

@@ -2,9 +2,8 @@ package channels
 
 import (
 	"fmt"
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // Delivery puts messages from other nodes into the inbox, through lane 0. Its state

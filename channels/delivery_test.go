@@ -3,11 +3,10 @@ package channels
 import (
 	"bytes"
 	"errors"
+	"score/channels/abi"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"

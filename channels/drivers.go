@@ -1,10 +1,9 @@
 package channels
 
 import (
+	"score/channels/abi"
 	"sync/atomic"
 	"time"
-
-	"score/channels/abi"
 
 	"golang.org/x/sys/unix"
 )

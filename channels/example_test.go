@@ -2,7 +2,6 @@ package channels_test
 
 import (
 	"fmt"
-
 	"score/channels"
 	"score/channels/abi"
 )

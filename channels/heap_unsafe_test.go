@@ -1,11 +1,10 @@
 package channels
 
 import (
+	"score/channels/abi"
 	"sync/atomic"
 	"testing"
 	"unsafe"
-
-	"score/channels/abi"
 )
 
 // sliceOf is memory aligned like a mapping, but the race detector sees it.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"score/channels/abi"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 // scribble writes nonsense into the image that looks almost right: records, ring

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/channels/abi"
 	"slices"
 	"sync/atomic"
-
-	"score/channels/abi"
 
 	"golang.org/x/sys/unix"
 )

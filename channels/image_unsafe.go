@@ -1,11 +1,10 @@
 package channels
 
 import (
-	"time"
-	"unsafe"
-
 	"score/channels/abi"
 	"score/flowctl"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,10 +2,9 @@ package channels
 
 import (
 	"fmt"
+	"score/channels/abi"
 	"sync/atomic"
 	"time"
-
-	"score/channels/abi"
 )
 
 const (

@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"score/channels/abi"
 	"sync"
 	"testing"
-
-	"score/channels/abi"
 
 	"pgregory.net/rapid"
 )

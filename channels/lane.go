@@ -1,9 +1,8 @@
 package channels
 
 import (
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // laneWriter is the writing end of a ring with one writer.

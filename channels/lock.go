@@ -1,10 +1,9 @@
 package channels
 
 import (
+	"score/channels/abi"
 	"sync/atomic"
 	"time"
-
-	"score/channels/abi"
 )
 
 // The driver lock says who runs the context's protocol: the process while it

@@ -2,12 +2,11 @@ package channels
 
 import (
 	"errors"
+	"score/channels/abi"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 func lockImage(t *testing.T) *Image {

@@ -1,9 +1,8 @@
 package channels
 
 import (
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // Message is a received message, in place. It is valid until it is given back.

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
-	"sync/atomic"
-
 	"score/channels/abi"
 	"score/flowctl"
+	"sync/atomic"
 )
 
 // Flow is the state of flow control with a rank on another node, in the image

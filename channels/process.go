@@ -3,11 +3,10 @@ package channels
 import (
 	"fmt"
 	"os"
+	"score/channels/procstat"
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/procstat"
 )
 
 // Process names a process so exactly that it can be told from a later one with

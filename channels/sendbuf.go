@@ -3,9 +3,8 @@ package channels
 import (
 	"fmt"
 	"math/bits"
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // SendBuffer keeps messages for ranks on other nodes until they are

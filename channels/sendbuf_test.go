@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"testing"
-
 	"score/channels/abi"
+	"testing"
 
 	"pgregory.net/rapid"
 )

@@ -2,9 +2,8 @@ package channels
 
 import (
 	"fmt"
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 const (

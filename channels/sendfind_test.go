@@ -3,9 +3,8 @@ package channels
 import (
 	"errors"
 	"math/rand/v2"
-	"testing"
-
 	"score/channels/abi"
+	"testing"
 )
 
 // TestFindFindsWhatThereIs compares with a look at each bit, in maps that are full of holes.

@@ -1,9 +1,8 @@
 package channels
 
 import (
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // The shared ring has many writers. Tail is lock and position in one word: a

@@ -2,9 +2,8 @@ package channels
 
 import (
 	"math/bits"
-	"sync/atomic"
-
 	"score/channels/abi"
+	"sync/atomic"
 )
 
 // A sender that found an inbox full may sleep until there is space. It sets its bit

@@ -2,9 +2,8 @@ package ctxswitch_test
 
 import (
 	"fmt"
-	"time"
-
 	"score/ctxswitch"
+	"time"
 )
 
 // A node follows a plan of two rows. The caller carries out each effect and reports it as done;

@@ -49,8 +49,10 @@ func TestUsage(t *testing.T) {
 	// is let go in the instant in which the other is ordered to stop.
 	at := now + 45*ms
 	j1, _ := m.Job(1, at)
-	want := Job{ID: 1, Phase: PhaseRunning, On: true, Slices: 2,
-		Ran: 10*time.Millisecond + 10*time.Millisecond + 5*time.Millisecond}
+	want := Job{
+		ID: 1, Phase: PhaseRunning, On: true, Slices: 2,
+		Ran: 10*time.Millisecond + 10*time.Millisecond + 5*time.Millisecond,
+	}
 	if j1 != want {
 		t.Errorf("job 1: %+v, want %+v", j1, want)
 	}

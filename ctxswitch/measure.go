@@ -1,9 +1,8 @@
 package ctxswitch
 
 import (
-	"time"
-
 	"score/ctxswitch/histogram"
+	"time"
 )
 
 // Measure names a duration that is measured in every switch. The numbers are

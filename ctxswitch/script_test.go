@@ -2,12 +2,11 @@ package ctxswitch
 
 import (
 	"fmt"
+	"score/tests/pinned"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/pinned"
 )
 
 // TestScripts runs every file of testdata. A line "> INSTANT EVENT" is told to

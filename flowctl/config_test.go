@@ -70,9 +70,13 @@ func TestSerialNumbers(t *testing.T) {
 		a, b uint32
 		want bool
 	}{
-		{1, 0, true}, {0, 1, false}, {5, 5, false},
-		{0, 1<<32 - 1, true}, {1<<32 - 1, 0, false},
-		{1 << 30, 1<<32 - 1, true}, {1<<31 - 1, 0, true},
+		{1, 0, true},
+		{0, 1, false},
+		{5, 5, false},
+		{0, 1<<32 - 1, true},
+		{1<<32 - 1, 0, false},
+		{1 << 30, 1<<32 - 1, true},
+		{1<<31 - 1, 0, true},
 	} {
 		if got := after(tt.a, tt.b); got != tt.want {
 			t.Errorf("after(%d, %d) = %v", tt.a, tt.b, got)

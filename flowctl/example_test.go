@@ -2,7 +2,6 @@ package flowctl_test
 
 import (
 	"fmt"
-
 	"score/flowctl"
 )
 

@@ -164,9 +164,15 @@ func TestReadyIsNotToldForever(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{Ack.String(), "ack"}, {Ready.String(), "ready"}, {Kind(99).String(), "unknown"},
-		{Open.String(), "open"}, {HeldDry.String(), "held (dry)"}, {Hold(99).String(), "unknown"},
-		{Accept.String(), "accept"}, {Refuse.String(), "refuse"}, {Verdict(99).String(), "unknown"},
+		{Ack.String(), "ack"},
+		{Ready.String(), "ready"},
+		{Kind(99).String(), "unknown"},
+		{Open.String(), "open"},
+		{HeldDry.String(), "held (dry)"},
+		{Hold(99).String(), "unknown"},
+		{Accept.String(), "accept"},
+		{Refuse.String(), "refuse"},
+		{Verdict(99).String(), "unknown"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("name is %q, want %q", tt.got, tt.want)

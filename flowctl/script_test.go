@@ -2,12 +2,11 @@ package flowctl
 
 import (
 	"fmt"
+	"score/tests/pinned"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/pinned"
 )
 
 // TestScripts runs every file of testdata, each the story of one sender and one
@@ -200,7 +199,16 @@ func (s *script) residence(command, end string) {
 // state describes both machines.
 func (s *script) state() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  = sender %v: acked %d, next %d, queued %d, window %d, in flight %d", s.s.hold, s.s.una, s.s.nxt, s.s.end, s.s.frames(&s.c), s.s.InFlight())
+	fmt.Fprintf(
+		&b,
+		"  = sender %v: acked %d, next %d, queued %d, window %d, in flight %d",
+		s.s.hold,
+		s.s.una,
+		s.s.nxt,
+		s.s.end,
+		s.s.frames(&s.c),
+		s.s.InFlight(),
+	)
 	for _, f := range []struct {
 		flag uint8
 		name string

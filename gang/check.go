@@ -240,8 +240,12 @@ func (m *Machine) checkJoin(j *job) error {
 	for i := range with.gang.nodeShares {
 		most = max(most, m.grid.mem[with.gang.nodeShares[i].node.pos])
 	}
-	return fmt.Errorf("%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
-		ErrTooMuchMemory, formatBytes(j.req.MemPerNode), formatBytes(most))
+	return fmt.Errorf(
+		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
+		ErrTooMuchMemory,
+		formatBytes(j.req.MemPerNode),
+		formatBytes(most),
+	)
 }
 
 func plural(n int, what string) string {

@@ -2,9 +2,8 @@ package gang_test
 
 import (
 	"fmt"
-	"time"
-
 	"score/gang"
+	"time"
 )
 
 // Two jobs share the CPUs of one node in time.

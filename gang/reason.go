@@ -125,9 +125,16 @@ func (m *Machine) reasons(j *job) []Reason {
 		return []Reason{ForTurn}
 	}
 	tries := [][]Reason{
-		{ForMemory}, {ForExclusive}, {ForChannels}, {ForRows},
-		{ForMemory, ForExclusive}, {ForMemory, ForChannels}, {ForMemory, ForRows},
-		{ForExclusive, ForChannels}, {ForExclusive, ForRows}, {ForMemory, ForExclusive, ForChannels},
+		{ForMemory},
+		{ForExclusive},
+		{ForChannels},
+		{ForRows},
+		{ForMemory, ForExclusive},
+		{ForMemory, ForChannels},
+		{ForMemory, ForRows},
+		{ForExclusive, ForChannels},
+		{ForExclusive, ForRows},
+		{ForMemory, ForExclusive, ForChannels},
 	}
 	for _, without := range tries {
 		m.probeWithout(without)

@@ -91,8 +91,13 @@ func TestNext(t *testing.T) {
 		{"new job in the running row", old, []RotationRow{turn(0, 100, 1, 4), b}, 1040, 1045, []int{0, 1}},
 		{"new job in the other row", old, []RotationRow{a, turn(1, 100, 2, 4)}, 1040, 1045, []int{1, 0}},
 		{"new job as a guest too", old, []RotationRow{turn(0, 100, 1, 3), b, c}, 1040, 1045, []int{0, 1, 2}},
-		{"guests are no rows", Rotation{Origin: 1000, Rows: []RotationRow{turn(0, 100, 1, 9), turn(1, 100, 2, 9)}},
-			[]RotationRow{turn(1, 100, 2, 9)}, 1040, 1045, []int{1}},
+		{
+			"guests are no rows",
+			Rotation{Origin: 1000, Rows: []RotationRow{turn(0, 100, 1, 9), turn(1, 100, 2, 9)}},
+			[]RotationRow{turn(1, 100, 2, 9)},
+			1040, 1045,
+			[]int{1},
+		},
 		{"slot taken over", old, []RotationRow{turn(0, 100, 5), b}, 1040, 1045, []int{0, 1}},
 		{"lead crosses the boundary", old, []RotationRow{a, b, c}, 1097, 1102, []int{2, 1, 0}},
 	} {

@@ -2,12 +2,11 @@ package gang
 
 import (
 	"fmt"
+	"score/tests/pinned"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/pinned"
 )
 
 // TestScripts runs testdata/*.txt. A script consists of commands, one per line; each

@@ -2,7 +2,6 @@ package nodeagent
 
 import (
 	"math"
-
 	"score/channels/node"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/jobaccount"

@@ -3,19 +3,20 @@ package nodeagent
 import (
 	"errors"
 	"fmt"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/jobstate"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/strays"
 	"score/scored/api/scorev1"
+
+	"go.uber.org/zap"
 )
 
 // errMoved says why a job of several nodes cannot go on.
-var errMoved = errors.New("the restarted agent could not have its former address, where the job's other nodes look for it: another process has taken the port; give agent.listen a fixed port below 1024, which only root can take")
+var errMoved = errors.New(
+	"the restarted agent could not have its former address, where the job's other nodes look for it: another process has taken the port; give agent.listen a fixed port below 1024, which only root can take",
+)
 
 // placeIn is the part of a job that an order is for; nil if it names none.
 func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {

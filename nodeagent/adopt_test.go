@@ -6,16 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent"
-	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
 )
 
 // mortal is a node whose agent is a process that can be killed.

@@ -9,12 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
-	"sync"
-	"sync/atomic"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/agentdir"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
@@ -38,6 +32,11 @@ import (
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
 )
 
 // Agent is the agent of one node. Make it with New and run it once.

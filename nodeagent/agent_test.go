@@ -4,17 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
 	"score/scored/api/scorev1"
 	"score/tests/processes"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // modes are the two ways in which a node stops its jobs.

@@ -3,11 +3,10 @@ package nodeagent
 import (
 	"context"
 	"fmt"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
+
+	"connectrpc.com/connect"
 )
 
 // What other agents may ask of this one: of jobs that are on both nodes. Who calls is in the

@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-
 	"score/nodeagent/peers"
 	"score/nodeagent/uplink"
 	"score/scored/api/identity/join"
@@ -19,6 +14,10 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
 )
 
 const (

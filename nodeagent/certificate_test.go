@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"slices"
-	"testing"
-	"time"
-
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
+	"slices"
+	"testing"
+	"time"
 )
 
 // teller answers, over TLS, one who asks whether a certificate was revoked.
@@ -60,7 +59,11 @@ func TestRevokedBy(t *testing.T) {
 		{"a server says no, or has not heard of it yet", teller{server, told(false)}, false},
 		{"a server of another authority says yes", teller{foreign.Daemon(t, pki.Server, "s1"), told(true)}, false},
 		{"an agent of the cluster says yes", teller{cluster.Daemon(t, pki.Agent, "n2"), told(true)}, false},
-		{"a server whose certificate has expired says yes", teller{cluster.Signed(t, pki.Server, "s2", time.Now().Add(-2*time.Hour), time.Hour), told(true)}, false},
+		{
+			"a server whose certificate has expired says yes",
+			teller{cluster.Signed(t, pki.Server, "s2", time.Now().Add(-2*time.Hour), time.Hour), told(true)},
+			false,
+		},
 		{"a server refuses the question", teller{server, refusal}, false},
 		{"a server speaks rubbish", teller{server, rubbish}, false},
 		{"a server says nothing", teller{server, func(net.Conn, *scorev1.JoinRequest) {}}, false},

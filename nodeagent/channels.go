@@ -3,9 +3,6 @@ package nodeagent
 import (
 	"net"
 	"net/netip"
-
-	"go.uber.org/zap"
-
 	"score/channels/node"
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
@@ -15,6 +12,8 @@ import (
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/handshake"
+
+	"go.uber.org/zap"
 )
 
 func (a *Agent) openPlane(at net.Addr) error {

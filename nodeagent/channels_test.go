@@ -4,13 +4,12 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"score/tests/ports"
 	"strings"
 	"testing"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
-
-	"score/tests/ports"
 )
 
 func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {

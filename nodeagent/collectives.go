@@ -3,14 +3,13 @@ package nodeagent
 import (
 	"context"
 	"fmt"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
 )
 
 // hearCollective takes the piece of this node's ranks.

@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/channels/dump"
 	"score/channels/node"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/realtime"
 	"score/scored/api/scorev1"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 const (
@@ -43,7 +42,10 @@ func (a peerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJo
 	on := j.on()
 	all, err := j.dump(ctx, wanted)
 	if errors.Is(err, dump.ErrTooLarge) {
-		err = connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, a.options.Name, dumpMost>>20))
+		err = connect.NewError(
+			connect.CodeResourceExhausted,
+			fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, a.options.Name, dumpMost>>20),
+		)
 	}
 	if err != nil {
 		return err

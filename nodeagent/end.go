@@ -2,10 +2,6 @@ package nodeagent
 
 import (
 	"context"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/jobstate"
@@ -13,6 +9,9 @@ import (
 	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 const (

@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/nodeagent"
-	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
 )
 
 // pair is two nodes with one job over both.

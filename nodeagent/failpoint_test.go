@@ -1,12 +1,11 @@
 package nodeagent_test
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/failpoint"
 )
 
 // fail sets failpoints until the test ends.

@@ -2,14 +2,13 @@ package nodeagent_test
 
 import (
 	"runtime"
+	"score/nodeagent"
+	"score/nodeagent/leadertest"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent"
-	"score/nodeagent/leadertest"
 )
 
 // gangSlice is far above the error of a clock that is read while others fill the

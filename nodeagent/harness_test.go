@@ -8,14 +8,6 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
-	"strconv"
-	"testing"
-	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
@@ -28,6 +20,13 @@ import (
 	"score/scored/api/transport/h2"
 	"score/tests/ports"
 	"score/tests/processes"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+	"golang.org/x/sys/unix"
 )
 
 const (

@@ -2,10 +2,6 @@ package nodeagent
 
 import (
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/jobstate"
@@ -14,6 +10,9 @@ import (
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // hear takes one message of the job's steward; the next comes when it returns.

@@ -2,16 +2,15 @@ package nodeagent_test
 
 import (
 	"fmt"
+	"score/nodeagent"
+	"score/nodeagent/fence"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/nodeagent"
-	"score/nodeagent/fence"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // Whoever has the cluster key may still be broken: what it sends ends the job

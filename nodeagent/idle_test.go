@@ -6,13 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent"
 )
 
 // maxIdleShare is of one CPU, in percent.

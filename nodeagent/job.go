@@ -2,10 +2,6 @@ package nodeagent
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
-	"time"
-
 	"score/ctxswitch"
 	"score/nodeagent/collectives"
 	"score/nodeagent/dataplane"
@@ -17,6 +13,9 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // job is one job's part on this node, from the order to prepare it until its

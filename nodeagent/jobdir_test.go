@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent"
+	"score/nodeagent/launch"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,11 +17,6 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent"
-	"score/nodeagent/launch"
-	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
 )
 
 // A job has a directory of its own that only its user can enter. It is gone when

@@ -3,14 +3,13 @@ package nodeagent_test
 import (
 	"fmt"
 	"os"
+	"score/nodeagent/leadertest"
+	"score/nodeagent/mpidirs"
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/leadertest"
-	"score/nodeagent/mpidirs"
-	"score/scored/api/scorev1"
 )
 
 // mpiOrder is a job that is offered PMIx, whose rank leaves a file in the directory for

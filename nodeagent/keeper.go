@@ -3,10 +3,9 @@ package nodeagent
 import (
 	"context"
 	"fmt"
-	"sync"
-
 	"score/channels/node"
 	"score/nodeagent/steward/client"
+	"sync"
 )
 
 // keeper leaves copies of the descriptors of a job's contexts with the job's steward. It connects

@@ -6,17 +6,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
-
-	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/agentdir"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/transport/socket"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -135,8 +134,12 @@ func (a *Agent) listenAside(why error) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	note := fmt.Sprintf("user %d has taken the node's port, agent.listen = %q, while no agent ran; the node is reached at %s until the agent is started again: end that process, or choose a port below 1024",
-		stranger, a.options.Listen, listener.Addr())
+	note := fmt.Sprintf(
+		"user %d has taken the node's port, agent.listen = %q, while no agent ran; the node is reached at %s until the agent is started again: end that process, or choose a port below 1024",
+		stranger,
+		a.options.Listen,
+		listener.Addr(),
+	)
 	a.log.Warn(note)
 	a.notes = append(a.notes, note)
 	return listener, nil

@@ -9,15 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"score/channels/handover"
+	"score/nodeagent"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/handover"
-	"score/nodeagent"
 )
 
 // stranger is a user who has nothing to do with the agent.

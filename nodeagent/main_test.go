@@ -2,9 +2,8 @@ package nodeagent_test
 
 import (
 	"os"
-	"testing"
-
 	"score/nodeagent/steward"
+	"testing"
 )
 
 // TestMain lets the test binary be a steward, as scored and scrun are, the ranks

@@ -6,16 +6,15 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/hostinfo"
 	"score/nodeagent/jobdirs"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/socket"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 const (
@@ -178,7 +177,11 @@ func (o Options) check() error {
 	case !filepath.IsAbs(o.JobsDir):
 		return fmt.Errorf("the place for the jobs' directories %q must be an absolute path", o.JobsDir)
 	case len(o.RunDir) > maxSocketDir:
-		return fmt.Errorf("the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one", o.RunDir, maxSocketDir)
+		return fmt.Errorf(
+			"the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one",
+			o.RunDir,
+			maxSocketDir,
+		)
 	case len(o.Servers) == 0:
 		return errors.New("no server is named; say where the servers listen with servers")
 	case o.ClusterKey == "" && o.Credentials == nil:

@@ -1,14 +1,13 @@
 package nodeagent
 
 import (
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/ctxswitch"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // leaderOrders does what the leader says; it is the uplink's Handler. Nothing

@@ -3,13 +3,12 @@ package nodeagent
 import (
 	"context"
 	"errors"
-
-	"connectrpc.com/connect"
-
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/peers"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+
+	"connectrpc.com/connect"
 )
 
 // ConfirmOutput implements scorev1connect.PeerServiceHandler.

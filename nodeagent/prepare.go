@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"go.uber.org/zap"
-
 	"score/ctxswitch"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/jobstate"
@@ -20,6 +17,8 @@ import (
 	"score/nodeagent/switcher"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+
+	"go.uber.org/zap"
 )
 
 // MaxRanks is how many ranks a job may have on one node: each takes some

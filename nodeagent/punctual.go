@@ -2,10 +2,9 @@ package nodeagent
 
 import (
 	"runtime"
+	"score/nodeagent/realtime"
 
 	"go.uber.org/zap"
-
-	"score/nodeagent/realtime"
 )
 
 // minProcessors is how many goroutines may run at once at least, on a node with

@@ -3,13 +3,12 @@ package nodeagent_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"strings"
+	"testing"
+	"time"
 )
 
 func TestNewStreamIsToldAgain(t *testing.T) {

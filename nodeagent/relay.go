@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/peers"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 const (

@@ -2,11 +2,10 @@ package nodeagent
 
 import (
 	"errors"
-	"testing"
-
 	"score/nodeagent/jobtable"
 	"score/nodeagent/peers"
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 // A message to a spawned job may overtake the order that brings the job; one to a job that is over

@@ -2,12 +2,11 @@ package nodeagent
 
 import (
 	"context"
-	"time"
-
 	"score/ctxswitch"
 	"score/nodeagent/metrics"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
+	"time"
 )
 
 // reportEvery is how often the leader hears what was measured: people look at

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"score/nodeagent/wait"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/wait"
 )
 
 // scrapeAgain is the time between two tries to have the port for the metrics.

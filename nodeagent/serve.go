@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/agentdir"
 	"score/nodeagent/peers"
 	"score/nodeagent/stewardpool"
@@ -19,6 +14,10 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // stopPatience is how long the processes of all jobs may take to end when

@@ -6,13 +6,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"score/nodeagent/realtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/realtime"
 )
 
 // gapNanos is how long a spinning rank must not have run for it to count as

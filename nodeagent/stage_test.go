@@ -5,11 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"testing"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/peers"
@@ -17,6 +12,10 @@ import (
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // While nobody gives a byte the job can be killed.

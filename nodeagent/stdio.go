@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/nodeagent/metrics"
+	"score/nodeagent/steward/client"
+	"score/scored/api/scorev1"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/nodeagent/metrics"
-	"score/nodeagent/steward/client"
-	"score/scored/api/scorev1"
 )
 
 // stdioPatience is how long an early reader waits for its job to come: a

@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"score/nodeagent/leadertest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/leadertest"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // stdio is a reader as a server is one: it confirms what it has.

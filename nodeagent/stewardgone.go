@@ -2,17 +2,16 @@ package nodeagent
 
 import (
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/jobstate"
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/strays"
 	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // stewardGone hears that the connection to the steward has ended; err is nil

@@ -2,16 +2,15 @@ package nodeagent_test
 
 import (
 	"runtime"
+	"score/ctxswitch"
+	"score/ctxswitch/histogram"
+	"score/nodeagent/leadertest"
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/ctxswitch"
-	"score/ctxswitch/histogram"
-	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
 )
 
 // share lets two spinning jobs take turns for a while, and until each has run in some of its

@@ -6,14 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"score/channels/abi"
+	"score/pm"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/pm"
 )
 
 func init() {

@@ -2,12 +2,11 @@ package pm
 
 import (
 	"fmt"
-	"slices"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"
+	"slices"
+	"time"
 )
 
 // Channel is this rank's end of a channel. One goroutine uses it at a time.

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"score/channels/abi"
+	"score/pm"
+	"score/pm/local"
 	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/pm"
-	"score/pm/local"
 )
 
 // take receives the next message, waiting for it.

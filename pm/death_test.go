@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"score/channels/abi"
+	"score/pm"
 	"strconv"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/pm"
 )
 
 func init() {

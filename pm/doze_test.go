@@ -3,11 +3,10 @@ package pm_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/pm"
+	"testing"
+	"time"
 )
 
 func init() {

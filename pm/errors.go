@@ -3,7 +3,6 @@ package pm
 import (
 	"errors"
 	"fmt"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"

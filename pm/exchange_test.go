@@ -6,10 +6,9 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
+	"score/pm"
 	"strconv"
 	"testing"
-
-	"score/pm"
 )
 
 func init() {

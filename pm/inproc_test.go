@@ -1,11 +1,10 @@
 package pm_test
 
 import (
-	"testing"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"testing"
 )
 
 // join makes ranks that all live in this process.

@@ -8,14 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"strconv"
+	"testing"
+	"time"
 )
 
 // all is how many messages the long tests exchange on each path, both ways together.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"testing"
+	"time"
 )
 
 // The tests start this binary again as ranks; what a rank does is named by the

@@ -3,8 +3,6 @@ package pm
 import (
 	"context"
 	"errors"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
@@ -12,6 +10,7 @@ import (
 	"score/channels/link/udp"
 	"score/channels/rankmap"
 	"score/flowctl"
+	"time"
 )
 
 // errRemote means that the rank is on another node. It never leaves the package.

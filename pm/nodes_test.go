@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"sync"
-	"testing"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"sync"
+	"testing"
 )
 
 // joinNodes makes ranks on several nodes that all live in this process.

@@ -3,12 +3,11 @@ package pm_test
 import (
 	"errors"
 	"math"
-	"strings"
-	"testing"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"strings"
+	"testing"
 )
 
 // TestOpenErrors: what cannot be opened is said in the package's own words.

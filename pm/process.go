@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"sync"
-
 	"score/channels"
 	"score/channels/handover"
+	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,7 +2,6 @@ package pm
 
 import (
 	"fmt"
-
 	"score/channels"
 )
 

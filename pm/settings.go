@@ -3,10 +3,9 @@ package pm
 import (
 	"fmt"
 	"os"
+	"score/channels/link"
 	"strconv"
 	"time"
-
-	"score/channels/link"
 
 	"golang.org/x/sys/unix"
 )

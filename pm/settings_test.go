@@ -3,11 +3,10 @@ package pm_test
 import (
 	"errors"
 	"os"
+	"score/pm"
 	"strings"
 	"testing"
 	"time"
-
-	"score/pm"
 )
 
 func TestSettings(t *testing.T) {

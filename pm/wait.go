@@ -2,10 +2,9 @@ package pm
 
 import (
 	"context"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
+	"time"
 )
 
 const (

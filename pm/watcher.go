@@ -3,10 +3,9 @@ package pm
 import (
 	"os"
 	"runtime"
+	"score/channels"
 	"sync"
 	"sync/atomic"
-
-	"score/channels"
 
 	"golang.org/x/sys/unix"
 )

@@ -14,9 +14,18 @@ func TestSizes(t *testing.T) {
 		v    any
 		size uintptr
 	}{
-		{Header{}, HeaderBytes}, {Status{}, 64}, {Lock{}, 64}, {Owner{}, 64}, {Waiters{}, 128},
-		{Lane{}, 128}, {Shared{}, 128}, {Peer{}, PeerBytes}, {LocalPeer{}, PeerBytes},
-		{Record{}, RecordBytes}, {Arrival{}, ArrivalBytes}, {Kept{}, KeptBytes},
+		{Header{}, HeaderBytes},
+		{Status{}, 64},
+		{Lock{}, 64},
+		{Owner{}, 64},
+		{Waiters{}, 128},
+		{Lane{}, 128},
+		{Shared{}, 128},
+		{Peer{}, PeerBytes},
+		{LocalPeer{}, PeerBytes},
+		{Record{}, RecordBytes},
+		{Arrival{}, ArrivalBytes},
+		{Kept{}, KeptBytes},
 	} {
 		if got := reflect.TypeOf(c.v).Size(); got != c.size {
 			t.Errorf("%T has %d bytes, want %d", c.v, got, c.size)
@@ -71,11 +80,23 @@ func TestLayout(t *testing.T) {
 			return
 		}
 		regions := []struct{ at, size uint64 }{
-			{0, HeaderBytes}, {l.Status, 64}, {l.Lock, 64}, {l.Owners, 128}, {l.Waiters, 128}, {l.SharedControl, 128},
-			{l.Counters, uint64(len(Counters)) * 8}, {l.LaneControl, uint64(g.Lanes) * 128},
-			{l.Local, uint64(g.LocalRanks) * 4}, {l.Granules, uint64(g.SendBytes) / 512},
-			{l.Active, (uint64(g.Ranks) + 63) / 64 * 8}, {l.SharedRing, uint64(g.SharedBytes)}, {l.Peers, uint64(g.Ranks) * PeerBytes},
-			{l.Arrivals, uint64(g.Ranks) * ArrivalBytes}, {l.Send, uint64(g.SendBytes)}, {l.NetRing, uint64(g.NetBytes)}, {l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
+			{0, HeaderBytes},
+			{l.Status, 64},
+			{l.Lock, 64},
+			{l.Owners, 128},
+			{l.Waiters, 128},
+			{l.SharedControl, 128},
+			{l.Counters, uint64(len(Counters)) * 8},
+			{l.LaneControl, uint64(g.Lanes) * 128},
+			{l.Local, uint64(g.LocalRanks) * 4},
+			{l.Granules, uint64(g.SendBytes) / 512},
+			{l.Active, (uint64(g.Ranks) + 63) / 64 * 8},
+			{l.SharedRing, uint64(g.SharedBytes)},
+			{l.Peers, uint64(g.Ranks) * PeerBytes},
+			{l.Arrivals, uint64(g.Ranks) * ArrivalBytes},
+			{l.Send, uint64(g.SendBytes)},
+			{l.NetRing, uint64(g.NetBytes)},
+			{l.LaneRings, uint64(g.Lanes) * uint64(g.LaneBytes)},
 		}
 		end := uint64(0)
 		for i, region := range regions {

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"score/channels/abi"
 	"strings"
 	"unicode"
-
-	"score/channels/abi"
 )
 
 const preamble = `/* Layout of a context image, version %d. Written by channels/cheader; do not edit.

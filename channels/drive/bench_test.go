@@ -5,16 +5,15 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
-	"sync"
-	"sync/atomic"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/link/udp"
 	"score/channels/rankmap"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
 )
 
 // end is one of two contexts that know each other's sockets.

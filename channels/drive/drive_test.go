@@ -2,11 +2,10 @@ package drive
 
 import (
 	"bytes"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/link"
+	"testing"
+	"time"
 )
 
 // exchange sends so many messages between all ranks while the network does what it does,

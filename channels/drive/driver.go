@@ -2,13 +2,12 @@ package drive
 
 import (
 	"fmt"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/rankmap"
 	"score/flowctl"
+	"time"
 )
 
 const (

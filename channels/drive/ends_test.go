@@ -1,12 +1,11 @@
 package drive
 
 import (
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
+	"testing"
+	"time"
 )
 
 // TestLastMessageOfTheClosed: a rank that closes its end after a long message is told of as closed

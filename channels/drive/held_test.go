@@ -2,13 +2,12 @@ package drive
 
 import (
 	"runtime"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
+	"testing"
+	"time"
 )
 
 // TestHeldIsDue: what a port holds back goes soon, though its owner has nothing else to do until an

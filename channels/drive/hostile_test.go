@@ -3,12 +3,11 @@ package drive
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"score/channels/abi"
+	"score/channels/link"
 	"sync"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/channels/link"
 
 	"golang.org/x/sys/unix"
 )

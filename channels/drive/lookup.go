@@ -2,10 +2,9 @@ package drive
 
 import (
 	"net/netip"
-	"time"
-
 	"score/channels/link"
 	"score/flowctl"
+	"time"
 )
 
 // The address of a peer's context is asked for at the directory of the peer's node. A

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"testing"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/rankmap"
+	"testing"
 )
 
 // world is a job of one rank per node on a network in memory, with a clock of its own.
@@ -148,8 +147,10 @@ func (w *world) answerWhere(node int, d datagram) {
 	}
 	var lw link.Writer
 	buf := make([]byte, link.MinDatagram)
-	answer := link.Head{Kind: link.Here, Job: h.Job, Channel: h.Channel, From: h.To, To: h.From,
-		Status: link.StatusHere, Port: w.ranks[node].address.AddrPort().Port()}
+	answer := link.Head{
+		Kind: link.Here, Job: h.Job, Channel: h.Channel, From: h.To, To: h.From,
+		Status: link.StatusHere, Port: w.ranks[node].address.AddrPort().Port(),
+	}
 	lw.Begin(buf, len(buf), &answer)
 	w.transmit(datagram{w.dirs[node], d.from, buf[:lw.Finish(0)]})
 }

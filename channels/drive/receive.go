@@ -1,12 +1,11 @@
 package drive
 
 import (
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
+	"time"
 )
 
 // talkingFor is how long a peer whose frames came counts among those that share the

@@ -2,11 +2,10 @@ package drive
 
 import (
 	"fmt"
-	"testing"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/flowctl"
+	"testing"
 )
 
 // steps of accepting a frame, after each of which the agent may be killed.

@@ -1,10 +1,9 @@
 package drive
 
 import (
+	"score/channels/abi"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 // TestFlushedPeerSends: a peer that has nothing pending any more when its flush is over is

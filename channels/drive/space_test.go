@@ -1,10 +1,9 @@
 package drive
 
 import (
+	"score/channels/abi"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 // TestSpaceIsTold: an agent that takes the acknowledgement which a sleeping process waits for

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"hash/crc32"
 	"os"
+	"score/channels"
+	"score/channels/abi"
+	"score/flowctl"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"score/channels"
-	"score/channels/abi"
-	"score/flowctl"
 )
 
 var small = abi.Geometry{Ranks: 40, LocalRanks: 2, Lanes: 4, LaneBytes: 1 << 14, SharedBytes: 1 << 14, SendBytes: 1 << 14, MaxMessage: 2000}

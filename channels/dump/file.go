@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-
 	"score/channels"
 	"score/channels/abi"
 )

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-
 	"score/channels/abi"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )

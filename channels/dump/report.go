@@ -3,7 +3,6 @@ package dump
 import (
 	"encoding/hex"
 	"math"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/flowctl"

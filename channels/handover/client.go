@@ -6,11 +6,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
-	"time"
-
 	"score/channels"
 	"score/channels/scm"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )

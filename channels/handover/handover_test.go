@@ -4,10 +4,9 @@ import (
 	"errors"
 	"net"
 	"os"
-	"testing"
-
 	"score/channels"
 	"score/channels/abi"
+	"testing"
 )
 
 // serve runs a server of images and returns the client's end.

@@ -2,7 +2,6 @@ package keys_test
 
 import (
 	"fmt"
-
 	"score/channels/keys"
 )
 

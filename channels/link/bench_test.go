@@ -2,9 +2,8 @@ package link
 
 import (
 	"fmt"
-	"testing"
-
 	"score/flowctl"
+	"testing"
 )
 
 // BenchmarkEncode is a datagram with one frame.

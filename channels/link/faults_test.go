@@ -17,9 +17,10 @@ type wire struct {
 	flushed [][]byte
 }
 
-func (w *wire) Size(Address) int                  { return MaxDatagram }
-func (w *wire) Buffer() []byte                    { return w.room[:] }
-func (w *wire) Queue(_ Address, n int)            { w.queued = append(w.queued, bytes.Clone(w.room[:n])) }
+func (w *wire) Size(Address) int       { return MaxDatagram }
+func (w *wire) Buffer() []byte         { return w.room[:] }
+func (w *wire) Queue(_ Address, n int) { w.queued = append(w.queued, bytes.Clone(w.room[:n])) }
+
 func (w *wire) Flush()                            { w.flushed, w.queued = append(w.flushed, w.queued...), nil }
 func (w *wire) Receive(func(Address, []byte)) int { return 0 }
 func (w *wire) Stats() Stats                      { return Stats{Dropped: 1} }

@@ -3,7 +3,6 @@ package link
 import (
 	"encoding/binary"
 	"hash/crc32"
-
 	"score/flowctl"
 )
 

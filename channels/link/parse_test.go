@@ -5,9 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"testing"
-
 	"score/flowctl"
+	"testing"
 
 	"pgregory.net/rapid"
 )
@@ -96,8 +95,10 @@ func TestRoundTrip(t *testing.T) {
 			Kind: Data, Job: rapid.Uint64().Draw(t, "job"), Channel: rapid.Uint32().Draw(t, "channel"),
 			From: rapid.Uint32().Draw(t, "from"), To: rapid.Uint32().Draw(t, "to"),
 			Data: flowctl.Data{Seq: rapid.Uint32().Draw(t, "seq"), Tx: rapid.Uint32().Draw(t, "tx")},
-			Answer: flowctl.Answer{Kind: flowctl.Kind(rapid.IntRange(0, int(lastAnswer)).Draw(t, "answer")), Room: rapid.Uint16().Draw(t, "room"),
-				Next: rapid.Uint32().Draw(t, "next"), Echo: rapid.Uint32().Draw(t, "echo")},
+			Answer: flowctl.Answer{
+				Kind: flowctl.Kind(rapid.IntRange(0, int(lastAnswer)).Draw(t, "answer")), Room: rapid.Uint16().Draw(t, "room"),
+				Next: rapid.Uint32().Draw(t, "next"), Echo: rapid.Uint32().Draw(t, "echo"),
+			},
 		}
 		mark := flowctl.Mark(rapid.IntRange(0, int(marksKnown)).Draw(t, "mark"))
 		limit := rapid.IntRange(MinDatagram, MaxDatagram).Draw(t, "limit")

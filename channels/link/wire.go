@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"hash/crc32"
-
 	"score/flowctl"
 )
 

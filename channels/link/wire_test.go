@@ -3,10 +3,9 @@ package link
 import (
 	"bytes"
 	"encoding/hex"
+	"score/flowctl"
 	"strings"
 	"testing"
-
-	"score/flowctl"
 )
 
 // part is a frame as it is added.
@@ -26,9 +25,11 @@ var datagrams = []struct {
 }{
 	{
 		name: "a whole message, the start of a longer one and the rest of another",
-		head: Head{Kind: Data, Job: 0x0102030405060708, Channel: 9, From: 10, To: 11, Frames: 4,
+		head: Head{
+			Kind: Data, Job: 0x0102030405060708, Channel: 9, From: 10, To: 11, Frames: 4,
 			Data:   flowctl.Data{Seq: 12, Tx: 13, Mark: flowctl.MarkAsk | flowctl.MarkWant},
-			Answer: flowctl.Answer{Kind: flowctl.Gap, Room: 14, Next: 15, Echo: 16}},
+			Answer: flowctl.Answer{Kind: flowctl.Gap, Room: 14, Next: 15, Echo: 16},
+		},
 		mark:  flowctl.MarkAsk | flowctl.MarkWant,
 		parts: []part{{2, true, "hi"}, {0, true, ""}, {70000, true, "long"}, {0, false, "end"}},
 		bytes: `14db519a 53010103 0807060504030201 09000000 0a000000 0b000000 0400 00 02
@@ -109,8 +110,10 @@ func TestPinnedBytes(t *testing.T) {
 // TestUnusedFields writes a header with all fields for each kind: only those of the kind are on the
 // wire.
 func TestUnusedFields(t *testing.T) {
-	full := Head{Job: 1, Data: flowctl.Data{Seq: 2, Tx: 3, Mark: flowctl.MarkAsk}, Answer: flowctl.Answer{Kind: flowctl.Full, Room: 4, Next: 5, Echo: 6},
-		Frames: 7, Status: StatusHere, Port: 8}
+	full := Head{
+		Job: 1, Data: flowctl.Data{Seq: 2, Tx: 3, Mark: flowctl.MarkAsk}, Answer: flowctl.Answer{Kind: flowctl.Full, Room: 4, Next: 5, Echo: 6},
+		Frames: 7, Status: StatusHere, Port: 8,
+	}
 	for kind := Ask; kind <= End; kind++ {
 		full.Kind = kind
 		if _, _, err := Parse(write(t, full, flowctl.MarkWant, nil)); err != nil {

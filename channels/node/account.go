@@ -2,7 +2,6 @@ package node
 
 import (
 	"math"
-
 	"score/channels/abi"
 )
 

@@ -2,9 +2,8 @@ package node
 
 import (
 	"math"
-	"testing"
-
 	"score/channels/abi"
+	"testing"
 )
 
 // TestAccount: a job's messages are counted over all its contexts, a few at a time, and stay

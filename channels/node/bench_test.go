@@ -2,11 +2,10 @@ package node
 
 import (
 	"runtime"
+	"score/channels"
 	"slices"
 	"testing"
 	"time"
-
-	"score/channels"
 
 	"golang.org/x/sys/unix"
 )

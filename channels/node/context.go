@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"sync/atomic"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/link/udp"
 	"score/flowctl"
+	"sync/atomic"
+	"time"
 )
 
 // Context is a context of this node. What is not said to be the loop's does not change.

@@ -1,9 +1,8 @@
 package node
 
 import (
-	"slices"
-
 	"score/channels/abi"
+	"slices"
 )
 
 // Cut is what a job's contexts on this node had done at one instant. Its parts are read one after

@@ -1,10 +1,9 @@
 package node
 
 import (
+	"score/channels/abi"
 	"testing"
 	"time"
-
-	"score/channels/abi"
 )
 
 // slumber has a rank wait on its channel until the test, or the function returned, ends it.

@@ -3,15 +3,14 @@ package node
 import (
 	"errors"
 	"runtime"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 )
 
 // gone polls until the rank is told of a death.

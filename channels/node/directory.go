@@ -5,12 +5,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"time"
-
 	"score/channels"
 	"score/channels/link"
 	"score/channels/link/udp"
 	"score/flowctl"
+	"time"
 
 	"golang.org/x/sys/unix"
 )

@@ -5,13 +5,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
+	"slices"
+	"testing"
+	"time"
 )
 
 // asker is a socket that asks a directory.

@@ -2,13 +2,12 @@ package node
 
 import (
 	"fmt"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
+	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,11 +3,10 @@ package node
 import (
 	"context"
 	"os"
+	"score/channels/dump"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/dump"
 )
 
 const (

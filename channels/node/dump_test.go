@@ -3,11 +3,10 @@ package node
 import (
 	"context"
 	"errors"
-	"testing"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/dump"
+	"testing"
+	"time"
 )
 
 const dumpTestMost = 64 << 20

@@ -1,11 +1,10 @@
 package node
 
 import (
-	"time"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
+	"time"
 )
 
 // Bounds of a context's end.

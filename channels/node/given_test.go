@@ -2,12 +2,11 @@ package node
 
 import (
 	"errors"
-	"testing"
-	"time"
-
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/rankmap"
+	"testing"
+	"time"
 )
 
 // TestGiven: each rank has as many channels as its job was given, whoever asks for them, and

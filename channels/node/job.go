@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
-	"sync"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/rankmap"
 	"score/channels/residence"
+	"slices"
+	"sync"
+	"time"
 )
 
 // name of a context within its job.
@@ -52,8 +51,19 @@ type Job struct {
 
 func newJob(n *Node, config JobConfig) (*Job, error) {
 	j := &Job{
-		node: n, connected: config.Connected, keep: config.Keep, done: config.Done, key: config.Key, ranks: slices.Clone(config.Ranks), places: config.Places, geometry: n.config.Geometry, channels: config.Channels,
-		contexts: map[name]*Context{}, ended: map[uint32]bool{}, reborn: map[uint32]bool{}, conns: map[*net.UnixConn]struct{}{},
+		node:      n,
+		connected: config.Connected,
+		keep:      config.Keep,
+		done:      config.Done,
+		key:       config.Key,
+		ranks:     slices.Clone(config.Ranks),
+		places:    config.Places,
+		geometry:  n.config.Geometry,
+		channels:  config.Channels,
+		contexts:  map[name]*Context{},
+		ended:     map[uint32]bool{},
+		reborn:    map[uint32]bool{},
+		conns:     map[*net.UnixConn]struct{}{},
 	}
 	err := j.countRanks()
 	if err == nil {

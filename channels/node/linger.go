@@ -1,10 +1,9 @@
 package node
 
 import (
+	"score/channels"
 	"slices"
 	"time"
-
-	"score/channels"
 )
 
 // awayTimes is how many times longer is waited for peers that are not resident, each

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
-	"sync/atomic"
-
 	"score/channels"
 	"score/channels/link"
 	"score/flowctl"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +66,16 @@ type loop struct {
 }
 
 func newLoop(n *Node) (*loop, error) {
-	l := &loop{node: n, epoll: -1, timer: -1, wake: -1, done: make(chan struct{}), byEvent: map[int32]*Context{}, last: eventFirst, armedFor: flowctl.NoDeadline}
+	l := &loop{
+		node:     n,
+		epoll:    -1,
+		timer:    -1,
+		wake:     -1,
+		done:     make(chan struct{}),
+		byEvent:  map[int32]*Context{},
+		last:     eventFirst,
+		armedFor: flowctl.NoDeadline,
+	}
 	l.scan = l.scanOn
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())

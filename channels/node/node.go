@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-	"sync"
-
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/rankmap"
+	"slices"
+	"sync"
 )
 
 const (

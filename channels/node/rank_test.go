@@ -6,9 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
@@ -16,6 +13,8 @@ import (
 	"score/channels/link"
 	"score/channels/link/udp"
 	"score/channels/rankmap"
+	"testing"
+	"time"
 )
 
 // patience ends a test that hangs.

@@ -1,9 +1,8 @@
 package node
 
 import (
-	"sync/atomic"
-
 	"score/channels/residence"
+	"sync/atomic"
 )
 
 // Step is what can be ordered of a job's contexts when its gang leaves the node or comes back.

@@ -2,13 +2,12 @@ package node
 
 import (
 	"fmt"
-	"testing"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/residence"
 	"score/flowctl"
+	"testing"
+	"time"
 )
 
 // pair is a job on two nodes, and who switches it.

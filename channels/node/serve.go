@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-
 	"score/channels/handover"
 )
 

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link/udp"
+	"slices"
 )
 
 // Spare are the descriptors of a context: all that it takes to have it in another process.

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"
+	"time"
 )
 
 // ContextStatus is what a person wants to know of a context.

@@ -1,11 +1,10 @@
 package node
 
 import (
-	"slices"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
+	"slices"
+	"time"
 )
 
 // What package residence decides about the contexts of a job, the loop does here.

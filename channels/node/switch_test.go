@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime"
+	"score/channels"
+	"score/channels/link"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels"
-	"score/channels/link"
 )
 
 // switcher orders the steps of one job on one node, and awaits each.

@@ -1,12 +1,11 @@
 package node
 
 import (
-	"slices"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/flowctl"
+	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )

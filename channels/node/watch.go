@@ -1,12 +1,11 @@
 package node
 
 import (
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/residence"
 	"score/flowctl"
+	"time"
 )
 
 // Times of watching and driving, in nanoseconds.

@@ -21,9 +21,11 @@ func TestParse(t *testing.T) {
 		}
 	}
 	whole := line("sh")
-	for _, text := range []string{"", "42", "42 (sh", "42 (sh)", "42 (sh) ", whole[:strings.Index(whole, "9876")],
+	for _, text := range []string{
+		"", "42", "42 (sh", "42 (sh)", "42 (sh) ", whole[:strings.Index(whole, "9876")],
 		strings.Replace(whole, "9876", "x", 1), strings.Replace(whole, "9876", "-1", 1), strings.Replace(whole, " 7 ", " x ", 1),
-		strings.Replace(whole, "9876", "99999999999999999999", 1), strings.Replace(whole, "(sh)", "sh", 1)} {
+		strings.Replace(whole, "9876", "99999999999999999999", 1), strings.Replace(whole, "(sh)", "sh", 1),
+	} {
 		if got, err := Parse([]byte(text)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-
 	"score/channels/abi"
 	"score/channels/link"
 

@@ -3,10 +3,9 @@ package rankmap
 import (
 	"errors"
 	"fmt"
-	"slices"
-
 	"score/channels/abi"
 	"score/channels/link"
+	"slices"
 )
 
 // ErrPlaces means that something is no place map; all errors of the package but the

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"score/channels/link"
 	"slices"
 	"testing"
-
-	"score/channels/link"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"

@@ -2,11 +2,10 @@ package scm_test
 
 import (
 	"os"
+	"score/channels/scm"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/scm"
 )
 
 func TestRights(t *testing.T) {

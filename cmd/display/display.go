@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-
 	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
+	"strings"
 )
 
 // streamOut and streamErr number a rank's streams, as the messages do.

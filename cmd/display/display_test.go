@@ -5,10 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"testing"
-
 	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 func target(t *testing.T, text string) stdio.Target {

@@ -2,12 +2,11 @@ package main
 
 import (
 	"os"
-
-	"github.com/spf13/cobra"
-
 	"score/cmd/scored/cli"
 	"score/cmd/scored/daemon"
 	"score/nodeagent/steward"
+
+	"github.com/spf13/cobra"
 )
 
 func main() {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/manpage"
+	"score/cmd/scored/config"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"score/cmd/manpage"
-	"score/cmd/scored/config"
 )
 
 // manCommand returns the command that writes the files that packages install beside the programs.

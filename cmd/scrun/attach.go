@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
+	"score/cmd/scrun/options"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/cmd/scrun/options"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 const (

@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"io"
+	"score/scored/client/clienttest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/client/clienttest"
 )
 
 // An attached scrun goes on while no server can decide, as long as its user wants.

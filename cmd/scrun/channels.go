@@ -1,11 +1,10 @@
 package main
 
 import (
-	"strings"
-
 	"score/cmd/scrun/linked"
 	"score/cmd/scrun/options"
 	"score/nodeagent/launch"
+	"strings"
 )
 
 // maxLooked bounds the arguments that are looked at: wrappers (env, timeout, numactl, a

@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/parentwatch"
+	"score/tests/processes"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"score/cmd/scored/parentwatch"
-	"score/tests/processes"
 
 	"golang.org/x/sys/unix"
 )

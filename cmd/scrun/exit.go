@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-
 	"score/scored/api/quote"
 	"score/scored/client"
+	"strings"
 )
 
 // Exit codes of scrun's own. A job that cannot be executed or is not found has

@@ -2,7 +2,6 @@ package main
 
 import (
 	"path/filepath"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"

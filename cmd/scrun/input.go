@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"sync"
-
 	"score/scored/api/scorev1"
+	"sync"
 )
 
 // inputKept is how many bytes of input are kept at most until the ranks have them: some messages on

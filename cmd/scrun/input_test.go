@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 // ranks stand for those that read, behind streams that break.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
 	"score/cmd/display"
 	"score/cmd/scrun/options"
 	"score/nodeagent/stdio"

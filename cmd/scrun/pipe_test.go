@@ -3,14 +3,13 @@ package main
 import (
 	"bufio"
 	"path/filepath"
+	"score/scored/client/clienttest"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/client/clienttest"
 )
 
 // TestLeavingAPipe: who waits for the other end of a pipe can leave.

@@ -8,12 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"score/scored/api/scorev1"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -4,15 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/journal"
+	"score/tests/terminal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/tests/journal"
-	"score/tests/terminal"
 )
 
 // person sits at a terminal with scrun.

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"score/scored/api/scorev1"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // queueNoticeAfter is how long a job may be queued before scrun says so: what passes sooner nobody

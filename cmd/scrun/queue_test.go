@@ -3,12 +3,11 @@ package main
 import (
 	"errors"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/client/clienttest"
 )
 
 // A job that stays queued is told of once, with what the server knows, and no job that was given

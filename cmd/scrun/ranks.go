@@ -3,12 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"strconv"
 	"strings"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // describeJob tells where a job stands, in a few words and then per state of

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 func TestDescribeJob(t *testing.T) {

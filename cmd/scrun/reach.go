@@ -7,10 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
-
 	"score/cmd/scored/parentwatch"
 	"score/scored/client"
+	"time"
 )
 
 // embeddedTimeout is how long a cluster of one's own may take to be ready. It
@@ -18,7 +17,9 @@ import (
 const embeddedTimeout = 30 * time.Second
 
 // errNoDaemonProgram says that the embedded cluster's program is missing.
-var errNoDaemonProgram = errors.New("no cluster is configured on this host, and the program scored, which runs one for the job, is neither in scrun's directory nor in PATH: install it, or name a cluster's socket with --cluster")
+var errNoDaemonProgram = errors.New(
+	"no cluster is configured on this host, and the program scored, which runs one for the job, is neither in scrun's directory nor in PATH: install it, or name a cluster's socket with --cluster",
+)
 
 // reached is the cluster that a job goes to.
 type reached struct {

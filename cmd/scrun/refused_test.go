@@ -1,12 +1,11 @@
 package main
 
 import (
+	"score/scored/client/clienttest"
 	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/client/clienttest"
 )
 
 // A server that knows of a leader that does not lead yet refuses the attachment more than once:

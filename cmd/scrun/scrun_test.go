@@ -8,15 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
+	"score/tests/signals"
 	"strings"
 	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client/clienttest"
-	"score/tests/signals"
 )
 
 // playVariable makes this test binary play scrun.
@@ -470,8 +469,10 @@ func TestInterrupts(t *testing.T) {
 					{Node: "n1", Ranks: []uint32{0, 1}}, {Node: "n2", Ranks: []uint32{2, 3}},
 				}},
 				Ranks: []*scorev1.RankState{
-					{Rank: 0, Node: "n1", State: "running"}, {Rank: 1, Node: "n1", State: "exited", ExitCode: 3},
-					{Rank: 2, Node: "n2", State: "frozen"}, {Rank: 3, Node: "n2", State: "frozen"},
+					{Rank: 0, Node: "n1", State: "running"},
+					{Rank: 1, Node: "n1", State: "exited", ExitCode: 3},
+					{Rank: 2, Node: "n2", State: "frozen"},
+					{Rank: 3, Node: "n2", State: "frozen"},
 				},
 			}, nil
 		},

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/cmd/display"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/phases"
 	"slices"
 	"strings"
 	"sync"
@@ -13,11 +17,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-
-	"score/cmd/display"
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/scored/client/phases"
 )
 
 // orderTimeout bounds the wait for the daemon's answer to a signal or a

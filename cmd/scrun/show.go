@@ -1,9 +1,8 @@
 package main
 
 import (
-	"sync"
-
 	"score/scored/api/scorev1"
+	"sync"
 )
 
 // unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that

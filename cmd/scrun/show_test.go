@@ -1,10 +1,9 @@
 package main
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 	"testing/synctest"
-
-	"score/scored/api/scorev1"
 )
 
 // Events are shown in their order, all of them, whether or not anything is shown meanwhile; only a

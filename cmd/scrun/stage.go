@@ -8,14 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"golang.org/x/sys/unix"
-
 	"score/cmd/scrun/options"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"
+	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // stageChunk is how much of a file goes into one message, in bytes.

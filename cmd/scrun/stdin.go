@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"score/scored/api/scorev1"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
 )
 
 const (

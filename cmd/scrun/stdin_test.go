@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 func TestPump(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"score/scored/api/scorev1"
+	"score/tests/terminal"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,9 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
-	"score/tests/terminal"
 )
 
 // pumpVariable makes this test binary play TestBackground's child.

@@ -2,9 +2,8 @@ package histogram_test
 
 import (
 	"fmt"
-	"time"
-
 	"score/ctxswitch/histogram"
+	"time"
 )
 
 func Example() {

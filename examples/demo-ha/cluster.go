@@ -10,11 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/config"
 	"strings"
 	"syscall"
 	"time"
-
-	"score/cmd/scored/config"
 )
 
 var (
@@ -68,7 +67,21 @@ func (c *cluster) start() error {
 		listener.Close()
 	}
 	say("$ scored init --server s1 --address %s", c.address["s1"])
-	if _, err := c.scored("init", "--config", c.path("init.toml"), "--certificates", c.path("s1"), "--key-file", c.path("s1.key"), "--name", "demo", "--server", "s1", "--address", c.address["s1"]); err != nil {
+	if _, err := c.scored(
+		"init",
+		"--config",
+		c.path("init.toml"),
+		"--certificates",
+		c.path("s1"),
+		"--key-file",
+		c.path("s1.key"),
+		"--name",
+		"demo",
+		"--server",
+		"s1",
+		"--address",
+		c.address["s1"],
+	); err != nil {
 		return err
 	}
 	for i, name := range serverNames {

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"score/scored/api/scorev1"
 	"strings"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // result is how one program fared.

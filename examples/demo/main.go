@@ -7,10 +7,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"score/tests/devcluster"
 	"strings"
 	"syscall"
-
-	"score/tests/devcluster"
 )
 
 const (

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
 	"text/tabwriter"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 func printTables(w io.Writer, alone, gang, plain []result, m *scorev1.SwitchMetricsResponse) {

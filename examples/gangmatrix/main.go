@@ -7,9 +7,8 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
-
 	"score/gang"
+	"time"
 )
 
 const (

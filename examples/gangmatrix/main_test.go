@@ -3,9 +3,8 @@ package main
 import (
 	"bytes"
 	"os"
-	"testing"
-
 	"score/gang"
+	"testing"
 )
 
 // README.md shows what the scheduler does now.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
 	"score/gang"
 )
 

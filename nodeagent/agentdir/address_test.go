@@ -1,9 +1,8 @@
 package agentdir
 
 import (
-	"testing"
-
 	"score/scored/api"
+	"testing"
 )
 
 func TestParseAddress(t *testing.T) {

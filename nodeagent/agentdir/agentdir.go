@@ -30,7 +30,10 @@ func Lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("looking at the run directory %s: %w", dir, err)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR || int(stat.Uid) != os.Geteuid() || stat.Mode&0o077 != 0 {
-		return nil, fmt.Errorf("the run directory %s must be a directory of the agent's own user with mode 0700, since whoever can reach the sockets in it controls the jobs", dir)
+		return nil, fmt.Errorf(
+			"the run directory %s must be a directory of the agent's own user with mode 0700, since whoever can reach the sockets in it controls the jobs",
+			dir,
+		)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

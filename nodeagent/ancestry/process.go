@@ -3,10 +3,9 @@ package ancestry
 import (
 	"fmt"
 	"os"
+	"score/channels/procstat"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/procstat"
 )
 
 // ancestorsMost bounds the walk from a process to its rank: shells, wrappers and

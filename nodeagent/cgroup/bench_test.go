@@ -84,8 +84,10 @@ func BenchmarkSwitch(b *testing.B) {
 	for _, slice := range []time.Duration{0, 15 * time.Millisecond} {
 		b.Run(slice.String(), func(b *testing.B) {
 			runtime.LockOSThread() // with real-time priority, as an agent's
-			attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
-				Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+			attr := unix.SchedAttr{
+				Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
+				Flags: unix.SCHED_FLAG_RESET_ON_FORK,
+			}
 			if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 				b.Log("no real-time priority: ", err)
 			}

@@ -1,9 +1,8 @@
 package cgroup
 
 import (
-	"time"
-
 	"score/nodeagent/realtime"
+	"time"
 )
 
 // hurryAfter is how long those who were killed may take to get a processor by themselves: the

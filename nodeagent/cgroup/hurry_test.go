@@ -1,11 +1,10 @@
 package cgroup
 
 import (
+	"score/nodeagent/realtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/realtime"
 )
 
 // Threads that stand still here have been hurried: they come before those of ordinary programs.

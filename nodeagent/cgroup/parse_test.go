@@ -99,8 +99,16 @@ func TestField(t *testing.T) {
 		key  string
 		want uint64
 		ok   bool
-	}{{"usage_usec ", 12, true}, {"user_usec ", 7, true}, {"usec ", 0, false}, {"big ", 0, false},
-		{"none ", 0, false}, {"last ", 5, true}, {"missing ", 0, false}, {"", 0, false}}
+	}{
+		{"usage_usec ", 12, true},
+		{"user_usec ", 7, true},
+		{"usec ", 0, false},
+		{"big ", 0, false},
+		{"none ", 0, false},
+		{"last ", 5, true},
+		{"missing ", 0, false},
+		{"", 0, false},
+	}
 	for _, c := range cases {
 		if got, ok := field([]byte(stat), c.key); got != c.want || ok != c.ok {
 			t.Errorf("%q: %d, %v", c.key, got, ok)

@@ -275,8 +275,13 @@ func TestOutliers(t *testing.T) {
 		want  error
 	}{
 		{truth, nil},
-		{stepped, ErrOutlier}, {stepped, ErrOutlier}, {truth, nil},
-		{stepped, ErrOutlier}, {twoClocks{base: leader - 1e8}, ErrOutlier}, {stepped, ErrOutlier}, {stepped, ErrOutlier},
+		{stepped, ErrOutlier},
+		{stepped, ErrOutlier},
+		{truth, nil},
+		{stepped, ErrOutlier},
+		{twoClocks{base: leader - 1e8}, ErrOutlier},
+		{stepped, ErrOutlier},
+		{stepped, ErrOutlier},
 	}
 	for i, step := range steps {
 		if err := add(step.clock); !errors.Is(err, step.want) {

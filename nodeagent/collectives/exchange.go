@@ -2,14 +2,13 @@ package collectives
 
 import (
 	"fmt"
-	"sync"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"sync"
+
+	"go.uber.org/zap"
 )
 
 // exchange carries the collectives of one job between its nodes: it gives the
@@ -192,7 +191,12 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 		if err == nil || x.group.options.Context.Err() != nil {
 			return
 		}
-		x.group.options.Logger.Warn("a node of a job cannot be reached", zap.Uint64("job", x.group.order.GetJobId()), zap.String("peer", place.GetNode()), zap.Error(err))
+		x.group.options.Logger.Warn(
+			"a node of a job cannot be reached",
+			zap.Uint64("job", x.group.order.GetJobId()),
+			zap.String("peer", place.GetNode()),
+			zap.Error(err),
+		)
 		reason := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err)
 		x.lost(to, reason)
 		x.group.gossiper.learn(gossip.PartLost, to, 0, reason)

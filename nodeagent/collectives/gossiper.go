@@ -3,15 +3,14 @@ package collectives
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 const (
@@ -74,7 +73,13 @@ func (r *gossiper) rankNews(m *stewardpb.RankFailure) {
 	if r == nil {
 		return
 	}
-	item := gossip.Item{Kind: gossip.RankLost, Node: int(r.group.order.GetNodeIndex()), Rank: m.GetRank(), Incarnation: m.GetIncarnation(), Fences: m.GetFences()}
+	item := gossip.Item{
+		Kind:        gossip.RankLost,
+		Node:        int(r.group.order.GetNodeIndex()),
+		Rank:        m.GetRank(),
+		Incarnation: m.GetIncarnation(),
+		Fences:      m.GetFences(),
+	}
 	if item.Incarnation != 0 {
 		item.Kind = gossip.RankReborn
 	}
@@ -103,7 +108,12 @@ func (r *gossiper) send(to int, item gossip.Item) {
 		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
 	if err != nil && g.options.Context.Err() == nil {
-		g.options.Logger.Debug("news do not arrive", zap.Uint64("job", g.order.GetJobId()), zap.String("peer", g.order.GetPlaces()[to].GetNode()), zap.Error(err))
+		g.options.Logger.Debug(
+			"news do not arrive",
+			zap.Uint64("job", g.order.GetJobId()),
+			zap.String("peer", g.order.GetPlaces()[to].GetNode()),
+			zap.Error(err),
+		)
 	}
 }
 
@@ -118,7 +128,12 @@ func (r *gossiper) deliver(item gossip.Item) {
 		}
 		return
 	}
-	g.options.Logger.Info("a job has failed elsewhere", zap.Uint64("job", g.order.GetJobId()), zap.String("peer", g.order.GetPlaces()[item.Node].GetNode()), zap.String("reason", item.Reason))
+	g.options.Logger.Info(
+		"a job has failed elsewhere",
+		zap.Uint64("job", g.order.GetJobId()),
+		zap.String("peer", g.order.GetPlaces()[item.Node].GetNode()),
+		zap.String("reason", item.Reason),
+	)
 	if steward := g.options.Steward(); steward != nil && item.Kind == gossip.PartLost {
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
 	}

@@ -6,10 +6,6 @@ package collectives
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
@@ -17,6 +13,9 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // Options are what a group needs of the agent and of its job.

@@ -3,12 +3,11 @@ package dataplane
 import (
 	"errors"
 	"net"
+	"score/channels/handover"
+	"score/nodeagent/ancestry"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/channels/handover"
-	"score/nodeagent/ancestry"
 )
 
 const (

@@ -2,15 +2,14 @@ package dataplane
 
 import (
 	"net"
+	"score/channels/node"
+	"score/nodeagent/ancestry"
+	"score/scored/api/scorev1"
 	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/channels/node"
-	"score/nodeagent/ancestry"
-	"score/scored/api/scorev1"
 )
 
 // How long a job's contexts are driven after its end, if not all that was sent has

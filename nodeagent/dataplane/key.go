@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-
 	"score/scored/api/scorev1"
 )
 

@@ -1,9 +1,8 @@
 package dataplane
 
 import (
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 func TestJobKey(t *testing.T) {

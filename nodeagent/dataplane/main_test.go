@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/channels/handover"
 	"strconv"
 	"testing"
 	"time"
-
-	"score/channels/handover"
 )
 
 // TestMain lets the test binary be a rank, or something that a rank starts.

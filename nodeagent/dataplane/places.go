@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-
 	"score/channels/link"
 	"score/channels/rankmap"
 	"score/scored/api"

@@ -8,16 +8,15 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
-	"sync"
-
-	"go.uber.org/zap"
-
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
 	"score/ctxswitch"
 	"score/scored/api/scorev1"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
 )
 
 // ErrClosed: the plane was closed.
@@ -145,7 +144,14 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 		return nil, err
 	}
 	j := newJob(p, order, steward)
-	config := node.JobConfig{Key: jobKey(secret, p.options.Cluster, j.id), Ranks: j.ranks, Places: where, Channels: given(order), Keep: spares.Keep, Kept: spares.Kept}
+	config := node.JobConfig{
+		Key:      jobKey(secret, p.options.Cluster, j.id),
+		Ranks:    j.ranks,
+		Places:   where,
+		Channels: given(order),
+		Keep:     spares.Keep,
+		Kept:     spares.Kept,
+	}
 	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
 		return nil, err
 	}

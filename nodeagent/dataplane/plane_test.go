@@ -6,18 +6,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
 )
 
 func open(t *testing.T) *Plane {
 	t.Helper()
-	p, err := Open(Options{Address: netip.MustParseAddrPort("127.0.0.1:0"), Socket: "@score-pm-" + strings.ReplaceAll(t.Name(), "/", "-"), Cluster: "c", ClusterKey: "k", Logger: zap.NewNop()})
+	p, err := Open(
+		Options{
+			Address:    netip.MustParseAddrPort("127.0.0.1:0"),
+			Socket:     "@score-pm-" + strings.ReplaceAll(t.Name(), "/", "-"),
+			Cluster:    "c",
+			ClusterKey: "k",
+			Logger:     zap.NewNop(),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +57,12 @@ func images(t *testing.T) (held []string) {
 }
 
 func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
-	return &scorev1.Prepare{JobId: id, Spec: &scorev1.JobSpec{ChannelsPerTask: 3}, User: &scorev1.Identity{Uid: uint32(uid)}, Places: []*scorev1.NodePlace{{Node: "n1", Ranks: ranks}}}
+	return &scorev1.Prepare{
+		JobId:  id,
+		Spec:   &scorev1.JobSpec{ChannelsPerTask: 3},
+		User:   &scorev1.Identity{Uid: uint32(uid)},
+		Places: []*scorev1.NodePlace{{Node: "n1", Ranks: ranks}},
+	}
 }
 
 // add makes a job whose steward is this process.

@@ -2,15 +2,14 @@ package dataplane
 
 import (
 	"context"
-	"slices"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/node"
 	"score/flowctl"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
+	"slices"
+	"time"
 )
 
 // States of a channel, as people are told.

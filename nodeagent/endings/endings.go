@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"score/nodeagent/wait"
 	"slices"
 	"sync"
 	"time"
-
-	"score/nodeagent/wait"
 )
 
 const (
@@ -116,6 +115,10 @@ func (l *List) Trouble() string {
 		return ""
 	}
 	const named = 4
-	return fmt.Sprintf("processes of %d jobs that have ended cannot be killed (jobs %v); new jobs run beside them, up to %d of them: look at what the processes wait for, or restart the host",
-		len(jobs), jobs[:min(len(jobs), named)], endingsMost)
+	return fmt.Sprintf(
+		"processes of %d jobs that have ended cannot be killed (jobs %v); new jobs run beside them, up to %d of them: look at what the processes wait for, or restart the host",
+		len(jobs),
+		jobs[:min(len(jobs), named)],
+		endingsMost,
+	)
 }

@@ -67,11 +67,17 @@ func TestChoice(t *testing.T) {
 		sizes []int
 		want  Algorithm
 	}{
-		{Auto, same(n, 0), TreeAlgorithm}, {Auto, same(n, TreeBytes/n), TreeAlgorithm}, {Auto, same(n, TreeBytes/n+1), BruckAlgorithm},
+		{Auto, same(n, 0), TreeAlgorithm},
+		{Auto, same(n, TreeBytes/n), TreeAlgorithm},
+		{Auto, same(n, TreeBytes/n+1), BruckAlgorithm},
 		{Auto, large, BruckAlgorithm},
-		{RingAlgorithm, same(n, empty), TreeAlgorithm}, {RingAlgorithm, same(n, empty+1), RingAlgorithm}, {RingAlgorithm, large, RingAlgorithm},
-		{BruckAlgorithm, same(n, 0), TreeAlgorithm}, {BruckAlgorithm, same(n, 100), BruckAlgorithm},
-		{TreeAlgorithm, same(n, TreeBytes), TreeAlgorithm}, {TreeAlgorithm, large, TreeAlgorithm},
+		{RingAlgorithm, same(n, empty), TreeAlgorithm},
+		{RingAlgorithm, same(n, empty+1), RingAlgorithm},
+		{RingAlgorithm, large, RingAlgorithm},
+		{BruckAlgorithm, same(n, 0), TreeAlgorithm},
+		{BruckAlgorithm, same(n, 100), BruckAlgorithm},
+		{TreeAlgorithm, same(n, TreeBytes), TreeAlgorithm},
+		{TreeAlgorithm, large, TreeAlgorithm},
 	} {
 		w := newNetwork(t, len(tt.sizes), func(nodes, self int) (Collective, error) { return New(nodes, self, tt.by) })
 		for seq := uint64(1); seq <= 3; seq++ {

@@ -3,14 +3,13 @@ package filetransfer
 import (
 	"context"
 	"fmt"
+	"score/scored/api/identity/access"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
 	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/identity/access"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
 )
 
 // fetchers are the nodes whose agents may fetch the files of jobs here.

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-
 	"score/nodeagent/launch"
 	"score/scored/api/scorev1"
+	"slices"
+	"strings"
 )
 
 const (

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"connectrpc.com/connect"
-
 	"score/nodeagent/staging"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
+
+	"connectrpc.com/connect"
 )
 
 // stageFilesMost bounds the files of one job; scrun and the servers know it, too.
@@ -72,7 +71,10 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	}
 	for _, i := range reply.GetMissing() {
 		if err := t.putOne(ctx, stream, order, files[i], int(i)); err != nil {
-			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("node %s: the file %s: %w", t.options.Node, quote.Word(order.GetFiles()[i].GetName()), err))
+			return connect.NewError(
+				connect.CodeFailedPrecondition,
+				fmt.Errorf("node %s: the file %s: %w", t.options.Node, quote.Word(order.GetFiles()[i].GetName()), err),
+			)
 		}
 	}
 	return stream.Send(&scorev1.StageReply{Node: t.options.Node, Whole: true})

@@ -7,19 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/peers"
 	"score/nodeagent/staging"
 	"score/nodeagent/wait"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -175,7 +174,12 @@ func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.S
 					return errors.Join(sink.err, ctx.Err())
 				}
 				trouble = err
-				t.options.Logger.Debug("a node does not give a file of a job", zap.String("address", address), zap.String("file", file.GetName()), zap.Error(err))
+				t.options.Logger.Debug(
+					"a node does not give a file of a job",
+					zap.String("address", address),
+					zap.String("file", file.GetName()),
+					zap.Error(err),
+				)
 			}
 			// The last of them is the one that was given it first.
 			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {

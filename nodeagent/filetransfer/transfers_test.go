@@ -8,15 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync/atomic"
-	"testing"
-
-	"connectrpc.com/connect"
-	"github.com/google/go-cmp/cmp"
-	"go.uber.org/zap"
-
 	"score/nodeagent/peers"
 	"score/nodeagent/staging"
 	"score/scored/api/identity/access"
@@ -26,6 +17,14 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/h2/h2test"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 )
 
 func TestStageTree(t *testing.T) {

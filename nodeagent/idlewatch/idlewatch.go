@@ -4,9 +4,6 @@ package idlewatch
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
-
 	"score/channels/abi"
 	"score/channels/node"
 	"score/nodeagent/dataplane"
@@ -16,6 +13,8 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
+	"sync/atomic"
+	"time"
 )
 
 // How often is looked whether the ranks of a job sleep. A look is a few loads for each channel, and

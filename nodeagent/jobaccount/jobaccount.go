@@ -3,11 +3,10 @@ package jobaccount
 
 import (
 	"os"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"sync"
-
-	"score/scored/api/scorev1"
 )
 
 // Account is one job's.

@@ -2,12 +2,11 @@ package jobdirs
 
 import (
 	"os"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
+
+	"go.uber.org/zap"
 )
 
 // filesIn is the name that the order to an orphan has got; empty: none of this agent's.

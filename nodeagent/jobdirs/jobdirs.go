@@ -8,17 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-
-	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userfs"
 	"score/scored/api/scorev1"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 const (

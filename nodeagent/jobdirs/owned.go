@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
-
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 )
 
 // Owned is what one job has on the disks.

@@ -2,6 +2,7 @@ package jobstate
 
 import (
 	"fmt"
+	"score/tests/pinned"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +10,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"score/tests/pinned"
 )
 
 var epoch = time.Unix(1000, 0)

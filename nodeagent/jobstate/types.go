@@ -64,8 +64,10 @@ const (
 	Tick
 )
 
-var eventNames = [...]string{"claimed", "adopted", "stopped", "refused", "settled", "prepared", "forked",
-	"done", "lost", "swept", "cleared", "kill", "forget", "tick"}
+var eventNames = [...]string{
+	"claimed", "adopted", "stopped", "refused", "settled", "prepared", "forked",
+	"done", "lost", "swept", "cleared", "kill", "forget", "tick",
+}
 
 func (e Event) String() string { return eventNames[e] }
 
@@ -110,9 +112,11 @@ const (
 	Clear
 )
 
-var effectNames = [...]string{"switch", "unswitch", "note-ending", "stop-staging", "report-done", "repeat-done",
+var effectNames = [...]string{
+	"switch", "unswitch", "note-ending", "stop-staging", "report-done", "repeat-done",
 	"end", "retire", "watch", "kill-steward", "kill-quickly", "kill-patiently", "end-steward", "report-loss", "sweep",
-	"report-killed", "clear"}
+	"report-killed", "clear",
+}
 
 func (e Effect) String() string { return effectNames[e] }
 

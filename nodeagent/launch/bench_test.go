@@ -17,8 +17,10 @@ func trueRanks(b *testing.B, set func(*Rank)) []Rank {
 	null := int(devNull(b).Fd())
 	ranks := make([]Rank, benchRanks)
 	for i := range ranks {
-		ranks[i] = Rank{ID: i, Path: "/bin/true", Argv: []string{"true"}, Env: os.Environ(), Dir: "/",
-			Stdin: null, Stdout: null, Stderr: null}
+		ranks[i] = Rank{
+			ID: i, Path: "/bin/true", Argv: []string{"true"}, Env: os.Environ(), Dir: "/",
+			Stdin: null, Stdout: null, Stderr: null,
+		}
 		if set != nil {
 			set(&ranks[i])
 		}

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"score/nodeagent/userfs"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/userfs"
 )
 
 const (
@@ -115,8 +114,10 @@ const (
 )
 
 // machines are the e_machine numbers of what Go can build this for.
-var machines = map[uint16]string{3: "386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390x",
-	40: "arm", 62: "amd64", 183: "arm64", 243: "riscv64", 258: "loong64"}
+var machines = map[uint16]string{
+	3: "386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390x",
+	40: "arm", 62: "amd64", 183: "arm64", 243: "riscv64", 258: "loong64",
+}
 
 func checkELF(path string, head []byte) error {
 	if len(head) < elfHeader64 {

@@ -117,8 +117,10 @@ func TestStartErrors(t *testing.T) {
 		"wrong limit":    {func(r *Rank) { r.Limits = []Limit{{99, 1, 1}} }, ErrLimit, "limit 99"},
 		"soft over hard": {func(r *Rank) { r.Limits = []Limit{{unix.RLIMIT_NOFILE, 2, 1}} }, ErrLimit, "nofile 2/1"},
 		"small stack":    {func(r *Rank) { r.Limits = []Limit{{unix.RLIMIT_STACK, 1, 1}} }, ErrLimit, "stack 1/1"},
-		"too long": {func(r *Rank) { r.Env = []string{"A=" + strings.Repeat("x", 1<<18)} },
-			ErrNotExecutable, "shorten"},
+		"too long": {
+			func(r *Rank) { r.Env = []string{"A=" + strings.Repeat("x", 1<<18)} },
+			ErrNotExecutable, "shorten",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

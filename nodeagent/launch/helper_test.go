@@ -57,8 +57,10 @@ func shell(t testing.TB, id int, line string, out *os.File) *Rank {
 	if out == nil {
 		out = null
 	}
-	return &Rank{ID: id, Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Env: []string{"PATH=/usr/bin:/bin"},
-		Dir: "/", Stdin: int(null.Fd()), Stdout: int(out.Fd()), Stderr: int(out.Fd())}
+	return &Rank{
+		ID: id, Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Env: []string{"PATH=/usr/bin:/bin"},
+		Dir: "/", Stdin: int(null.Fd()), Stdout: int(out.Fd()), Stderr: int(out.Fd()),
+	}
 }
 
 func devNull(t testing.TB) *os.File {

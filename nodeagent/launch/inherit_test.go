@@ -55,8 +55,10 @@ func oddLauncher() int {
 	}
 	umask := uint32(0o27)
 	if err == nil {
-		_, err = f.Start(&Rank{Path: "/bin/sh", Argv: []string{"sh", "-c", facts}, Env: []string{"A=b"}, Dir: "/", Stdout: 1, Stderr: 2,
-			User: nobody, Umask: &umask})
+		_, err = f.Start(&Rank{
+			Path: "/bin/sh", Argv: []string{"sh", "-c", facts}, Env: []string{"A=b"}, Dir: "/", Stdout: 1, Stderr: 2,
+			User: nobody, Umask: &umask,
+		})
 	}
 	if err != nil {
 		fmt.Println(err)

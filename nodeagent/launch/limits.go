@@ -21,8 +21,10 @@ const maxResource = 15
 // a quarter of this, and the limit holds for this process's first thread too.
 const minStack = 256 << 10
 
-var limitNames = [maxResource + 1]string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc",
-	"nofile", "memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"}
+var limitNames = [maxResource + 1]string{
+	"cpu", "fsize", "data", "stack", "core", "rss", "nproc",
+	"nofile", "memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime",
+}
 
 func (l Limit) String() string {
 	name := fmt.Sprintf("limit %d", l.Resource)
@@ -77,7 +79,8 @@ func inheritedLimits() ([maxResource + 1]unix.Rlimit, error) {
 		}
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"limits"}, &syscall.ProcAttr{
-		Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}})
+		Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL},
+	})
 	if err != nil {
 		// Tracing is forbidden here. A rank's limit on files then counts as
 		// different, and is refused with a sentence if somebody sets one.

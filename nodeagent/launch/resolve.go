@@ -3,11 +3,10 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"score/nodeagent/userfs"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/userfs"
 )
 
 // maxPathDirs bounds a PATH: a search asks the file system once per directory,

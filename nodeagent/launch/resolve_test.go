@@ -188,7 +188,8 @@ func TestResolveAsTheUser(t *testing.T) {
 func TestResolveDirectory(t *testing.T) {
 	dir := programs(t)
 	for bad, says := range map[string]string{
-		"/no/such/dir": "does not exist on this node", dir + "/script": "is not a directory", "a\x00": "choose another"} {
+		"/no/such/dir": "does not exist on this node", dir + "/script": "is not a directory", "a\x00": "choose another",
+	} {
 		_, err := Resolve("/bin/sh", bad, "", nil)
 		if !errors.Is(err, ErrDir) || ExitCode(err) != CodeNotExecutable {
 			t.Errorf("%q: %v", bad, err)

@@ -16,19 +16,18 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
-	"sync/atomic"
-	"testing"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/h2/h2test"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // Patience bounds every wait of a test for something that must happen.
@@ -174,7 +173,12 @@ func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1
 	}
 	session := newSession(hello, stream)
 	defer session.end()
-	welcome := &scorev1.Welcome{Term: l.term.Load(), Cluster: hello.GetCluster(), Version: hello.GetVersion(), Servers: &scorev1.Servers{Addresses: l.options.Servers}}
+	welcome := &scorev1.Welcome{
+		Term:    l.term.Load(),
+		Cluster: hello.GetCluster(),
+		Version: hello.GetVersion(),
+		Servers: &scorev1.Servers{Addresses: l.options.Servers},
+	}
 	if l.options.Keep != nil {
 		welcome.KeepJobs = l.options.Keep(hello)
 	}

@@ -1,14 +1,13 @@
 package leadertest
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // maxUnread is how many messages a test may leave unread.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"regexp"
+	"score/ctxswitch"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,8 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"score/ctxswitch"
 )
 
 // Metrics are those of one agent, and of its process: memory, descriptors, goroutines. Its methods

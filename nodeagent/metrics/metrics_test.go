@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"score/ctxswitch"
 	"strings"
 	"testing"
 	"time"
-
-	"score/ctxswitch"
 )
 
 func scrape(t *testing.T, m *Metrics) string {

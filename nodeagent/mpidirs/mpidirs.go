@@ -10,12 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/nodeagent/launch"
+	"score/nodeagent/userfs"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"score/nodeagent/launch"
-	"score/nodeagent/userfs"
 )
 
 const (

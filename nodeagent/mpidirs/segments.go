@@ -8,12 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/nodeagent/launch"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/launch"
 )
 
 const (

@@ -6,13 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent/launch"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/launch"
 )
 
 // heldVariable names the files that this program has instead of running tests: one that it

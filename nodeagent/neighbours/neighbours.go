@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"score/nodeagent/failuredetector"
+	"score/scored/api/scorev1"
 	"sync"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/nodeagent/failuredetector"
-	"score/scored/api/scorev1"
 )
 
 const (

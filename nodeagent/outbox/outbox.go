@@ -2,10 +2,9 @@
 package outbox
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"sync"
-
-	"score/scored/api/scorev1"
 )
 
 // maxNotes bounds the sentences that wait for a leader.

@@ -1,10 +1,9 @@
 package outbox
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 func TestOutbox(t *testing.T) {

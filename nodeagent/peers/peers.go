@@ -7,11 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/wait"
 	"score/scored/api"
@@ -19,6 +14,10 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 const (

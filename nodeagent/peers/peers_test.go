@@ -5,6 +5,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/handshake"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,13 +18,6 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/h2"
-	"score/scored/api/transport/handshake"
 )
 
 // taker is a peer that takes what is sent to it, and refuses exchange 13.
@@ -85,7 +84,12 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 		t.Errorf("%d deaths are left, it was taken %d times", left, peer.taken.Load())
 	}
 	request.Sequence = 13
-	if err := p.Collect(t.Context(), plain.Addr().String(), request); err == nil || !strings.Contains(err.Error(), "context canceled") || peer.taken.Load() != 2 {
+	if err := p.Collect(
+		t.Context(),
+		plain.Addr().String(),
+		request,
+	); err == nil || !strings.Contains(err.Error(), "context canceled") ||
+		peer.taken.Load() != 2 {
 		t.Errorf("a refusal: %v, taken %d times", err, peer.taken.Load())
 	}
 }

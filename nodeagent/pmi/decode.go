@@ -3,7 +3,6 @@ package pmi
 import (
 	"errors"
 	"fmt"
-
 	"score/nodeagent/pmi/kvpack"
 	"score/nodeagent/pmi/leb128"
 )

@@ -2,7 +2,6 @@ package pmi
 
 import (
 	"encoding/binary"
-
 	"score/nodeagent/pmi/kvpack"
 )
 

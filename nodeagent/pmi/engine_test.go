@@ -158,7 +158,8 @@ func TestNameAndSpawnChecks(t *testing.T) {
 		"long port":      e.Name(0, 1, NamePublish, []byte("s"), long),
 		"long given key": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}, Preput: preput}),
 		"long spawn": e.Spawn(0, 1, &SpawnRequest{Apps: []SpawnApp{
-			{Command: "a", MaxProcs: 1, Env: []string{"A=" + strings.Repeat("x", MaxSpawnBytes)}}}}),
+			{Command: "a", MaxProcs: 1, Env: []string{"A=" + strings.Repeat("x", MaxSpawnBytes)}},
+		}}),
 		"long value": e.Put(0, []byte("k"), long),
 		"long ring":  e.RingIn(0, 1, Ring{Left: string(long)}),
 	} {

@@ -24,8 +24,10 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
-	return &world{t: t, now: time.Unix(1000, 0), engines: make(map[address]*Engine), places: make(map[uint64]Places),
-		blocks: make(map[uint64][][]byte), lost: make(map[address]bool)}
+	return &world{
+		t: t, now: time.Unix(1000, 0), engines: make(map[address]*Engine), places: make(map[uint64]Places),
+		blocks: make(map[uint64][][]byte), lost: make(map[address]bool),
+	}
 }
 
 // job adds a job; all its ranks are initialised.

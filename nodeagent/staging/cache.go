@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/launch"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/launch"
 )
 
 // SumBytes is the length of a digest, SHA-256.

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/launch"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"score/nodeagent/launch"
 )
 
 func me() *launch.User { return &launch.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())} }

@@ -87,8 +87,13 @@ func (c *Cache) makeRoom(uid uint32, n int64) error {
 		}
 	}
 	if n > 0 && mine+n > c.quota() {
-		return fmt.Errorf("%w: files of the user's jobs that wait or run take %d bytes of the %d that those of one user may take (half of stage_limit), and %d more are asked for",
-			ErrFull, mine, c.quota(), n)
+		return fmt.Errorf(
+			"%w: files of the user's jobs that wait or run take %d bytes of the %d that those of one user may take (half of stage_limit), and %d more are asked for",
+			ErrFull,
+			mine,
+			c.quota(),
+			n,
+		)
 	}
 	for c.total+n > c.limit {
 		victim := c.victim(held)

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"score/nodeagent/launch"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/nodeagent/launch"
 )
 
 func twoUsers(t *testing.T) (ann, bob *launch.User) {

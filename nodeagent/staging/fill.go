@@ -9,11 +9,10 @@ import (
 	"hash"
 	"io"
 	"os"
+	"score/nodeagent/launch"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/launch"
 )
 
 const (

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
-
 	"score/nodeagent/launch"
+	"time"
 )
 
 const (

@@ -46,8 +46,11 @@ func TestLines(t *testing.T) {
 		"label, empty line":   {label, []string{"\n"}, []string{"03: \n"}},
 		"unbuffered":          {Format{Unbuffered: true}, []string{"a", "b\nc"}, []string{"a", "b\nc"}},
 		"unbuffered, nothing": {Format{Unbuffered: true}, []string{""}, nil},
-		"unbuffered, label": {Format{Unbuffered: true, Label: true, Tasks: 4}, []string{"a", "b\nc", "\n", "d\n"},
-			[]string{"3: a", "b\n3: c", "\n", "3: d\n"}},
+		"unbuffered, label": {
+			Format{Unbuffered: true, Label: true, Tasks: 4},
+			[]string{"a", "b\nc", "\n", "d\n"},
+			[]string{"3: a", "b\n3: c", "\n", "3: d\n"},
+		},
 		"unbuffered, label, open end": {Format{Unbuffered: true, Label: true}, []string{"a"}, []string{"3: a", "\n"}},
 	}
 	for name, c := range cases {

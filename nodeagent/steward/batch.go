@@ -3,12 +3,11 @@ package steward
 import (
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // startBatch is how many ranks are forked between two looks at whether to stop:

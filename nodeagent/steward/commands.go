@@ -3,11 +3,10 @@ package steward
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
-
 	"score/nodeagent/launch"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // command is one of the programs of a job.

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -162,7 +161,8 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 		s.answerSpawn(body.Spawn)
 	case *stewardpb.ToSteward_AskRankStates:
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
-			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()}}})
+			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()},
+		}})
 	case *stewardpb.ToSteward_Taken:
 		s.relay.post(func() { s.relay.kept.take(body.Taken) })
 	case *stewardpb.ToSteward_Pace:

@@ -6,12 +6,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
 	"strings"
 	"testing"
 	"time"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/steward/wire"
 )
 
 // raw connects as nobody in particular.

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/client"
 	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/client"
 )
 
 // allowed is where this thread may run.

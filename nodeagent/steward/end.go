@@ -3,15 +3,14 @@ package steward
 import (
 	"errors"
 	"fmt"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
+	"score/tests/processes"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
-	"score/tests/processes"
 )
 
 // bothWays runs a test with a control group and with signals only.

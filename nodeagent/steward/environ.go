@@ -1,10 +1,9 @@
 package steward
 
 import (
+	"score/nodeagent/pmi"
 	"strconv"
 	"strings"
-
-	"score/nodeagent/pmi"
 )
 
 // pmiTarget is the number of the PMI connection in the ranks.

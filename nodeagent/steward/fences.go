@@ -3,10 +3,6 @@ package steward
 import (
 	"errors"
 	"fmt"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
@@ -14,6 +10,9 @@ import (
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // fences are the collectives of one job, as far as its stewards make them themselves: those without

@@ -1,12 +1,11 @@
 package steward
 
 import (
+	"score/nodeagent/fence"
+	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/nodeagent/fence"
-	"score/scored/api/scorev1"
 )
 
 // Whatever another node sends as a step of a fence is taken, or ends the job's fences.

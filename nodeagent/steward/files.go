@@ -5,12 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/stdio"
 	"score/nodeagent/userfs"
+
+	"golang.org/x/sys/unix"
 )
 
 // files are where a detached job's output goes.

@@ -2,12 +2,11 @@ package steward_test
 
 import (
 	"net"
-	"testing"
-	"time"
-
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"testing"
+	"time"
 )
 
 func nowhere(uint32) uint16 { return 0 }

@@ -2,12 +2,11 @@ package steward
 
 import (
 	"errors"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // input is what the user types, on its way to one rank or to all. One message

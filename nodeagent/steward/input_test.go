@@ -2,10 +2,9 @@ package steward_test
 
 import (
 	"bytes"
-	"testing"
-
 	"score/nodeagent/steward/client"
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 func piece(offset uint64, text string, eof bool) *scorev1.Stdin {

@@ -2,9 +2,6 @@ package steward
 
 import (
 	"fmt"
-	"strconv"
-	"time"
-
 	"score/channels/keys"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
@@ -12,6 +9,8 @@ import (
 	"score/nodeagent/pmi/wire"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"strconv"
+	"time"
 )
 
 // job is a job's part on this node, as far as the core loop has it.

@@ -2,13 +2,12 @@ package steward
 
 import (
 	"errors"
-	"slices"
-	"strings"
-	"testing"
-
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"slices"
+	"strings"
+	"testing"
 )
 
 // order is a job of two nodes, ranks 0 and 2 here, 1 there.

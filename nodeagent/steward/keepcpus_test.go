@@ -3,12 +3,11 @@ package steward_test
 import (
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
 	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
 )
 
 // threadsOn counts the threads of a process, and those that may run on one CPU alone.

@@ -1,9 +1,9 @@
 package steward
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	"score/nodeagent/steward/wire"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // unacked is the output of an attached job that is on its way to the reader: it was read from the

@@ -3,12 +3,11 @@ package steward
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"score/channels/keys"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
+
+	"golang.org/x/sys/unix"
 )
 
 // joinKeys lets local rank k into the node's store of keys, which is made for the first that asks:

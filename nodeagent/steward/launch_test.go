@@ -2,11 +2,10 @@ package steward_test
 
 import (
 	"runtime"
+	"score/nodeagent/steward/stewardpb"
 	"strconv"
 	"testing"
 	"time"
-
-	"score/nodeagent/steward/stewardpb"
 )
 
 func TestTrueTimes64(t *testing.T) {

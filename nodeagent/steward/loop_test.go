@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"score/nodeagent/launch"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/launch"
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 // withOpenFiles sets the limit for one test.

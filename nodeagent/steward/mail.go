@@ -1,10 +1,9 @@
 package steward
 
 import (
-	"slices"
-
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // mail is what a new agent must hear again, since the old one may have died
@@ -107,7 +106,8 @@ func (s *steward) note(text string) {
 		return
 	}
 	m := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{
-		Note: &scorev1.JobNote{JobId: s.job.id, Text: text}}}
+		Note: &scorev1.JobNote{JobId: s.job.id, Text: text},
+	}}
 	if s.control != nil {
 		s.send(m)
 		return

@@ -9,13 +9,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (

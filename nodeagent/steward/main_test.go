@@ -6,17 +6,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 )
 
 // TestMain lets the test binary be a steward, as scored and scrun are.

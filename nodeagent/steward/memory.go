@@ -2,7 +2,6 @@ package steward
 
 import (
 	"runtime/debug"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/reliable"

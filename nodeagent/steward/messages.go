@@ -3,12 +3,11 @@ package steward
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"time"
 )
 
 // Kinds of messages.

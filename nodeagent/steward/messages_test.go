@@ -5,16 +5,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/direct"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
-
-	"score/nodeagent/steward/direct"
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 // exchanging is a rank that fences so often, and gets another's key of each fence, with padding in

@@ -3,7 +3,6 @@ package steward
 import (
 	"fmt"
 	"runtime"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api/scorev1"

@@ -3,11 +3,10 @@ package steward
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
 )
 
 // output is one stream of one rank.

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/reliable"
 	"score/scored/api/scorev1"
+	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // path sends datagrams to the stewards of the job's other nodes.

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/nodeagent/steward/wire"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
-
-	"score/nodeagent/steward/wire"
 )
 
 // keepOut is the largest write buffer kept once it is empty, in bytes.

@@ -2,9 +2,6 @@ package steward
 
 import (
 	"errors"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
@@ -12,6 +9,8 @@ import (
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // pmiBuffer is how much of one rank's requests is read at once, in bytes. A
@@ -148,7 +147,8 @@ func (s *steward) applyPMI(effects []wire.Effect) {
 			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
 		case wire.Abort:
 			s.life.Abort(s.now(), life.Abort{
-				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message})
+				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message,
+			})
 		case wire.Violation:
 			rank := -1
 			if e.Rank != wire.NoRank {
@@ -169,7 +169,8 @@ func (s *steward) sendPMI(k int, data []byte) {
 func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Collective{Collective: &stewardpb.Collective{
 		Kind: uint32(fence.KindFence), Sequence: seq, Data: append([]byte(nil), data...),
-		PlainBytes: stats.PlainBytes, PackedBytes: stats.PackedBytes}}}
+		PlainBytes: stats.PlainBytes, PackedBytes: stats.PackedBytes,
+	}}}
 }
 
 func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {

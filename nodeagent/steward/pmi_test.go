@@ -4,14 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 // speak is a shell function: it sends a line on the PMI connection and waits

@@ -2,10 +2,6 @@ package steward
 
 import (
 	"fmt"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi"
@@ -14,6 +10,9 @@ import (
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pmixBacklog is how many ranks may be about to connect; they come at once.
@@ -39,8 +38,10 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 	if err != nil {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
 	}
-	j.pmix = &pmixEndpoint{listener: listener, address: address, conns: make(map[pmix.ConnID]*pmixConn),
-		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string)}
+	j.pmix = &pmixEndpoint{
+		listener: listener, address: address, conns: make(map[pmix.ConnID]*pmixConn),
+		dirs: pmixDirs{session: mpidirs.Session(j.order.GetFiles())}, addresses: make(map[uint64][]string),
+	}
 	config := pmix.Config{
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
 		RankNode: info.RankNode, RankApp: info.RankApp, UniverseSize: info.UniverseSize,
@@ -262,7 +263,8 @@ func (s *steward) applyEngine(e *pmi.Event) {
 		s.sendRelay(e)
 	case pmi.EventPlaces:
 		s.ask(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
-			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job}}})
+			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
+		}})
 	default: // answers to ranks, which the server has taken
 	}
 }

@@ -2,11 +2,10 @@ package steward_test
 
 import (
 	"path/filepath"
-	"strings"
-	"testing"
-
 	"score/nodeagent/mpidirs"
 	"score/scored/api/scorev1"
+	"strings"
+	"testing"
 )
 
 // TestPMIxLeavesNothing is for the files that MPI programs leave.

@@ -2,12 +2,11 @@ package steward
 
 import (
 	"os"
-	"slices"
-	"strconv"
-
 	"score/nodeagent/ancestry"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
+	"slices"
+	"strconv"
 )
 
 // admitPMIx decides whether a client is who it says: the protocol's own proof is

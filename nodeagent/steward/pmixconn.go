@@ -2,11 +2,10 @@ package steward
 
 import (
 	"errors"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
+
+	"golang.org/x/sys/unix"
 )
 
 // pmixConn is the steward's end of one connection.

@@ -2,11 +2,10 @@ package steward
 
 import (
 	"os"
-	"strconv"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/userfs"
+	"strconv"
 )
 
 // pmixDirs are the directories in which the ranks of a job on one node keep their

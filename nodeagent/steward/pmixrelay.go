@@ -2,12 +2,11 @@ package steward
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
-
 	"score/nodeagent/pmi"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+	"strconv"
+	"strings"
 )
 
 // jobNumber is the inverse of kvsName.

@@ -3,12 +3,11 @@ package steward_test
 import (
 	"fmt"
 	"os"
-	"testing"
-	"time"
-
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"testing"
+	"time"
 )
 
 // postman is the agents of two nodes, as far as they carry messages.

@@ -3,16 +3,15 @@ package steward
 import (
 	"fmt"
 	"os"
-	"strings"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/cgroup/procgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // prepare takes a job. All that can fail before the first process, and all that

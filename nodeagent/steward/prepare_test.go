@@ -5,13 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 func TestCannotStart(t *testing.T) {
@@ -36,10 +35,16 @@ func TestCannotStart(t *testing.T) {
 		{"not executable", []string{plain}, nil, 126, plain},
 		{"wrong architecture", []string{foreign}, nil, 126, foreign},
 		{"a directory", []string{dir}, nil, 126, dir},
-		{"no such working directory", []string{"true"},
-			withSpec(func(s *scorev1.JobSpec) { s.WorkDir = dir + "/gone" }), 126, dir + "/gone"},
-		{"no such input file", []string{"true"},
-			withSpec(func(s *scorev1.JobSpec) { s.StdinPattern = dir + "/no-input" }), 125, dir + "/no-input"},
+		{
+			"no such working directory",
+			[]string{"true"},
+			withSpec(func(s *scorev1.JobSpec) { s.WorkDir = dir + "/gone" }), 126, dir + "/gone",
+		},
+		{
+			"no such input file",
+			[]string{"true"},
+			withSpec(func(s *scorev1.JobSpec) { s.StdinPattern = dir + "/no-input" }), 125, dir + "/no-input",
+		},
 		{"no way to the output file", []string{"true"}, withSpec(func(s *scorev1.JobSpec) {
 			s.Detached, s.StdoutPattern = true, dir+"/gone/out"
 		}), 125, dir + "/gone/out"},
@@ -47,16 +52,31 @@ func TestCannotStart(t *testing.T) {
 			s.Detached, s.StdoutPattern = true, dir+"/%q"
 		}), 125, "%q"},
 		{"no program at all", nil, nil, 125, "no program"},
-		{"a control group that the slot has not", []string{"true"},
-			func(p *stewardpb.PrepareJob) { p.Cgroup = "/sys/fs/cgroup/elsewhere" }, 125, "elsewhere"},
-		{"a CPU that the node has not", []string{"true"},
-			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Cpus = []uint32{9} }, 125, "CPU 9"},
-		{"a rank twice", []string{"true"},
-			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Ranks = []uint32{0, 0} }, 125, "twice"},
-		{"a rank beyond the last", []string{"true"},
-			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Ranks = []uint32{0, 5} }, 125, "rank 5"},
-		{"a node that is none of the job's", []string{"true"},
-			func(p *stewardpb.PrepareJob) { p.Job.NodeIndex = 3 }, 125, "no node"},
+		{
+			"a control group that the slot has not",
+			[]string{"true"},
+			func(p *stewardpb.PrepareJob) { p.Cgroup = "/sys/fs/cgroup/elsewhere" }, 125, "elsewhere",
+		},
+		{
+			"a CPU that the node has not",
+			[]string{"true"},
+			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Cpus = []uint32{9} }, 125, "CPU 9",
+		},
+		{
+			"a rank twice",
+			[]string{"true"},
+			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Ranks = []uint32{0, 0} }, 125, "twice",
+		},
+		{
+			"a rank beyond the last",
+			[]string{"true"},
+			func(p *stewardpb.PrepareJob) { p.Job.Places[0].Ranks = []uint32{0, 5} }, 125, "rank 5",
+		},
+		{
+			"a node that is none of the job's",
+			[]string{"true"},
+			func(p *stewardpb.PrepareJob) { p.Job.NodeIndex = 3 }, 125, "no node",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := start(t)

@@ -2,12 +2,11 @@ package steward
 
 import (
 	"fmt"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -3,15 +3,14 @@ package steward_test
 import (
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 // recycle has the steward become free, and forgets what it told of its job.

@@ -2,14 +2,13 @@ package steward
 
 import (
 	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // respawnState is what there is to know of a rank that was started again.
@@ -99,8 +98,10 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 	}
 	if err != nil {
 		r.coming, r.exited, r.spent = false, r.last, r.spent-r.last.GetCpuNanos()
-		s.life.RespawnFailed(s.now(), k, life.Abort{Rank: k, ExitCode: launch.ExitCode(err),
-			Message: fmt.Sprintf("node %s: rank %d cannot be begun anew: %v", s.job.node, r.rank, err)})
+		s.life.RespawnFailed(s.now(), k, life.Abort{
+			Rank: k, ExitCode: launch.ExitCode(err),
+			Message: fmt.Sprintf("node %s: rank %d cannot be begun anew: %v", s.job.node, r.rank, err),
+		})
 		return
 	}
 	if r.exited == nil {

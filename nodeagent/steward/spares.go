@@ -3,12 +3,11 @@ package steward
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"score/channels/scm"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
+
+	"golang.org/x/sys/unix"
 )
 
 const (

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"slices"
+	"strings"
 )
 
 func (j *job) spawnMessage(rank int, spawn *pmi.SpawnRequest) *stewardpb.FromSteward {

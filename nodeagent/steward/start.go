@@ -2,13 +2,12 @@ package steward
 
 import (
 	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // start forks the ranks, away from the loop: the first ones speak while the last
@@ -51,7 +50,8 @@ func (s *steward) forkAll(j *job) (whole bool) {
 		failed := low + len(started)
 		s.loop.post(func() {
 			s.life.StartFailed(s.now(), life.Abort{
-				Rank: failed, ExitCode: launch.ExitCode(err), Message: fmt.Sprintf("node %s: %v", j.node, err)})
+				Rank: failed, ExitCode: launch.ExitCode(err), Message: fmt.Sprintf("node %s: %v", j.node, err),
+			})
 		})
 		return false
 	}

@@ -1,10 +1,10 @@
 package steward
 
 import (
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/steward/life"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // rankStates tells a person how each local rank is.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // residentBytes is what a process has in memory now.

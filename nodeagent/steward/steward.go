@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"score/nodeagent/cgroup"
+	"score/nodeagent/launch"
+	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/steward/life"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/cgroup"
-	"score/nodeagent/launch"
-	"score/nodeagent/pmi/pmix"
-	"score/nodeagent/steward/life"
 )
 
 // steward is the process: one loop that owns the control connection, PMI and

@@ -3,11 +3,10 @@ package steward
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/launch"
 	"score/scored/api/scorev1"
+
+	"golang.org/x/sys/unix"
 )
 
 // endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first ends a

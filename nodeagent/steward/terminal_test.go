@@ -1,10 +1,9 @@
 package steward_test
 
 import (
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 func withTerminal(rows, columns uint32) change {

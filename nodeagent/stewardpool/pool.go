@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/nodeagent/cgroup"
+	"score/nodeagent/steward/client"
 	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/nodeagent/cgroup"
-	"score/nodeagent/steward/client"
 )
 
 const (

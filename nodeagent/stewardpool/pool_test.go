@@ -7,18 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
-	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test binary be a steward.
@@ -103,8 +102,10 @@ func serve(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Stewa
 			// The pool is told who submits; the process may be anybody's here.
 			User:   &scorev1.Identity{Uid: uint32(unix.Getuid()), Gid: uint32(unix.Getgid())},
 			Places: []*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0}, Cpus: []uint32{0}}},
-			Spec: &scorev1.JobSpec{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
-				WorkDir: "/", Tasks: 1, Detached: true},
+			Spec: &scorev1.JobSpec{
+				Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
+				WorkDir: "/", Tasks: 1, Detached: true,
+			},
 		},
 	}); err != nil {
 		t.Fatal(err)

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
-
 	"score/nodeagent/cgroup"
 	"score/nodeagent/cgroup/procgroup"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
+	"sync"
+	"time"
 )
 
 // ErrGone means that a steward ended before it was given a job.

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/nodeagent/cgroup/procgroup"
+	"score/nodeagent/steward/client"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
 	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/nodeagent/cgroup/procgroup"
-	"score/nodeagent/steward/client"
-	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/steward/wire"
 )
 
 const (

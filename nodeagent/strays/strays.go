@@ -6,14 +6,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"score/nodeagent/wait"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/wait"
 )
 
 // Variable is in the environment of every rank, and so of what it starts:

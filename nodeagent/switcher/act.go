@@ -1,11 +1,10 @@
 package switcher
 
 import (
-	"slices"
-	"time"
-
 	"score/ctxswitch"
 	"score/scored/failpoint"
+	"slices"
+	"time"
 )
 
 // stepPoints are passed before a step's order is carried out, and before the machine

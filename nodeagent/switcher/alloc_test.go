@@ -1,10 +1,9 @@
 package switcher
 
 import (
+	"score/ctxswitch"
 	"testing"
 	"time"
-
-	"score/ctxswitch"
 )
 
 // still is a container without processes.

@@ -1,9 +1,8 @@
 package switcher
 
 import (
-	"time"
-
 	"score/nodeagent/realtime"
+	"time"
 )
 
 // clock tells the kernel's monotonic time without a system call, by way of

@@ -7,17 +7,16 @@ import (
 	"hash/crc32"
 	"net/netip"
 	"runtime"
-	"sync"
-	"sync/atomic"
-	"testing"
-	"time"
-
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
 	"score/channels/rankmap"
 	"score/ctxswitch"
 	"score/pm"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
 )
 
 // gate is a container whose only process is a goroutine that passes it between any two operations.

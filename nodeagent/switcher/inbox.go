@@ -1,10 +1,9 @@
 package switcher
 
 import (
+	"score/ctxswitch"
 	"sync/atomic"
 	"time"
-
-	"score/ctxswitch"
 )
 
 // command is something told to the switching thread.

@@ -1,10 +1,9 @@
 package switcher
 
 import (
+	"score/ctxswitch"
 	"sync"
 	"testing"
-
-	"score/ctxswitch"
 )
 
 func TestInboxKeepsOrder(t *testing.T) {

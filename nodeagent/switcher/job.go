@@ -1,11 +1,10 @@
 package switcher
 
 import (
+	"score/ctxswitch"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"score/ctxswitch"
 )
 
 // Container is what the switching thread uses of cgroup.Container. The methods

@@ -1,9 +1,8 @@
 package switcher
 
 import (
-	"time"
-
 	"score/ctxswitch"
+	"time"
 )
 
 // networkMargin is how long before a step's answer is given up the network is to give

@@ -2,10 +2,9 @@ package switcher
 
 import (
 	"context"
+	"score/ctxswitch"
 	"slices"
 	"time"
-
-	"score/ctxswitch"
 )
 
 const (

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/ctxswitch"
-	"score/nodeagent/realtime"
 )
 
 // How often is looked at a job that has been ordered to stop: at once, then

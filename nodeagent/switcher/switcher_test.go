@@ -3,12 +3,11 @@ package switcher
 import (
 	"context"
 	"errors"
+	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"sync"
 	"testing"
 	"time"
-
-	"score/ctxswitch"
-	"score/nodeagent/realtime"
 )
 
 const patience = 60 * time.Second

@@ -3,11 +3,10 @@ package switcher
 import (
 	"context"
 	"runtime"
+	"score/ctxswitch"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/ctxswitch"
 )
 
 // Run is the thread. It returns when ctx has ended; it thaws nothing, so that

@@ -2,13 +2,12 @@
 package timekeeper
 
 import (
-	"sync"
-
-	"go.uber.org/zap"
-
 	"score/nodeagent/clock"
 	"score/nodeagent/realtime"
 	"score/scored/failpoint"
+	"sync"
+
+	"go.uber.org/zap"
 )
 
 // Keeper knows the cluster's time; it is the uplink's Clock.

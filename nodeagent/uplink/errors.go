@@ -3,11 +3,10 @@ package uplink
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/identity/pki"
 	"strings"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/identity/pki"
 )
 
 var (

@@ -22,7 +22,8 @@ func merge(messages []*scorev1.AgentMessage) []*scorev1.AgentMessage {
 			exits = append(exits, message.GetRankExited())
 		}
 		merged = append(merged, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RanksExited{
-			RanksExited: &scorev1.RanksExited{Exits: exits}}})
+			RanksExited: &scorev1.RanksExited{Exits: exits},
+		}})
 		i = end
 	}
 	return merged

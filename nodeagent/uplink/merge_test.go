@@ -1,12 +1,11 @@
 package uplink
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
 )
 
 // Merging keeps every message and their order, and leaves no two ends of ranks
@@ -22,7 +21,8 @@ func TestMerge(t *testing.T) {
 				continue
 			}
 			messages = append(messages, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{
-				RankExited: &scorev1.RankExited{Rank: rank}}})
+				RankExited: &scorev1.RankExited{Rank: rank},
+			}})
 		}
 		var got []uint32
 		ended := false

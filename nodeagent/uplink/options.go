@@ -3,11 +3,10 @@ package uplink
 import (
 	"context"
 	"net/http"
+	"score/scored/api/scorev1"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
 )
 
 // Handler is told what comes from the leader, one call at a time.

@@ -1,9 +1,8 @@
 package uplink
 
 import (
-	"sync"
-
 	"score/scored/api/scorev1"
+	"sync"
 )
 
 // MaxQueued bounds what waits for a slow leader. The largest burst that a node

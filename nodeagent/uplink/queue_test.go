@@ -1,11 +1,10 @@
 package uplink
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 func TestQueueWithoutStreamHoldsNothing(t *testing.T) {

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
-
 	"score/scored/api/identity/pki"
+	"slices"
 )
 
 // ErrRemoved is the error of Run when a server has said that the node's certificate was revoked,

@@ -5,18 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"testing"
-	"time"
-
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
 )
 
 // runLink runs a link to servers until the test ends, that asks revoked.

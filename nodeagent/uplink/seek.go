@@ -2,14 +2,13 @@ package uplink
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 const (

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // follower is a server that answers questions as it likes.

@@ -2,11 +2,10 @@ package uplink
 
 import (
 	"net"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"sync"
-
-	"score/scored/api/scorev1"
 )
 
 // maxServers bounds the servers that are kept: clusters have up to nine.

@@ -3,14 +3,13 @@ package uplink
 import (
 	"context"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 const (

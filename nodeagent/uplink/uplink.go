@@ -3,12 +3,11 @@ package uplink
 import (
 	"context"
 	"errors"
+	"score/scored/api/scorev1"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
 )
 
 // Link is the stream to the leader, or the attempts to have one.

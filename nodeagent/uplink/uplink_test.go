@@ -3,6 +3,10 @@ package uplink_test
 import (
 	"context"
 	"errors"
+	"score/nodeagent/leadertest"
+	"score/nodeagent/uplink"
+	"score/scored/api/scorev1"
+	"score/scored/api/transport/h2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,11 +14,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/nodeagent/leadertest"
-	"score/nodeagent/uplink"
-	"score/scored/api/scorev1"
-	"score/scored/api/transport/h2"
 )
 
 // node records what a link tells it.
@@ -188,6 +187,7 @@ func (rejecting) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return ne
 func (rejecting) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
+
 func (rejecting) WrapStreamingHandler(connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(context.Context, connect.StreamingHandlerConn) error {
 		return connect.NewError(connect.CodeUnauthenticated, errors.New("wrong key"))

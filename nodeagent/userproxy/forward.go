@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"score/scored/api"
+	"score/scored/api/identity/access"
+	"score/scored/api/transport/forward"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +16,6 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api"
-	"score/scored/api/identity/access"
-	"score/scored/api/transport/forward"
 )
 
 const (

@@ -6,6 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"score/scored/api"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/forward"
+	"score/scored/api/transport/h2"
 	"slices"
 	"strings"
 	"sync"
@@ -14,11 +18,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/forward"
-	"score/scored/api/transport/h2"
 )
 
 // cluster is what an agent knows of its servers.
@@ -167,7 +166,8 @@ func TestNobody(t *testing.T) {
 				if took := time.Since(began); took < reachPatience || took > reachPatience+passPauseMost {
 					t.Errorf("it took %v", took)
 				}
-				if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) != test.unchanged || !strings.Contains(got.Body.String(), test.text) {
+				if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) != test.unchanged ||
+					!strings.Contains(got.Body.String(), test.text) {
 					t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
 				}
 			})
@@ -188,7 +188,11 @@ func TestLeaderIsLost(t *testing.T) {
 					return answer(unary, "there"), nil
 				}
 				if path == attach {
-					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: silent{r.Context()}}, nil
+					return &http.Response{
+						StatusCode: http.StatusOK,
+						Header:     http.Header{"Content-Type": {"application/connect+proto"}},
+						Body:       silent{r.Context()},
+					}, nil
 				}
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -205,7 +209,8 @@ func TestLeaderIsLost(t *testing.T) {
 			if took := time.Since(began); took != leads+want {
 				t.Errorf("%s: it took %v, want %v", path, took, leads+want)
 			}
-			if text := got.Body.String(); path == attach && !strings.Contains(text, "attach again") || path == list && text != "there" || path == signal && !strings.Contains(text, "is not known") {
+			if text := got.Body.String(); path == attach && !strings.Contains(text, "attach again") || path == list && text != "there" ||
+				path == signal && !strings.Contains(text, "is not known") {
 				t.Errorf("%s: %q", path, text)
 			}
 		})

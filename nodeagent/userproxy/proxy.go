@@ -5,17 +5,16 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"score/scored/api"
+	"score/scored/api/identity/pki"
+	"score/scored/api/transport/h2"
+	"score/scored/api/transport/socket"
 	"sync"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api"
-	"score/scored/api/identity/pki"
-	"score/scored/api/transport/h2"
-	"score/scored/api/transport/socket"
 )
 
 const (

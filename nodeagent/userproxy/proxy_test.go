@@ -13,6 +13,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"score/scored/api"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,13 +29,6 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
-
-	"score/scored/api"
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/h2"
 )
 
 // patience bounds every wait of a test for something that must happen.
@@ -230,7 +229,10 @@ func TestOnlyServers(t *testing.T) {
 	openProxy(t, c, path, newCluster(agent.url(), foreign.url()))
 	client, _ := jobs(t, path)
 	_, err := client.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
-	if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Meta().Get(api.Unchanged) == "" || !strings.Contains(err.Error(), "reaches none of the cluster's servers") {
+	if failure, ok := errors.AsType[*connect.Error](
+		err,
+	); !ok || failure.Meta().Get(api.Unchanged) == "" ||
+		!strings.Contains(err.Error(), "reaches none of the cluster's servers") {
 		t.Errorf("%v", err)
 	}
 	if len(agent.headers)+len(foreign.headers) > 0 {

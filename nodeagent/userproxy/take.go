@@ -6,10 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/scored/api/transport/socket"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/transport/socket"
 )
 
 // errOtherAgent means that another agent of this host has the socket.

@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/channels/handover"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/handover"
 )
 
 // patience ends a test that hangs.

@@ -7,14 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"score/channels/keys"
+	"score/channels/keys/wire"
 	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/keys"
-	"score/channels/keys/wire"
 )
 
 // Scope says who may see a key.

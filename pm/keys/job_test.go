@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/channels/keys"
+	"score/channels/keys/wire"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/keys"
-	"score/channels/keys/wire"
 )
 
 // pair makes a rank's socket, and the steward's end of it.

@@ -8,13 +8,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
-	"testing"
-	"time"
-
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"strconv"
+	"testing"
+	"time"
 )
 
 const countEnv = "LOCAL_TEST_COUNT"

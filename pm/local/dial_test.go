@@ -4,12 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
-
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/pm"
 	"score/pm/local"
+	"testing"
 )
 
 // TestDial: a rank that inherited no descriptor dials, and the kernel says who it is.

@@ -6,11 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
-	"sync"
-
 	"score/channels/abi"
 	"score/pm"
+	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"

@@ -7,12 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"score/channels/abi"
+	"score/pm"
 	"strings"
 	"testing"
 	"time"
-
-	"score/channels/abi"
-	"score/pm"
 )
 
 // victim sends to all and receives, until another rank dies, which must become known; or until

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
-	"testing"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"strings"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )

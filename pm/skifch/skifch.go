@@ -19,7 +19,6 @@ package skifch
 import (
 	"errors"
 	"fmt"
-
 	"score/pm"
 )
 

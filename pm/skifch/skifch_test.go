@@ -3,12 +3,11 @@ package skifch_test
 import (
 	"bytes"
 	"errors"
-	"testing"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
 	"score/pm/skifch"
+	"testing"
 )
 
 func open(t *testing.T, ranks, number int) []*skifch.Channel {

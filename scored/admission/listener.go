@@ -5,16 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/transport/handshake"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/identity/join"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/transport/handshake"
 )
 
 const (

@@ -7,6 +7,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"score/scored/api/identity/join"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"strings"
 	"sync"
 	"testing"
@@ -14,12 +19,6 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/identity/join"
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 // patience is for what must come on a busy machine.
@@ -80,7 +79,13 @@ func newRegistrar(t *testing.T) (*Registrar, *memory) {
 		IsServer:  func(name string) bool { return name == "s1" },
 		Logger:    zap.NewNop(),
 	})
-	l := o.Listen(listener, Route{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}}, Route{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}}).Of("test")
+	l := o.Listen(
+		listener,
+		Route{Protocols: []string{"test"}, Roles: []pki.Role{pki.Agent}},
+		Route{Protocols: []string{"servers"}, Roles: []pki.Role{pki.Server}},
+	).Of(
+		"test",
+	)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {

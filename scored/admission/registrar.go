@@ -5,13 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // ErrNoAuthority is a cluster whose daemons know each other by a shared key, on one host.
@@ -139,7 +138,11 @@ const maxSerial = 20
 // again; and nobody else knows its number.
 func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
-		return nil, fmt.Errorf("a certificate's number has up to %d bytes, and this one %d", maxSerial, len(serial)) //nolint:err113 // for nobody but whoever made the number up
+		return nil, fmt.Errorf(
+			"a certificate's number has up to %d bytes, and this one %d",
+			maxSerial,
+			len(serial),
+		) //nolint:err113 // for nobody but whoever made the number up
 	}
 	return &scorev1.JoinResponse{Revoked: r.Credentials.IsRevoked(serial)}, nil
 }
@@ -161,7 +164,12 @@ func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*s
 	if role == pki.Server && r.IsServer(name.Name) {
 		// It would be taken for the one that is there, and have none of what that one has promised
 		// to keep.
-		return nil, fmt.Errorf("%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name", ErrTaken, name.Name, name.Name)
+		return nil, fmt.Errorf(
+			"%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name",
+			ErrTaken,
+			name.Name,
+			name.Name,
+		)
 	}
 	signed, record, err := r.sign(name, request.GetRequest())
 	if err != nil {

@@ -2,9 +2,8 @@ package api
 
 import (
 	"path"
-	"unicode/utf8"
-
 	"score/scored/api/quote"
+	"unicode/utf8"
 )
 
 // MaxJobName is the longest name of a job in bytes: as long as that of a file.

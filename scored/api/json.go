@@ -3,12 +3,11 @@ package api
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/texts"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/texts"
 )
 
 // JSON has calls in JSON, which has no texts but UTF-8, get answers in which texts that are not

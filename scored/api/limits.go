@@ -3,11 +3,10 @@ package api
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"strconv"
+	"strings"
 )
 
 // ForLimits is the header by which the daemon that takes a user's submission

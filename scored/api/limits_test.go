@@ -1,12 +1,11 @@
 package api
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
 )
 
 var anyLimit = rapid.Custom(func(t *rapid.T) *scorev1.ResourceLimit {

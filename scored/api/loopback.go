@@ -20,5 +20,9 @@ func CheckLoopback(address, instead string) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%q can be reached from other hosts, and without certificates connections are not encrypted; use %s, or make certificates with 'scored init'", address, instead)
+	return fmt.Errorf(
+		"%q can be reached from other hosts, and without certificates connections are not encrypted; use %s, or make certificates with 'scored init'",
+		address,
+		instead,
+	)
 }

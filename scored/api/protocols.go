@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"net/http"
-
 	"score/scored/api/protocol"
 )
 
@@ -50,5 +49,8 @@ func CheckProtocols(h http.Header, build string) string {
 		return ""
 	}
 	theirBuild := h.Get(buildHeader)
-	return protocol.Mismatch(protocol.Party{Name: "this program", Build: theirBuild[:min(len(theirBuild), maxBuild)], Range: theirs}, protocol.Party{Name: "the server", Build: build, Range: own})
+	return protocol.Mismatch(
+		protocol.Party{Name: "this program", Build: theirBuild[:min(len(theirBuild), maxBuild)], Range: theirs},
+		protocol.Party{Name: "the server", Build: build, Range: own},
+	)
 }

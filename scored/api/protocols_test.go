@@ -3,10 +3,9 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"score/scored/api/protocol"
 	"strings"
 	"testing"
-
-	"score/scored/api/protocol"
 )
 
 func TestHeader(t *testing.T) {

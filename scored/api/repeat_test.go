@@ -2,9 +2,8 @@ package api
 
 import (
 	"fmt"
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 // Of every call of users it is said whether it may be made again.

@@ -1,10 +1,10 @@
 package api
 
 import (
+	"score/scored/api/scorev1"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-
-	"score/scored/api/scorev1"
 )
 
 // Warm makes the protobuf runtime build its tables for every message of the

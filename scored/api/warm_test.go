@@ -1,12 +1,11 @@
 package api
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 // Decoding works the same after Warm; its time is logged, since a machine under

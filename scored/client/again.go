@@ -3,13 +3,12 @@ package client
 import (
 	"context"
 	"errors"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/clienttest"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/scored/client/clienttest"
 )
 
 // A submission is made again under the same key, whatever became of the connection, and others are
@@ -109,7 +108,9 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	defer c.Close()
 	ctx := client.WithPatience(t.Context(), client.Patience{Gone: -1, Undecided: -1})
 	_, err := c.Submit(ctx, &scorev1.JobSpec{Name: "g\xfcnstig"})
-	if got, want := client.Sentence(err), "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"; got != want {
+	if got, want := client.Sentence(
+		err,
+	), "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -126,11 +127,20 @@ func TestWait(t *testing.T) {
 		err  error
 		goes bool
 	}{
-		{0, undecided, true}, {2, undecided, true}, {1000, undecided, true}, {5000, undecided, true},
-		{5001, gone, true}, {5010, gone, true}, {5012, gone, false},
-		{5013, undecided, true}, {5020, gone, true}, {5029, gone, true},
+		{0, undecided, true},
+		{2, undecided, true},
+		{1000, undecided, true},
+		{5000, undecided, true},
+		{5001, gone, true},
+		{5010, gone, true},
+		{5012, gone, false},
+		{5013, undecided, true},
+		{5020, gone, true},
+		{5029, gone, true},
 		{6000, nil, true},
-		{6001, gone, true}, {6010, gone, true}, {6012, gone, false},
+		{6001, gone, true},
+		{6010, gone, true},
+		{6012, gone, false},
 	} {
 		if step.err == nil {
 			w.Answered()

@@ -5,14 +5,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"score/scored/api"
+	"score/scored/api/identity/access"
+	"score/scored/api/scorev1/scorev1connect"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api"
-	"score/scored/api/identity/access"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 const (

@@ -6,15 +6,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/clienttest"
 	"strings"
 	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/scored/client/clienttest"
 )
 
 func version(name string) clienttest.Daemon {
@@ -227,7 +226,8 @@ func TestAgentThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := client.Dial(t.Context(), client.Choice{System: path, Dev: missing})
-	if want := "the daemon of this host does not answer at " + agent + ": connection refused; start it with 'scored agent', or run on this machine alone with --cluster=embedded"; err == nil || err.Error() != want {
+	if want := "the daemon of this host does not answer at " + agent + ": connection refused; start it with 'scored agent', or run on this machine alone with --cluster=embedded"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

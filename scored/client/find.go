@@ -8,9 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
-
 	"score/scored/api"
+	"syscall"
 )
 
 const (
@@ -104,7 +103,13 @@ func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
 
 // silent says that a daemon which has run on this host does not answer.
 func silent(socket, daemon string, err error) error {
-	return fmt.Errorf("the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s", socket, cause(err), daemon, Embedded)
+	return fmt.Errorf(
+		"the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s",
+		socket,
+		cause(err),
+		daemon,
+		Embedded,
+	)
 }
 
 // candidates returns the sockets at which a daemon is looked for: the one that is named, then that

@@ -3,11 +3,10 @@ package client
 import (
 	"context"
 	"iter"
+	"score/scored/api/scorev1"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 // ListJobs returns the jobs of a list page by page, so that neither side ever holds more than one.

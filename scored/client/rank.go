@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-
 	"score/scored/api/scorev1"
 )
 

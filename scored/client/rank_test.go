@@ -1,9 +1,8 @@
 package client
 
 import (
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 func TestRankWords(t *testing.T) {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"score/scored/api/quote"
 	"strings"
 	"syscall"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/quote"
 )
 
 // ErrLost is returned if the connection to the daemon broke.

@@ -3,11 +3,10 @@ package client
 import (
 	"context"
 	"crypto/rand"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api"
 	"score/scored/api/scorev1"
+
+	"connectrpc.com/connect"
 )
 
 // keyBytes is the length of a submission's key.

@@ -1,15 +1,14 @@
 package leader
 
 import (
-	"slices"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // What the edges of step do. Each may be done again without harm: agents

@@ -1,11 +1,10 @@
 package leader
 
 import (
-	"strings"
-
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
+	"strings"
 )
 
 // onMessage handles an agent's message; a link that another has replaced is not

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 func (c Caller) mayControl(id uint64, owner *scorev1.Identity) error {

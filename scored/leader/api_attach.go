@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"fmt"
-
 	"score/scored/api/scorev1"
 )
 

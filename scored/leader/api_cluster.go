@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-
 	"score/scored/api/scorev1"
 	"score/scored/idle"
 )

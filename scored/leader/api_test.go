@@ -2,16 +2,15 @@ package leader
 
 import (
 	"errors"
+	"score/gang"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/gang"
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 var stranger = Caller{UID: 8}
@@ -407,8 +406,10 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		{"another cluster", func(h *scorev1.Hello) { h.Cluster = "den" }, `this is the cluster "lab", and the agent belongs to "den"`},
-		{"later protocols", func(h *scorev1.Hello) { h.Version, h.ProtocolOldest, h.ProtocolNewest = "v9", 98, 99 },
-			"the server is too old: its version v1 understands protocols 1 to 2, and the agent, version v9, at least protocol 98; upgrade the server"},
+		{
+			"later protocols", func(h *scorev1.Hello) { h.Version, h.ProtocolOldest, h.ProtocolNewest = "v9", 98, 99 },
+			"the server is too old: its version v1 understands protocols 1 to 2, and the agent, version v9, at least protocol 98; upgrade the server",
+		},
 		{"bad name", func(h *scorev1.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
 		{"long name", func(h *scorev1.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
 		{"no CPUs", func(h *scorev1.Hello) { h.Cpus = 0 }, "0 CPUs"},

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // CallerOf returns the user with the role that the cluster gives, as far as this
@@ -137,7 +136,12 @@ func checkUser(a *account, limits *scorev1.UserLimits) error {
 	case a.share < 1 || a.share > state.MaxShare:
 		return fmt.Errorf("%w: a share of %d is not between 1 and %d", ErrInvalid, a.share, state.MaxShare)
 	case limits.GetMemoryPerNodeBytes() > gang.MaxMemory:
-		return fmt.Errorf("%w: a limit of %d bytes is more than the most memory there can be, %d", ErrInvalid, limits.GetMemoryPerNodeBytes(), int64(gang.MaxMemory))
+		return fmt.Errorf(
+			"%w: a limit of %d bytes is more than the most memory there can be, %d",
+			ErrInvalid,
+			limits.GetMemoryPerNodeBytes(),
+			int64(gang.MaxMemory),
+		)
 	case limits.GetTimeNanos() < 0 || limits.GetTimeNanos() > int64(gang.MaxTimeLimit):
 		return fmt.Errorf("%w: a limit of %v is not between 0 and %v", ErrInvalid, time.Duration(limits.GetTimeNanos()), gang.MaxTimeLimit)
 	case limits.GetPriority() < 0 || limits.GetPriority() > gang.MaxPriority:

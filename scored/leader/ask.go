@@ -2,10 +2,9 @@ package leader
 
 import (
 	"cmp"
+	"score/scored/api/scorev1"
 	"slices"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // askTimeout is how long the nodes have to tell what their ranks are doing. A

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
-
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // Channels asks the nodes how the channels of running jobs are: of one job, which the

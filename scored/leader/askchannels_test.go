@@ -2,10 +2,9 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 // Channels come from all nodes that have a job of the caller, in one question for each.

@@ -2,10 +2,9 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"slices"
 	"sync"
-
-	"score/scored/api/scorev1"
 )
 
 // maxPending bounds the events that an attachment has not taken yet. There are
@@ -126,8 +125,10 @@ func (c *controller) sources(j *job) []*Source {
 	var sources []*Source
 	for i, p := range j.parts {
 		if n := c.nodes[p.Node]; n != nil && !p.lost {
-			sources = append(sources, &Source{Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p),
-				Attempt: j.attempts, Restarts: j.restarts, Because: j.because})
+			sources = append(sources, &Source{
+				Job: j.id, Node: p.Node, Index: uint32(i), Address: n.address, Stdin: j.readsInput(p),
+				Attempt: j.attempts, Restarts: j.restarts, Because: j.because,
+			})
 		}
 	}
 	return sources

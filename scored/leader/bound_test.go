@@ -1,11 +1,10 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 // TestBound: a job of a user who has one node alone runs there, whatever it asks for, and so does

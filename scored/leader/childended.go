@@ -49,5 +49,6 @@ func (c *controller) sendChildEnds(j *job, n *node) {
 
 func childEnded(j *job, child uint64, code int32) *scorev1.ServerMessage {
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_ChildEnded{
-		ChildEnded: &scorev1.ChildEnded{JobId: j.id, ChildJob: child, ExitCode: code}}}
+		ChildEnded: &scorev1.ChildEnded{JobId: j.id, ChildJob: child, ExitCode: code},
+	}}
 }

@@ -2,10 +2,9 @@ package leader
 
 import (
 	"fmt"
-	"slices"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // maxChildren bounds the jobs that wait or run of all that one program has spawned. A

@@ -3,15 +3,14 @@ package leader
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"testing"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api/environ"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // spawner is a world in which job 1 of ada's runs on a node of two CPUs and 1 GiB.
@@ -62,7 +61,11 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	}
 	w.start(child.id)
 	for _, parent := range []uint64{1, child.id} {
-		if _, err := w.spawns(parent, oneTask); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), "2 of your jobs wait or run already, with those that jobs spawn, and you may have 2") {
+		if _, err := w.spawns(
+			parent,
+			oneTask,
+		); !errors.Is(err, ErrImpossible) ||
+			!strings.Contains(err.Error(), "2 of your jobs wait or run already, with those that jobs spawn, and you may have 2") {
 			t.Errorf("a third job, spawned by %d: %v", parent, err)
 		}
 	}

@@ -2,14 +2,13 @@ package leader
 
 import (
 	"fmt"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // childSpec is that of the parent with the programs that were asked for. own is its

@@ -2,12 +2,11 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
-
-	"score/scored/api/scorev1"
 )
 
 func TestChildSpec(t *testing.T) {
@@ -18,8 +17,10 @@ func TestChildSpec(t *testing.T) {
 	one := &scorev1.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
 	other := &scorev1.SpawnApp{Program: "./b", Tasks: 3, Path: "/bin", Hosts: []string{"n1", "n2"}}
 	child := func(change func(*scorev1.JobSpec)) *scorev1.JobSpec {
-		spec := &scorev1.JobSpec{Name: "a", Argv: []string{"a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", SearchPath: "/bin", Tasks: 2,
-			NodeList: []string{"n1"}, CpusPerTask: 1, Oversubscribe: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, Label: true}
+		spec := &scorev1.JobSpec{
+			Name: "a", Argv: []string{"a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", SearchPath: "/bin", Tasks: 2,
+			NodeList: []string{"n1"}, CpusPerTask: 1, Oversubscribe: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, Label: true,
+		}
 		change(spec)
 		return spec
 	}

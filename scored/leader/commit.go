@@ -3,13 +3,12 @@ package leader
 import (
 	"errors"
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/scored/failpoint"
 	"score/scored/replica"
 	"score/scored/state/statepb"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 func (l *Leader) worthCommitting() bool {

@@ -3,9 +3,8 @@ package leader
 import (
 	"context"
 	"net"
-	"slices"
-
 	"score/gang"
+	"slices"
 )
 
 // carriers is how many CPUs at most the daemons and scrun use at once to carry one job's output.

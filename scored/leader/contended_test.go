@@ -1,10 +1,9 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 // A host is crowded for a job's output while other jobs have its CPUs in the job's own slices, and

@@ -2,13 +2,12 @@ package leader
 
 import (
 	"fmt"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // controller is the working copy of all that the leader knows, and makes every

@@ -3,16 +3,15 @@ package leader
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-
-	"go.uber.org/zap"
-
 	"score/gang"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
 )
 
 // What administrators do with nodes: drain, resume, remove.

@@ -3,9 +3,8 @@ package leader
 import (
 	"context"
 	"fmt"
-	"slices"
-
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // DumpSources are the nodes that have contexts of a running job, which the caller must control; of

@@ -1,10 +1,10 @@
 package leader
 
 import (
-	"go.uber.org/zap"
-
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+
+	"go.uber.org/zap"
 )
 
 // Link leads to one agent. Its methods do not block.

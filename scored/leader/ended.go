@@ -2,10 +2,9 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/state"
 	"slices"
 	"time"
-
-	"score/scored/state"
 )
 
 // What a new leader does for jobs that ended under an earlier one: their output
@@ -22,10 +21,22 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 		return
 	}
 	j := &job{
-		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
-		parents: record.Parent, charged: record.Usage, verdict: record.Verdict,
-		state: done, submitted: record.Submitted, started: record.Started, ended: record.Ended, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
-		row: -1, codeRank: noRank,
+		id:        record.ID,
+		spec:      record.Spec,
+		listed:    listedSpec(record.Spec),
+		user:      record.User,
+		parents:   record.Parent,
+		charged:   record.Usage,
+		verdict:   record.Verdict,
+		state:     done,
+		submitted: record.Submitted,
+		started:   record.Started,
+		ended:     record.Ended,
+		attempts:  record.Attempts,
+		restarts:  record.Restarts,
+		because:   record.Because,
+		row:       -1,
+		codeRank:  noRank,
 	}
 	c.jobs[j.id] = j
 	for _, p := range record.Places {

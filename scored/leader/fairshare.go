@@ -3,13 +3,12 @@ package leader
 import (
 	"maps"
 	"math"
-	"slices"
-	"time"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
 )
 
 const (

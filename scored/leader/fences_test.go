@@ -2,11 +2,10 @@ package leader
 
 import (
 	"math"
+	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 // The nodes of a job meet in the same fences, and each gives its own bytes; a node that tells

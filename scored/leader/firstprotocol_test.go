@@ -2,11 +2,10 @@ package leader
 
 import (
 	"errors"
-	"testing"
-	"time"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"testing"
+	"time"
 )
 
 // TestFirstProtocol: a log that servers of an earlier version have, too, says nothing that they do

@@ -2,11 +2,10 @@ package leader
 
 import (
 	"context"
-	"slices"
-	"sort"
-
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"slices"
+	"sort"
 )
 
 // History lists finished jobs in the order of their ends: the caller's own, or, to an operator,

@@ -3,15 +3,14 @@ package leader
 import (
 	"cmp"
 	"fmt"
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/idle"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/gang"
-	"score/scored/api/scorev1"
-	"score/scored/idle"
 )
 
 const (

@@ -1,12 +1,11 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // cutSaid is what a node says of a job's ranks, of which it has one.
@@ -22,7 +21,9 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 		if cut.WakeSource = strings.Join(words[2:], " "); cut.WakeSource == "nothing" {
 			cut.WakeSource = ""
 		}
-		cut.Waits = []*scorev1.RankWait{{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4}}
+		cut.Waits = []*scorev1.RankWait{
+			{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4},
+		}
 	}
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: cut}}
 }

@@ -1,12 +1,11 @@
 package leader
 
 import (
-	"time"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"time"
 )
 
 // Shorthands for the states of a job; DESIGN.md draws them.

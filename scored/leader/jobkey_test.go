@@ -2,9 +2,8 @@ package leader
 
 import (
 	"bytes"
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 // Jobs' keys are the same with each server, differ between jobs and secrets, and none comes of no

@@ -3,9 +3,8 @@ package leader
 import (
 	"context"
 	"fmt"
-	"time"
-
 	"score/scored/replica"
+	"time"
 )
 
 // elsewhere reports whether another server leads, so that what comes here is in vain.

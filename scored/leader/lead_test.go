@@ -2,12 +2,11 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
+	"score/scored/replica"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/replica"
 )
 
 // What comes while another server leads is turned away at once, and changes nothing; what waits for

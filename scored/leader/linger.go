@@ -1,9 +1,8 @@
 package leader
 
 import (
-	"slices"
-
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // What happens between the end of a job and its being forgotten.

@@ -3,14 +3,13 @@ package leader
 import (
 	"cmp"
 	"context"
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/gang"
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 // maxPageBytes is after how much of a list an answer ends: some thousand jobs, made and sent within

@@ -2,15 +2,14 @@ package leader
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 // listJobs gives all pages of a list.
@@ -116,7 +115,9 @@ func TestPagesAreWhole(t *testing.T) {
 		var records []*state.Job
 		var want []uint64
 		for id := uint64(1); id <= rapid.Uint64Range(0, 60).Draw(t, "jobs"); id++ {
-			spec := &scorev1.JobSpec{Argv: []string{string(make([]byte, rapid.SampledFrom([]int{1, 40_000, maxPageBytes / 3, 2 * maxPageBytes}).Draw(t, "size")))}}
+			spec := &scorev1.JobSpec{
+				Argv: []string{string(make([]byte, rapid.SampledFrom([]int{1, 40_000, maxPageBytes / 3, 2 * maxPageBytes}).Draw(t, "size")))},
+			}
 			where := rapid.IntRange(0, 3).Draw(t, "where")
 			if where == 0 || where == 2 {
 				views = append(views, &scorev1.Job{Id: id, Spec: spec})

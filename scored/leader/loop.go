@@ -2,17 +2,16 @@ package leader
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 const (

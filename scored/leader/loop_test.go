@@ -3,16 +3,15 @@ package leader
 import (
 	"context"
 	"errors"
+	"score/scored/api/scorev1"
+	"score/scored/replica"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/replica"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // fakeReplica commits to a state in memory, as slowly and as badly as a test

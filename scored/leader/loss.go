@@ -2,12 +2,11 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
 )
 
 // What is done when a node or an answer does not come.
@@ -62,7 +61,8 @@ func (c *controller) sendPartsGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
 			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
-				JobId: j.id, NodeIndex: uint32(index), Reason: lostReason(p.Node)}}})
+				JobId: j.id, NodeIndex: uint32(index), Reason: lostReason(p.Node),
+			}}})
 		}
 	}
 }

@@ -3,9 +3,8 @@ package leader
 import (
 	"context"
 	"math"
-	"time"
-
 	"score/scored/api/scorev1"
+	"time"
 )
 
 const (

@@ -1,10 +1,9 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // reported is a node's word on a job: how long its gang was on, and how much it sent.

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
-	"time"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
 )
 
 // members are who may join the cluster, and the certificates of those who have.
@@ -111,7 +110,10 @@ func (c *controller) admit(id string, secret []byte, cert *state.Certificate, an
 	c.members.forget(c.now)
 	t := c.members.tokens[id]
 	if t == nil || !pki.CheckSecret(secret, t.Verifier) {
-		answer(struct{}{}, fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied))
+		answer(
+			struct{}{},
+			fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied),
+		)
 		return
 	}
 	if t.Role != cert.Role {
@@ -237,7 +239,10 @@ func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate
 		c.members.forget(c.now)
 		var list []*scorev1.DaemonCertificate
 		for _, cert := range c.members.certificates {
-			list = append(list, &scorev1.DaemonCertificate{Serial: cert.Serial, Role: cert.Role, Name: cert.Name, ExpiresNanos: cert.Expires, Revoked: cert.Revoked})
+			list = append(
+				list,
+				&scorev1.DaemonCertificate{Serial: cert.Serial, Role: cert.Role, Name: cert.Name, ExpiresNanos: cert.Expires, Revoked: cert.Revoked},
+			)
 		}
 		slices.SortFunc(list, func(x, y *scorev1.DaemonCertificate) int {
 			return cmp.Or(cmp.Compare(x.GetRole(), y.GetRole()), cmp.Compare(x.GetName(), y.GetName()), cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()))

@@ -3,11 +3,10 @@ package leader
 import (
 	"errors"
 	"fmt"
-	"testing"
-	"time"
-
 	"score/scored/api/identity/pki"
 	"score/scored/state"
+	"testing"
+	"time"
 )
 
 // TestMembers: what the controller decides fits the state, survives another leader, and reaches the

@@ -2,15 +2,14 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 )
 
 // simAgent behaves as an agent and its stewards do: it keeps what has happened

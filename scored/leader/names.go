@@ -1,13 +1,12 @@
 package leader
 
 import (
-	"slices"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
 )
 
 // maxServiceName and maxPortName are those of the process management interfaces:

@@ -1,10 +1,9 @@
 package leader
 
 import (
-	"testing"
-
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"testing"
 )
 
 // TestReadOnceWhileLeaderDies has the leader lose what it was about to say when the reading of a

@@ -3,15 +3,14 @@ package leader
 import (
 	"fmt"
 	"regexp"
-	"slices"
-
-	"go.uber.org/zap"
-
 	"score/gang"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+
+	"go.uber.org/zap"
 )
 
 // nodePattern is what may stand in a directory name and in a host name.
@@ -51,7 +50,11 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 func (c *controller) refuse(h *scorev1.Hello) string {
 	switch {
 	case h.GetCluster() != c.cluster:
-		return fmt.Sprintf("this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration", c.cluster, clip(h.GetCluster()))
+		return fmt.Sprintf(
+			"this is the cluster %q, and the agent belongs to %q; correct the cluster's name or the servers' address in its configuration",
+			c.cluster,
+			clip(h.GetCluster()),
+		)
 	case c.mismatch(h) != "":
 		return c.mismatch(h)
 	case len(h.GetVersion()) > maxText:

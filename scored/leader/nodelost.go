@@ -1,12 +1,11 @@
 package leader
 
 import (
+	"score/gang"
+	"score/scored/state/statepb"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/gang"
-	"score/scored/state/statepb"
 )
 
 const (

@@ -3,14 +3,13 @@ package leader
 import (
 	"cmp"
 	"maps"
-	"slices"
-	"unicode/utf8"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"unicode/utf8"
 )
 
 const (

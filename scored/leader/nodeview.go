@@ -2,12 +2,11 @@ package leader
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-
 	"score/gang"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+	"slices"
+	"strings"
 )
 
 // nodeViews returns the nodes as users see them.

@@ -2,13 +2,12 @@ package leader
 
 import (
 	"fmt"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // What becomes of a job is in the log before its ranks are killed: a new leader would take ranks
@@ -53,5 +52,10 @@ func (c *controller) requireProtocol(version uint32) error {
 	if c.protocol >= version {
 		return nil
 	}
-	return fmt.Errorf("%w: this needs protocol %d, and the log is written in protocol %d until all servers understand it; 'scored server list' shows which are to be upgraded", ErrState, version, c.protocol)
+	return fmt.Errorf(
+		"%w: this needs protocol %d, and the log is written in protocol %d until all servers understand it; 'scored server list' shows which are to be upgraded",
+		ErrState,
+		version,
+		c.protocol,
+	)
 }

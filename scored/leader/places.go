@@ -1,10 +1,9 @@
 package leader
 
 import (
-	"slices"
-
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // placeAsk is a question about a job that has no places yet.

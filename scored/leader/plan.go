@@ -1,12 +1,11 @@
 package leader
 
 import (
-	"slices"
-	"time"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
 )
 
 const (

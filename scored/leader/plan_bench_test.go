@@ -2,13 +2,12 @@ package leader
 
 import (
 	"fmt"
-	"testing"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // benchLink takes messages and keeps none but the count.

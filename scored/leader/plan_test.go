@@ -1,11 +1,10 @@
 package leader
 
 import (
-	"slices"
-	"testing"
-
 	"score/gang"
 	"score/scored/api/scorev1"
+	"slices"
+	"testing"
 )
 
 // TestPlanForManyNodes: every node is told once, all rows and its own jobs, by a plan that begins

@@ -4,10 +4,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
-
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // prepare orders the index-th of a job's nodes to make it ready.

@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"fmt"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -40,10 +39,21 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 	written := l.Protocol()
 	switch {
 	case written > theirs.Newest:
-		return fmt.Sprintf("server %s is too old: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade it", name, clip(program.GetBuild()), theirs, written)
+		return fmt.Sprintf(
+			"server %s is too old: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade it",
+			name,
+			clip(program.GetBuild()),
+			theirs,
+			written,
+		)
 	case written < theirs.Oldest:
-		return fmt.Sprintf("server %s is too new: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade the other servers first, all of them",
-			name, clip(program.GetBuild()), theirs, written)
+		return fmt.Sprintf(
+			"server %s is too new: its version %s understands %s, and the cluster's log is written in protocol %d; upgrade the other servers first, all of them",
+			name,
+			clip(program.GetBuild()),
+			theirs,
+			written,
+		)
 	}
 	return ""
 }
@@ -54,7 +64,10 @@ func (c *controller) mismatch(h *scorev1.Hello) string {
 	if _, ok := own.Meet(theirs); ok {
 		return ""
 	}
-	return protocol.Mismatch(protocol.Party{Name: "the agent", Build: clip(h.GetVersion()), Range: theirs}, protocol.Party{Name: "the server", Build: c.version, Range: own})
+	return protocol.Mismatch(
+		protocol.Party{Name: "the agent", Build: clip(h.GetVersion()), Range: theirs},
+		protocol.Party{Name: "the server", Build: c.version, Range: own},
+	)
 }
 
 func agentRange(h *scorev1.Hello) protocol.Range {

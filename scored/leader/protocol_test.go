@@ -2,14 +2,13 @@ package leader
 
 import (
 	"errors"
-	"strings"
-	"testing"
-	"time"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"strings"
+	"testing"
+	"time"
 )
 
 // TestNothingNewInAnOldLog: what a server of an earlier version would not apply is not written.
@@ -61,8 +60,10 @@ func TestServersOfOtherVersions(t *testing.T) {
 			{&scorev1.ProgramVersion{ProtocolOldest: 1, ProtocolNewest: 2}, ""},
 			{&scorev1.ProgramVersion{ProtocolOldest: 2, ProtocolNewest: 9}, ""},
 			{nil, "server s9 is too old: its version  understands protocol 1, and the cluster's log is written in protocol 2; upgrade it"},
-			{&scorev1.ProgramVersion{Build: "v9", ProtocolOldest: 3, ProtocolNewest: 4},
-				"server s9 is too new: its version v9 understands protocols 3 to 4, and the cluster's log is written in protocol 2; upgrade the other servers first, all of them"},
+			{
+				&scorev1.ProgramVersion{Build: "v9", ProtocolOldest: 3, ProtocolNewest: 4},
+				"server s9 is too new: its version v9 understands protocols 3 to 4, and the cluster's log is written in protocol 2; upgrade the other servers first, all of them",
+			},
 		} {
 			if got := l.MayBeServer("s9", c.program); got != c.want {
 				t.Errorf("%v: %q", c.program, got)

@@ -2,14 +2,13 @@ package leader
 
 import (
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
-
 	"score/gang"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // How a job goes back into the queue whose ranks have run, or may have.

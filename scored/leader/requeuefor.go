@@ -2,10 +2,9 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/protocol"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/protocol"
 )
 
 // How a user puts a job back into the queue.

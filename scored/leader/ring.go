@@ -1,12 +1,11 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
 )
 
 // How the loss of a node is found: by the heartbeat, and by its neighbours on a

@@ -2,15 +2,14 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/tests/pinned"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
-	"score/tests/pinned"
 )
 
 // A script is a list of things that happen, each followed by what the leader
@@ -91,8 +90,10 @@ func (s *scripted) run(words []string) {
 		}
 		s.settle()
 	case "attach":
-		options := AttachOptions{Owner: strings.Contains(words[2], "owner"), Output: strings.Contains(words[2], "output"),
-			Acknowledges: strings.Contains(words[2], "output")}
+		options := AttachOptions{
+			Owner: strings.Contains(words[2], "owner"), Output: strings.Contains(words[2], "output"),
+			Acknowledges: strings.Contains(words[2], "output"),
+		}
 		a := newAttachment(nil, s.number(words[1]), options)
 		if err := s.b.attach(s.b.jobs[a.job], a); err != nil {
 			s.note("refused: %v", err)
@@ -149,7 +150,13 @@ func (s *scripted) run(words []string) {
 		}
 	case "states":
 		for _, n := range s.b.nodeViews() {
-			s.note("%s: %s since %v jobs %v", n.GetName(), strings.TrimPrefix(n.GetState().String(), "NODE_STATE_"), time.Duration(n.GetSinceNanos()), n.GetJobIds())
+			s.note(
+				"%s: %s since %v jobs %v",
+				n.GetName(),
+				strings.TrimPrefix(n.GetState().String(), "NODE_STATE_"),
+				time.Duration(n.GetSinceNanos()),
+				n.GetJobIds(),
+			)
 		}
 	case "drain": // node, "requeue" or "wait", reason
 		d := &state.Drain{By: "root", Requeue: words[2] == "requeue", Reason: strings.Join(words[3:], " ")}
@@ -231,7 +238,9 @@ func (s *scripted) submitLine(words []string) {
 		case "requeue":
 			spec.Requeue = true
 		case "staged": // the node that was given its file first
-			spec.StageSeed, spec.Staged = value, []*scorev1.StagedFile{{Name: "a.out", Size: 1, Sha256: make([]byte, 32), Kind: scorev1.StagedKind_STAGED_KIND_PROGRAM}}
+			spec.StageSeed, spec.Staged = value, []*scorev1.StagedFile{
+				{Name: "a.out", Size: 1, Sha256: make([]byte, 32), Kind: scorev1.StagedKind_STAGED_KIND_PROGRAM},
+			}
 		case "badexit":
 			spec.KillOnBadExit = true
 		case "priority":
@@ -309,7 +318,8 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
 	case "places": // of job
 		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
-			JobId: id, Request: s.requests, OfJob: arg(0)}}})
+			JobId: id, Request: s.requests, OfJob: arg(0),
+		}}})
 	case "spawn", "spawn-again":
 		if what == "spawn" {
 			s.lastSpawn = s.requests

@@ -2,21 +2,22 @@ package leader
 
 import (
 	"fmt"
-	"slices"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // settingNames are the fields of the settings, in the words of SetSettings.
-var settingNames = []string{"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
-	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes"}
+var settingNames = []string{
+	"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
+	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes",
+}
 
 // CheckSettings refuses settings with which the cluster could not work.
 func CheckSettings(s *scorev1.Settings) error {
@@ -27,7 +28,12 @@ func CheckSettings(s *scorev1.Settings) error {
 	case s.GetMaxRows() < 1 || s.GetMaxRows() > gang.MaxRowsLimit:
 		return fmt.Errorf("%w: %d rows are not between 1 and %d", ErrInvalid, s.GetMaxRows(), gang.MaxRowsLimit)
 	case s.GetDefaultMemoryPerCpuBytes() > gang.MaxMemory:
-		return fmt.Errorf("%w: a default of %d bytes of memory per CPU is more than the most there can be, %d", ErrInvalid, s.GetDefaultMemoryPerCpuBytes(), int64(gang.MaxMemory))
+		return fmt.Errorf(
+			"%w: a default of %d bytes of memory per CPU is more than the most there can be, %d",
+			ErrInvalid,
+			s.GetDefaultMemoryPerCpuBytes(),
+			int64(gang.MaxMemory),
+		)
 	}
 	if half := time.Duration(s.GetUsageHalfLifeNanos()); half != 0 && (half < MinHalfLife || half > MaxHalfLife) {
 		return fmt.Errorf("%w: a half-life of %v is not between %v and %v", ErrInvalid, half, MinHalfLife, MaxHalfLife)

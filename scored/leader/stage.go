@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"score/scored/api/scorev1"
 	"slices"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -2,14 +2,13 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // startBench is a cluster for one large job.
@@ -140,11 +139,16 @@ func TestOrdersOfLargeJobsAreShort(t *testing.T) {
 	const nodes, each = 1000, 100
 	s := newStartBench(t, nodes, each)
 	s.bytes = 0
-	s.submit(&scorev1.JobSpec{Argv: []string{"a"}, WorkDir: "/", Tasks: nodes * each, Detached: true}, &scorev1.Identity{Uid: 1}, Caller{UID: 1}, func(_ uint64, err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	s.submit(
+		&scorev1.JobSpec{Argv: []string{"a"}, WorkDir: "/", Tasks: nodes * each, Detached: true},
+		&scorev1.Identity{Uid: 1},
+		Caller{UID: 1},
+		func(_ uint64, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	)
 	s.proceed()
 	if most := nodes * 25_000; s.sent["*scorev1.ServerMessage_Prepare"] != nodes || s.bytes > most {
 		t.Errorf("%v, %d bytes; at most %d", s.sent, s.bytes, most)

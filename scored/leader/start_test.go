@@ -1,13 +1,12 @@
 package leader
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 func TestStartTrace(t *testing.T) {

@@ -3,14 +3,6 @@ package leader
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	"go.uber.org/zap"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"score/gang"
 	"score/scored/api"
 	"score/scored/api/protocol"
@@ -18,6 +10,13 @@ import (
 	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // submit queues a job; answer comes when it is committed, or at once with the

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"time"
 )
 
 // Key names a submission of a user, who may make it again under this key until it is answered.
@@ -70,7 +69,11 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	case known:
 		return was.job, nil
 	case key.Waited > 0 && (c.protocol < protocol.Keys || c.now-key.Waited.Nanoseconds() <= before):
-		return 0, fmt.Errorf("%w: the job was submitted %v ago, and it is not known any more whether it was accepted; check with 'scored job list' and 'scored history'", ErrState, key.Waited.Round(time.Second))
+		return 0, fmt.Errorf(
+			"%w: the job was submitted %v ago, and it is not known any more whether it was accepted; check with 'scored job list' and 'scored history'",
+			ErrState,
+			key.Waited.Round(time.Second),
+		)
 	}
 	return 0, nil
 }

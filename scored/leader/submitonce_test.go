@@ -2,11 +2,10 @@ package leader
 
 import (
 	"errors"
-	"testing"
-	"time"
-
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"testing"
+	"time"
 )
 
 func (w *world) submitOnce(key Key, uid uint32, spec *scorev1.JobSpec) (id uint64, err error) {

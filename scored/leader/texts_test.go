@@ -2,15 +2,14 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 )
 
 // oddSpec is a job of texts that are not UTF-8.

@@ -3,12 +3,11 @@ package leader
 import (
 	"fmt"
 	"math"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 const (
@@ -76,8 +75,13 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 	case a.jobs >= most:
 		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, most)
 	case a.bytes+j.bytes > maxBytesOfOne:
-		return fmt.Errorf("%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",
-			ErrImpossible, a.jobs, a.bytes>>20, maxBytesOfOne>>20)
+		return fmt.Errorf(
+			"%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",
+			ErrImpossible,
+			a.jobs,
+			a.bytes>>20,
+			maxBytesOfOne>>20,
+		)
 	case limits.GetCpus() > 0 && cpus > uint64(limits.GetCpus()) && !spec.GetOversubscribe():
 		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
 	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():
@@ -88,8 +92,12 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))
 	}
 	if highest := limits.GetPriority(); spec.GetPriority() > highest && !caller.operates() {
-		return fmt.Errorf("%w: the job asks for priority %d, and yours may be at most %d; anybody may ask for less, operators for more, and an administrator can raise it with 'scored user set'",
-			ErrDenied, spec.GetPriority(), highest)
+		return fmt.Errorf(
+			"%w: the job asks for priority %d, and yours may be at most %d; anybody may ask for less, operators for more, and an administrator can raise it with 'scored user set'",
+			ErrDenied,
+			spec.GetPriority(),
+			highest,
+		)
 	}
 	if limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() == 0 {
 		spec = proto.Clone(spec).(*scorev1.JobSpec)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/state"
 	"slices"
 	"strings"
 	"testing"
@@ -11,10 +14,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/gang"
-	"score/scored/api/scorev1"
-	"score/scored/state"
 )
 
 // What a stranger is told of a job holds nothing that its owner would mind, and
@@ -366,7 +365,8 @@ func TestPoints(t *testing.T) {
 		t.Errorf("%d points where there are none", points)
 	}
 	for _, bad := range []*scorev1.Settings{
-		{SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: 1}, {SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: math.MaxInt64},
+		{SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: 1},
+		{SliceNanos: 1e8, MaxRows: 1, UsageHalfLifeNanos: math.MaxInt64},
 		{SliceNanos: 1e8, MaxRows: 1, FairSharePoints: proto.Uint32(MaxFairSharePoints + 1)},
 	} {
 		if err := w.b.applySettings(bad); !errors.Is(err, ErrInvalid) {
@@ -407,7 +407,16 @@ func TestPriorityHasABound(t *testing.T) {
 		bound(nil)
 		try(user, 50, "at most 0")
 		for _, bad := range []int32{-1, gang.MaxPriority + 1} {
-			if _, err := l.SetUser(t.Context(), 7, "ada", &scorev1.User{Limits: &scorev1.UserLimits{Priority: &bad}}, []string{"priority"}); !errors.Is(err, ErrInvalid) {
+			if _, err := l.SetUser(
+				t.Context(),
+				7,
+				"ada",
+				&scorev1.User{Limits: &scorev1.UserLimits{Priority: &bad}},
+				[]string{"priority"},
+			); !errors.Is(
+				err,
+				ErrInvalid,
+			) {
 				t.Errorf("a bound of %d: %v", bad, err)
 			}
 		}

@@ -2,11 +2,10 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
 )
 
 // Exit codes of scrun that are not those of a program, as other launchers and

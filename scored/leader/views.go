@@ -2,12 +2,11 @@ package leader
 
 import (
 	"cmp"
-	"slices"
-	"strings"
-
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"slices"
+	"strings"
 )
 
 // maxExplained bounds for how many waiting jobs a list says why they wait:

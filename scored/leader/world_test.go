@@ -2,18 +2,17 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/jobmap"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/jobmap"
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // world stands for all around a controller: the log, the agents and the clients. It
@@ -424,7 +423,12 @@ func commandText(command *statepb.Command) string {
 		}
 		return fmt.Sprint("Requeue ", c.Requeue.GetJobId())
 	case *statepb.Command_OrderEnd:
-		return fmt.Sprintf("OrderEnd %d %s %q", c.OrderEnd.GetJobId(), strings.TrimPrefix(c.OrderEnd.GetVerdict().GetReason().String(), "END_REASON_"), c.OrderEnd.GetVerdict().GetMessage())
+		return fmt.Sprintf(
+			"OrderEnd %d %s %q",
+			c.OrderEnd.GetJobId(),
+			strings.TrimPrefix(c.OrderEnd.GetVerdict().GetReason().String(), "END_REASON_"),
+			c.OrderEnd.GetVerdict().GetMessage(),
+		)
 	case *statepb.Command_Raise:
 		return fmt.Sprint("Raise ", c.Raise.GetProtocol())
 	case *statepb.Command_OrderRequeue:
@@ -477,7 +481,13 @@ func messageText(message *scorev1.ServerMessage) string {
 		}
 		return text
 	case *scorev1.ServerMessage_Stage:
-		text := fmt.Sprintf("Stage %d of %s: %d of %d nodes", m.Stage.GetJobId(), m.Stage.GetFiles()[0].GetName(), m.Stage.GetIndex(), len(m.Stage.GetAddresses()))
+		text := fmt.Sprintf(
+			"Stage %d of %s: %d of %d nodes",
+			m.Stage.GetJobId(),
+			m.Stage.GetFiles()[0].GetName(),
+			m.Stage.GetIndex(),
+			len(m.Stage.GetAddresses()),
+		)
 		if more := m.Stage.GetNodes()[len(m.Stage.GetAddresses()):]; len(more) > 0 {
 			text += ", and " + strings.Join(more, " ")
 		}

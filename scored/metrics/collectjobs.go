@@ -1,13 +1,12 @@
 package metrics
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // maxJobSeries bounds the pairs of a job and a node of which the metrics by job tell: some 10,000

@@ -2,11 +2,10 @@ package metrics
 
 import (
 	"cmp"
-	"slices"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 // AddToJob adds the times of a job's switches to what its nodes told.

@@ -3,14 +3,13 @@ package metrics
 import (
 	"context"
 	"net/http"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // statsTimeout bounds how long a scrape waits for the leader. While there is

@@ -8,15 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
 	"score/ctxswitch"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/tests/pinned"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 )
 
 func scrape(t *testing.T, s *Set) string {

@@ -3,13 +3,12 @@ package metrics
 import (
 	"cmp"
 	"math"
-	"slices"
-	"sync"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/scored/api/scorev1"
+	"slices"
+	"sync"
+	"time"
 )
 
 const (

@@ -1,13 +1,12 @@
 package metrics
 
 import (
-	"testing"
-	"testing/synctest"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/scored/api/scorev1"
+	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // steps encodes one duration per measure, the others empty.
@@ -66,7 +65,10 @@ func TestStepsAreMergedPerNodeAndJob(t *testing.T) {
 			MissedBoundaries: 1, LateFreezes: 2,
 		})
 	}
-	s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: time.Millisecond})}})
+	s.Add(
+		"n1",
+		&scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: time.Millisecond})}},
+	)
 
 	all := s.Response(&scorev1.SwitchMetricsRequest{})
 	if all.GetMissedBoundaries() != 3 || all.GetLateFreezes() != 6 || len(all.GetGroups()) != 3 {
@@ -157,7 +159,8 @@ func TestBounds(t *testing.T) {
 func TestDamagedReportsAreLeftOut(t *testing.T) {
 	s := NewSwitches()
 	s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
-		nil, {JobId: 1, Histograms: [][]byte{[]byte("nonsense"), nil, make([]byte, 1<<20)}},
+		nil,
+		{JobId: 1, Histograms: [][]byte{[]byte("nonsense"), nil, make([]byte, 1<<20)}},
 		{JobId: 2, Histograms: make([][]byte, 1000)},
 	}, Boundaries: []*scorev1.SwitchReport_Boundary{nil}})
 	for _, g := range s.Response(&scorev1.SwitchMetricsRequest{}).GetGroups() {

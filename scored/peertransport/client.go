@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
 )

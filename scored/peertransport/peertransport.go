@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"score/scored/api/identity/pki"
 	"sync"
 	"time"
-
-	"score/scored/api/identity/pki"
 )
 
 // Protocol is by what the streams of replicas are known in the TLS handshake (ALPN, RFC 7301).

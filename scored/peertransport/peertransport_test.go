@@ -4,14 +4,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"score/scored/admission"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/admission"
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
 )
 
 // patience is for what must come on a busy machine.

@@ -3,12 +3,11 @@ package replica
 import (
 	"fmt"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 // BenchmarkSnapshot takes snapshots of 10,000 queued and 1,000 running jobs to the disk while

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/failpoint"
+	"score/scored/replica/guard"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"score/scored/failpoint"
-	"score/scored/replica/guard"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // smallDisk is a directory on a file system of 2 MB that is nothing else's.

@@ -5,12 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"score/scored/state"
 	"strings"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
-
-	"score/scored/state"
 )
 
 const (
@@ -26,8 +25,12 @@ const (
 // damaged returns a file of the data directory that cannot be used, and what to do.
 func damaged(path string, err error) error {
 	// The cause is text alone: that a file ends early is no end of a connection.
-	return fmt.Errorf("%w: %s cannot be used: %s; if the cluster has other servers, remove this one, empty its data directory and join it again; otherwise restore the file from a copy, or see 'scored snapshot restore'",
-		ErrDirectory, path, err.Error())
+	return fmt.Errorf(
+		"%w: %s cannot be used: %s; if the cluster has other servers, remove this one, empty its data directory and join it again; otherwise restore the file from a copy, or see 'scored snapshot restore'",
+		ErrDirectory,
+		path,
+		err.Error(),
+	)
 }
 
 // badSnapshot is one that cannot be read.

@@ -54,9 +54,21 @@ func findFormat(dir string) (found int, err error) {
 	found, err = strconv.Atoi(text)
 	switch {
 	case err != nil || found < steps[0].from:
-		return 0, fmt.Errorf("%w %q: %s says %.20q, which is not a format; the directory is damaged, or not that of a server", ErrDirectory, dir, formatName, text)
+		return 0, fmt.Errorf(
+			"%w %q: %s says %.20q, which is not a format; the directory is damaged, or not that of a server",
+			ErrDirectory,
+			dir,
+			formatName,
+			text,
+		)
 	case found > format:
-		return 0, fmt.Errorf("%w %q has format %d, and this program reads up to %d: a later version has used it; start that one again", ErrDirectory, dir, found, format)
+		return 0, fmt.Errorf(
+			"%w %q has format %d, and this program reads up to %d: a later version has used it; start that one again",
+			ErrDirectory,
+			dir,
+			found,
+			format,
+		)
 	}
 	return found, nil
 }
@@ -81,7 +93,14 @@ func (s *stores) upgrade(options Options, found int) error {
 			continue
 		}
 		if err := next.do(s); err != nil {
-			return fmt.Errorf("%w %q cannot be brought from format %d to %d; it can still be used by the program that wrote it: %w", ErrDirectory, options.Dir, next.from, next.from+1, err)
+			return fmt.Errorf(
+				"%w %q cannot be brought from format %d to %d; it can still be used by the program that wrote it: %w",
+				ErrDirectory,
+				options.Dir,
+				next.from,
+				next.from+1,
+				err,
+			)
 		}
 		if err := writeNumber(filepath.Join(options.Dir, formatName), next.from+1); err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"strings"
 	"testing"
 
@@ -22,9 +24,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
-
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // record makes the fixture of the present format again. A format that has been released

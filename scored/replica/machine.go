@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/failpoint"
+	"score/scored/state"
+	"score/scored/state/statepb"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/failpoint"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // maxSnapshotBytes bounds what is read back: the bounds of package state, with

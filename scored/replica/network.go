@@ -179,6 +179,12 @@ func (p *peers) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *ra
 }
 
 // InstallSnapshot implements raft.Transport.
-func (p *peers) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (p *peers) InstallSnapshot(
+	id raft.ServerID,
+	target raft.ServerAddress,
+	args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse,
+	data io.Reader,
+) error {
 	return p.NetworkTransport.InstallSnapshot(id, named(id, target), args, resp, data)
 }

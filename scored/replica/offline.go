@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/state"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
-
-	"score/scored/state"
 )
 
 // termLeap is by how much the term grows where a log is not continued by those who

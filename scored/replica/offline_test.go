@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/state"
 	"strings"
 	"testing"
-
-	"score/scored/state"
 )
 
 // Two of three servers are lost for good. The third goes on alone from what it has, in a

@@ -3,6 +3,10 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"score/scored/failpoint"
+	"score/scored/replica/guard"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,11 +14,6 @@ import (
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/failpoint"
-	"score/scored/replica/guard"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 const (

@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
 	"slices"
 	"strings"
 	"testing"
@@ -14,10 +17,6 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-
-	"score/scored/api/scorev1"
-	"score/scored/state"
-	"score/scored/state/statepb"
 )
 
 // waitBound is far beyond anything that happens unless it hangs.
@@ -290,7 +289,11 @@ func TestUnfitDirectories(t *testing.T) {
 	}{
 		{"open to others", func(dir string) error { return os.Chmod(dir, 0o755) }, "make it private: chmod 700"},
 		{"foreign files", func(dir string) error { return os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600) }, "holds other files (thesis.tex)"},
-		{"another format", func(dir string) error { return os.WriteFile(filepath.Join(dir, formatName), []byte("999\n"), 0o600) }, "has format 999, and this program reads up to 3: a later version has used it"},
+		{
+			"another format",
+			func(dir string) error { return os.WriteFile(filepath.Join(dir, formatName), []byte("999\n"), 0o600) },
+			"has format 999, and this program reads up to 3: a later version has used it",
+		},
 		{"no format", func(dir string) error { return os.WriteFile(filepath.Join(dir, formatName), []byte("ocean\n"), 0o600) }, "is not a format"},
 		{"log is a directory", func(dir string) error {
 			return errors.Join(writeFormat(filepath.Join(dir, formatName)), os.Mkdir(filepath.Join(dir, "log.db"), 0o700))

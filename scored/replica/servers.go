@@ -26,7 +26,9 @@ var (
 	// ErrNotLeader: another replica leads, or none; nothing was changed.
 	ErrNotLeader = errors.New("this server does not lead now; try again")
 	// ErrUnchanged: Raft refused the change, for a reason that the log has.
-	ErrUnchanged = errors.New("the servers were not changed, as another change of them was under way, or the next leader was not ready; try again, and look at this server's log if that does not help")
+	ErrUnchanged = errors.New(
+		"the servers were not changed, as another change of them was under way, or the next leader was not ready; try again, and look at this server's log if that does not help",
+	)
 )
 
 // Server is one of the cluster, as its log knows it.
@@ -246,7 +248,13 @@ func mayLose(list []Server, name string) error {
 	case voters == 0:
 		return fmt.Errorf("%w: %s is the only server, and with it the cluster's state would go; add another one first", ErrServers, name)
 	case answer < voters/2+1:
-		return fmt.Errorf("%w: of the %d servers that would be left %d answer, and %d are needed; start one of them first, or add one", ErrServers, voters, answer, voters/2+1)
+		return fmt.Errorf(
+			"%w: of the %d servers that would be left %d answer, and %d are needed; start one of them first, or add one",
+			ErrServers,
+			voters,
+			answer,
+			voters/2+1,
+		)
 	}
 	return nil
 }

@@ -352,7 +352,12 @@ func TestNameComesLater(t *testing.T) {
 		s.close("a")
 		delete(s.plug, "a")
 	}
-	if r, err := Open(Options{Dir: filepath.Join(s.dir, "new"), Network: s.wire.plug(t, "a", "127.0.0.1:0"), Name: "a", Address: "127.0.0.1:1", Start: StartNever}); !errors.Is(err, ErrDirectory) {
+	if r, err := Open(
+		Options{Dir: filepath.Join(s.dir, "new"), Network: s.wire.plug(t, "a", "127.0.0.1:0"), Name: "a", Address: "127.0.0.1:1", Start: StartNever},
+	); !errors.Is(
+		err,
+		ErrDirectory,
+	) {
 		t.Errorf("a server that has lost its state: %v, %v", r, err)
 	}
 	for _, o := range []Options{{}, {Network: s.wire.plug(t, "b", "127.0.0.1:0"), Name: "b", Address: "127.0.0.1:1"}} {

@@ -33,7 +33,12 @@ func (r *Replica) start(stores *stores, options Options) error {
 	r.transport = newTransport(options, config)
 	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
 	if !stores.existing && options.Start == StartNever {
-		return fmt.Errorf("%w %q is empty, and this server had a state. If the cluster has others: run 'scored server remove %s' there, remove the certificates here, and join it with a new token. If it has none, to start over: 'scored server --begin'", ErrDirectory, options.Dir, options.Name)
+		return fmt.Errorf(
+			"%w %q is empty, and this server had a state. If the cluster has others: run 'scored server remove %s' there, remove the certificates here, and join it with a new token. If it has none, to start over: 'scored server --begin'",
+			ErrDirectory,
+			options.Dir,
+			options.Name,
+		)
 	}
 	if !stores.existing && options.Start == StartCluster {
 		first := raft.Configuration{Servers: []raft.Server{us}}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"score/scored/replica/boltcheck"
+	"score/scored/replica/guard"
 	"time"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
-
-	"score/scored/replica/boltcheck"
-	"score/scored/replica/guard"
 )
 
 // termKey is where Raft keeps the present term.

@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-
 	"score/scored/admission"
 	"score/scored/api"
 	"score/scored/api/identity/access"
@@ -17,6 +11,11 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/failpoint"
 	"score/scored/leader"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
 )
 
 const (

@@ -1,15 +1,14 @@
 package rpc
 
 import (
+	"score/ctxswitch"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/ctxswitch"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
 )
 
 func TestPongCarriesTheClustersTime(t *testing.T) {
@@ -34,7 +33,12 @@ func TestStrangersAreRefused(t *testing.T) {
 		code  connect.Code
 		text  string
 	}{
-		{"no hello", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+		{
+			"no hello",
+			&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}},
+			connect.CodeInvalidArgument,
+			"the first message must say who the agent is",
+		},
 		{"nothing", &scorev1.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
 	}
 	for _, test := range tests {
@@ -75,7 +79,11 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 		change func(*scorev1.Hello)
 		want   string
 	}{
-		{"later protocols", func(h *scorev1.Hello) { h.Node, h.ProtocolOldest, h.ProtocolNewest = "n2", 98, 99 }, "the server is too old: its version v1 understands"},
+		{
+			"later protocols",
+			func(h *scorev1.Hello) { h.Node, h.ProtocolOldest, h.ProtocolNewest = "n2", 98, 99 },
+			"the server is too old: its version v1 understands",
+		},
 		{"taken name", func(h *scorev1.Hello) { h.BootId = "other" }, "a node named n1 is connected already"},
 	}
 	for _, test := range tests {

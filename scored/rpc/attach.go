@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"sync"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // attachStream is the stream of one client of Attach.

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"score/scored/api/scorev1"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 type attachClient = connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent]

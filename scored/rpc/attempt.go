@@ -2,12 +2,11 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // attempt is what is fetched of one attempt of a job to run.

@@ -6,19 +6,18 @@ import (
 	"fmt"
 	"net/http"
 	"os/user"
-	"slices"
-	"strconv"
-	"time"
-
-	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"score/scored/api/transport/forward"
+	"slices"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 )
 
 // forAgentsUser is the header by which a server says for which user of an agent's host it passes a
@@ -155,7 +154,9 @@ func submitter(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.Identity, e
 	if elsewhere || spec.GetNodes() > 1 {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf(
 			"jobs of %s that are submitted on a host with only an agent run on that host, node %s, alone; submit this one on a host where 'scored server' runs, or as another user",
-			identity.GetUser(), node))
+			identity.GetUser(),
+			node,
+		))
 	}
 	return identity, nil
 }

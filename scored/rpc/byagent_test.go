@@ -7,17 +7,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
-	"testing"
-
-	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 )
 
 // byAgentOf is the context of a call that the agent of a node passes on.

@@ -7,13 +7,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
-	"testing"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
@@ -24,6 +17,12 @@ import (
 	"score/scored/leader"
 	"score/scored/metrics"
 	"score/scored/replica"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 const (
@@ -64,7 +63,12 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, server: pkitest.FromKey(t, testKey, "lab", pki.Server, "s1"), switches: metrics.NewSwitches(), socket: filepath.Join(t.TempDir(), "user.sock")}
+	c := &cluster{
+		t:        t,
+		server:   pkitest.FromKey(t, testKey, "lab", pki.Server, "s1"),
+		switches: metrics.NewSwitches(),
+		socket:   filepath.Join(t.TempDir(), "user.sock"),
+	}
 	c.leader = leader.New(leader.Options{Replica: r, Cluster: "lab", Version: "v1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

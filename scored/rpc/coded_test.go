@@ -2,13 +2,12 @@ package rpc
 
 import (
 	"fmt"
-	"testing"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api"
 	"score/scored/leader"
 	"score/scored/replica"
+	"testing"
+
+	"connectrpc.com/connect"
 )
 
 // TestElectionsInWords: what users are told when an election breaks off what they asked for, and
@@ -20,8 +19,10 @@ func TestElectionsInWords(t *testing.T) {
 		unchanged string
 		text      string
 	}{
-		{fmt.Errorf("%w: the change was not committed: %w", leader.ErrLost, replica.ErrOutcome), connect.CodeUnavailable, "",
-			"the change was not committed: this server lost the lead meanwhile, and whether the change was made is not known; look, and try again"},
+		{
+			fmt.Errorf("%w: the change was not committed: %w", leader.ErrLost, replica.ErrOutcome), connect.CodeUnavailable, "",
+			"the change was not committed: this server lost the lead meanwhile, and whether the change was made is not known; look, and try again",
+		},
 		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
 		{replica.ErrNotLeader, connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
 		{replica.ErrOutcome, connect.CodeUnavailable, "", replica.ErrOutcome.Error()},

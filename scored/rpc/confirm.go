@@ -3,13 +3,12 @@ package rpc
 import (
 	"context"
 	"errors"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // confirmEvery is after how many bytes passed on to a client that confirms nothing its nodes are
@@ -134,7 +133,14 @@ func (m *marks) place(source *leader.Source) *place {
 	at := spot{source.Job, source.Attempt, source.Index}
 	p := m.places[at]
 	if p == nil {
-		p = &place{confirms: m.confirms, shown: make(chan uint64, 1), pacing: pacing{look: make(chan struct{}, 1)}, last: m.had[at], confirmed: m.had[at], grown: make(chan struct{})}
+		p = &place{
+			confirms:  m.confirms,
+			shown:     make(chan uint64, 1),
+			pacing:    pacing{look: make(chan struct{}, 1)},
+			last:      m.had[at],
+			confirmed: m.had[at],
+			grown:     make(chan struct{}),
+		}
 		m.places[at] = p
 	}
 	p.move(source.Address)
@@ -234,7 +240,10 @@ func (a *attached) of(job uint64, uid uint32) (found []*marks) {
 const maxMarks = 1 << 14
 
 // ConfirmOutput implements JobServiceHandler.
-func (u users) ConfirmOutput(ctx context.Context, request *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+func (u users) ConfirmOutput(
+	ctx context.Context,
+	request *connect.Request[scorev1.ConfirmOutputRequest],
+) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	if len(request.Msg.GetMarks()) > maxMarks {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("too many marks"))
 	}

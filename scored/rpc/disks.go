@@ -2,13 +2,12 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/replica"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/replica"
 )
 
 // serverPatience bounds how long a server is waited for that is asked about itself: whoever looks

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 const (

@@ -2,12 +2,11 @@ package rpc
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // TestDumpComesFromAllNodes: one node after the other, and what is missing of one is told and keeps

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"time"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // errCutOff is a source that ended without saying that this was all.

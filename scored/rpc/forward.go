@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/forward"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/forward"
 )
 
 const (
@@ -124,7 +123,11 @@ func unauthenticated(err error) error {
 // done what they asked for. They may repeat it in either case, or it would not have been repeated
 // here.
 func noMajority(servers []string, doubtful bool) error {
-	text := fmt.Sprintf("the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again", len(servers), strings.Join(servers, ", "))
+	text := fmt.Sprintf(
+		"the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again",
+		len(servers),
+		strings.Join(servers, ", "),
+	)
 	if doubtful {
 		return forward.Undecided(text, "whether the request was carried out by the server that led is not known")
 	}

@@ -8,6 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"score/scored/api"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/forward"
+	"score/scored/api/transport/h2"
+	"score/scored/leader"
 	"strings"
 	"sync"
 	"testing"
@@ -18,14 +25,6 @@ import (
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/forward"
-	"score/scored/api/transport/h2"
-	"score/scored/leader"
 )
 
 // elsewhere is a cluster that another server leads, or none.
@@ -203,7 +202,8 @@ func TestRouterWithoutLeader(t *testing.T) {
 	}
 	e.lead("")
 	got := ask(h, unary, "")
-	if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) == "" || !strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) == "" ||
+		!strings.Contains(got.Body.String(), "of its 3 servers (s1, s2, s3) no majority") {
 		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
 }
@@ -355,8 +355,10 @@ func TestTrust(t *testing.T) {
 		{name: "a server for an agent's user and its own", role: pki.Server, guest: []string{atN1}, user: []string{root}, code: 403},
 		{name: "another cluster's", role: pki.Server, daemon: []string{"score://other/agent/n1"}, code: 403},
 	} {
-		h := &trusting{daemons: said("daemons"), passed: said("passed"), users: said("users"),
-			here: func() bool { return !test.elsewhere }, byAgent: &byAgents{users: said("users")}}
+		h := &trusting{
+			daemons: said("daemons"), passed: said("passed"), users: said("users"),
+			here: func() bool { return !test.elsewhere }, byAgent: &byAgents{users: said("users")},
+		}
 		r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, nil)
 		r.Header[forUser], r.Header[forDaemon], r.Header[forAgentsUser], r.Header[api.ForUID] = test.user, test.daemon, test.guest, test.uid
 		if test.role != "" {

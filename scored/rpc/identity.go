@@ -6,16 +6,15 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"score/scored/api/scorev1"
+	"score/scored/api/texts"
+	"score/scored/api/transport/socket"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/texts"
-	"score/scored/api/transport/socket"
 )
 
 type identityKey struct{}

@@ -10,17 +10,16 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"score/scored/api"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/api/transport/socket"
 	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api"
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/transport/socket"
 )
 
 // connection makes both ends of a Unix socket.
@@ -117,7 +116,8 @@ func TestSubmissionsHaveTheLimitsOfTheirProcess(t *testing.T) {
 	check := func(where string, ctx context.Context) {
 		t.Helper()
 		spec, err := withOwnLimits(ctx, claims)
-		if err != nil || len(spec.GetLimits()) != len(has) || spec.GetLimits()[7].GetHard() != files.GetHard() || spec.GetLimits()[7].GetSoft() > files.GetHard() {
+		if err != nil || len(spec.GetLimits()) != len(has) || spec.GetLimits()[7].GetHard() != files.GetHard() ||
+			spec.GetLimits()[7].GetSoft() > files.GetHard() {
 			t.Errorf("%s: %v, %v; the process has %v", where, spec.GetLimits(), err, files)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"sync"
+
+	"connectrpc.com/connect"
 )
 
 // errInputLost ends an attachment when input may have been lost on its way to the ranks: the client

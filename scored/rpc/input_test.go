@@ -2,9 +2,8 @@ package rpc
 
 import (
 	"context"
-	"testing"
-
 	"score/scored/api/scorev1"
+	"testing"
 )
 
 // The ranks may have more than an attachment has brought: an earlier one has brought it, and its

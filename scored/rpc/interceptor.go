@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-
-	"connectrpc.com/connect"
-
 	"score/scored/admission"
 	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 	"score/scored/replica"
+	"slices"
+
+	"connectrpc.com/connect"
 )
 
 // gate stands before every method: it authorizes (if it is for users), gives

@@ -3,14 +3,13 @@ package rpc
 import (
 	"context"
 	"net/http"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/api/transport/socket"
 	"syscall"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
-	"score/scored/api/transport/socket"
 )
 
 // limitsReader finds the resource limits of the process that submits. It is nil

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/admission"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/scored/replica"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // CreateToken implements ClusterServiceHandler.
@@ -51,7 +50,10 @@ func (u users) RemoveToken(ctx context.Context, r *connect.Request[scorev1.Remov
 }
 
 // ListCertificates implements ClusterServiceHandler.
-func (u users) ListCertificates(ctx context.Context, _ *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+func (u users) ListCertificates(
+	ctx context.Context,
+	_ *connect.Request[scorev1.ListCertificatesRequest],
+) (*connect.Response[scorev1.ListCertificatesResponse], error) {
 	certificates, err := u.Leader.Certificates(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,10 @@ func (u users) ListCertificates(ctx context.Context, _ *connect.Request[scorev1.
 }
 
 // RevokeCertificates implements ClusterServiceHandler.
-func (u users) RevokeCertificates(ctx context.Context, r *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
+func (u users) RevokeCertificates(
+	ctx context.Context,
+	r *connect.Request[scorev1.RevokeCertificatesRequest],
+) (*connect.Response[scorev1.RevokeCertificatesResponse], error) {
 	if err := u.mayRevoke(r.Msg.GetRole(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
@@ -86,13 +91,21 @@ func (u users) mayRevoke(role, name string) error {
 		return err
 	}
 	if slices.ContainsFunc(servers, func(s replica.Server) bool { return s.Name == name }) {
-		return fmt.Errorf("%w: server %s is one of the cluster's; 'scored server remove %s' takes it out, and its certificates back", leader.ErrState, name, name)
+		return fmt.Errorf(
+			"%w: server %s is one of the cluster's; 'scored server remove %s' takes it out, and its certificates back",
+			leader.ErrState,
+			name,
+			name,
+		)
 	}
 	return nil
 }
 
 // RenewCertificate implements AgentServiceHandler.
-func (a agents) RenewCertificate(ctx context.Context, r *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+func (a agents) RenewCertificate(
+	ctx context.Context,
+	r *connect.Request[scorev1.RenewCertificateRequest],
+) (*connect.Response[scorev1.RenewCertificateResponse], error) {
 	name, err := daemonOf(ctx)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnauthenticated, err)
@@ -148,7 +161,10 @@ func checkNode(ctx context.Context, node string) error {
 		return connect.NewError(connect.CodeUnauthenticated, err)
 	}
 	if name.Role != pki.Agent || name.Name != node {
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("this is the certificate of %s, and the agent calls itself %s; set agent.name, or join again", name, node))
+		return connect.NewError(
+			connect.CodePermissionDenied,
+			fmt.Errorf("this is the certificate of %s, and the agent calls itself %s; set agent.name, or join again", name, node),
+		)
 	}
 	return nil
 }

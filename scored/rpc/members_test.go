@@ -2,14 +2,13 @@ package rpc
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/scored/replica"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
-	"score/scored/replica"
 )
 
 // three are the servers of a cluster.

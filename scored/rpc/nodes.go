@@ -2,10 +2,9 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // DrainNode implements ClusterServiceHandler.

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"fmt"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
@@ -16,8 +15,11 @@ func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 		return
 	}
 	link.refused = func(ctx context.Context, answer *scorev1.Prepared) {
-		answer.Error = fmt.Sprintf("the agent of node %s is of version %s, which takes texts in UTF-8 only, and an argument, variable or path of the job is not: upgrade the agent",
-			hello.GetNode(), clip(hello.GetVersion()))
+		answer.Error = fmt.Sprintf(
+			"the agent of node %s is of version %s, which takes texts in UTF-8 only, and an argument, variable or path of the job is not: upgrade the agent",
+			hello.GetNode(),
+			clip(hello.GetVersion()),
+		)
 		message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: answer}}
 		_ = a.Leader.Receive(ctx, hello.GetNode(), link, message) // it fails when the leader ends, and the stream with it
 	}

@@ -1,13 +1,12 @@
 package rpc
 
 import (
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 )
 
 // An agent that reads texts in UTF-8 alone is given no others: a job that has such texts cannot
@@ -31,7 +30,8 @@ func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := done.Msg.GetJob().GetVerdict()
-	if v.GetReason() != scorev1.EndReason_END_REASON_CANNOT_START || !strings.Contains(v.GetMessage(), "the agent of node n1 is of version") || !strings.HasSuffix(v.GetMessage(), "upgrade the agent") {
+	if v.GetReason() != scorev1.EndReason_END_REASON_CANNOT_START || !strings.Contains(v.GetMessage(), "the agent of node n1 is of version") ||
+		!strings.HasSuffix(v.GetMessage(), "upgrade the agent") {
 		t.Errorf("%v", v)
 	}
 	spec.Argv = []string{"./a.out"}

@@ -2,13 +2,12 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 const (

@@ -1,10 +1,9 @@
 package rpc
 
 import (
+	"score/scored/leader"
 	"testing"
 	"time"
-
-	"score/scored/leader"
 )
 
 func newPacedPlace() *place { return &place{pacing: pacing{look: make(chan struct{}, 1)}} }

@@ -2,9 +2,8 @@ package rpc
 
 import (
 	"context"
-	"time"
-
 	"score/scored/leader"
+	"time"
 )
 
 // inputBurst is for how long input may come faster than its pace, after a silence.

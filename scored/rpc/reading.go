@@ -2,11 +2,10 @@ package rpc
 
 import (
 	"context"
-	"sync"
-	"time"
-
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"sync"
+	"time"
 )
 
 // readTimeout bounds telling this server's own leader that output was read.

@@ -2,13 +2,12 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 // acknowledging is a client that says when it has all.

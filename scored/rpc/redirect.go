@@ -2,12 +2,11 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
 	"slices"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // elsewhere sends an agent on to the server that leads, unless it is this one. While none leads it

@@ -2,14 +2,13 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/scorev1"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // unasked is what this test's server is not asked for.

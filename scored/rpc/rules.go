@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
+
+	"connectrpc.com/connect"
 )
 
 // rule says who may call a method, and of whose jobs.

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"testing"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"score/scored/leader"
+	"testing"
+
+	"connectrpc.com/connect"
 )
 
 // Every method of the users' services has a rule that says what role it takes,
@@ -73,7 +72,12 @@ func TestAuthorize(t *testing.T) {
 		{"others do not set", as(4711), set, connect.CodePermissionDenied},
 		{"nobody calls what is not in the table", as(0), "/score.v1.JobService/Delete", connect.CodePermissionDenied},
 		{"nobody without identity", context.Background(), list, connect.CodeUnauthenticated},
-		{"nobody of whom the kernel does not tell", context.WithValue(context.Background(), identityKey{}, connIdentity{err: socket.ErrNoIdentity}), list, connect.CodeUnauthenticated},
+		{
+			"nobody of whom the kernel does not tell",
+			context.WithValue(context.Background(), identityKey{}, connIdentity{err: socket.ErrNoIdentity}),
+			list,
+			connect.CodeUnauthenticated,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

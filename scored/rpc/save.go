@@ -3,12 +3,11 @@ package rpc
 import (
 	"context"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/backup"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/backup"
 )
 
 // savePiece is how much of a saved snapshot one message carries, in bytes.
@@ -16,7 +15,11 @@ const savePiece = 256 << 10
 
 // SaveSnapshot implements ClusterServiceHandler. The state is captured at once and encoded
 // here, beside what the leader does.
-func (u users) SaveSnapshot(ctx context.Context, _ *connect.Request[scorev1.SaveSnapshotRequest], stream *connect.ServerStream[scorev1.SaveSnapshotResponse]) error {
+func (u users) SaveSnapshot(
+	ctx context.Context,
+	_ *connect.Request[scorev1.SaveSnapshotRequest],
+	stream *connect.ServerStream[scorev1.SaveSnapshotResponse],
+) error {
 	saved, err := u.Leader.Save(ctx)
 	if err != nil {
 		return err

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/admission"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/scored/replica"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // Servers are those of the cluster, see package replica.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
+
+	"connectrpc.com/connect"
 )
 
 // maxStageMessage bounds a message of files: a client sends a quarter of a MiB.

@@ -1,10 +1,9 @@
 package rpc
 
 import (
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 func TestStagedFilesAreChecked(t *testing.T) {

@@ -2,9 +2,8 @@ package rpc
 
 import (
 	"fmt"
-	"strings"
-
 	"score/scored/api/scorev1"
+	"strings"
 )
 
 const (

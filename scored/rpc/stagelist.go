@@ -3,14 +3,13 @@ package rpc
 import (
 	"context"
 	"errors"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // listStagedPatience is how long a node may take to say what it keeps, or to remove it.

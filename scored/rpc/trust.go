@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+
+	"google.golang.org/protobuf/proto"
 )
 
 const (

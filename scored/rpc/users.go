@@ -4,18 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/admission"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/leader"
 	"score/scored/state"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 )
 
 // Switches tells how long the steps of the switches took.
@@ -70,7 +69,9 @@ func NewUsers(options UserOptions) http.Handler {
 	}
 	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
 	handlerOptions := []connect.HandlerOption{
-		connect.WithInterceptors(gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError}),
+		connect.WithInterceptors(
+			gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},
+		),
 		connect.WithReadMaxBytes(api.MaxUserMessage),
 		api.JSON(),
 		withoutCompression(),

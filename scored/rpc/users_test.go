@@ -9,6 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/leader"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,11 +21,6 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/leader"
 )
 
 func TestUsersRequests(t *testing.T) {
@@ -60,7 +59,11 @@ func TestUsersRequests(t *testing.T) {
 	if settings, err := c.service.SetSettings(ctx, connect.NewRequest(set)); err != nil || settings.Msg.GetSettings().GetSliceNanos() != 10e6 {
 		t.Errorf("settings %v, %v", settings, err)
 	}
-	if settings, err := c.service.GetSettings(ctx, connect.NewRequest(&scorev1.GetSettingsRequest{})); err != nil || settings.Msg.GetSettings().GetSliceNanos() != 10e6 {
+	if settings, err := c.service.GetSettings(
+		ctx,
+		connect.NewRequest(&scorev1.GetSettingsRequest{}),
+	); err != nil ||
+		settings.Msg.GetSettings().GetSliceNanos() != 10e6 {
 		t.Errorf("settings %v, %v", settings, err)
 	}
 	if _, err := c.jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id})); err != nil {
@@ -297,7 +300,8 @@ func TestAsNobody(t *testing.T) {
 	}
 	_, userErr := c.service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}))
 	_, roleErr := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{
-		User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
+		User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"},
+	}))
 	_, cancelErr := c.jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1}))
 	_, signalErr := c.jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 9}))
 	_, setErr := c.service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
@@ -315,7 +319,12 @@ func TestAsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.jobs.CancelJob(t.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()})); connect.CodeOf(err) != connect.CodeNotFound {
+	if _, err := c.jobs.CancelJob(
+		t.Context(),
+		connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1 + own.Msg.GetJobId()}),
+	); connect.CodeOf(
+		err,
+	) != connect.CodeNotFound {
 		t.Errorf("cancel of an unknown job: %v", err)
 	}
 }
@@ -336,7 +345,12 @@ func TestOperators(t *testing.T) {
 		}
 		return r.Msg.GetUser(), nil
 	}
-	if u, err := set(&scorev1.User{Role: scorev1.Role_ROLE_OPERATOR, Share: 7}, "role", "share"); err != nil || u.GetRole() != scorev1.Role_ROLE_OPERATOR || u.GetShare() != 7 {
+	if u, err := set(
+		&scorev1.User{Role: scorev1.Role_ROLE_OPERATOR, Share: 7},
+		"role",
+		"share",
+	); err != nil || u.GetRole() != scorev1.Role_ROLE_OPERATOR ||
+		u.GetShare() != 7 {
 		t.Fatalf("%v, %v", u, err)
 	}
 	c.asNobody(t, "TestAsOperator")
@@ -348,7 +362,10 @@ func TestOperators(t *testing.T) {
 		}
 	}
 	for user, code := range map[string]connect.Code{"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument, "4294967295": connect.CodeInvalidArgument} {
-		_, err := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: user, Values: &scorev1.User{Role: scorev1.Role_ROLE_USER}, Fields: []string{"role"}}))
+		_, err := c.service.SetUser(
+			t.Context(),
+			connect.NewRequest(&scorev1.SetUserRequest{User: user, Values: &scorev1.User{Role: scorev1.Role_ROLE_USER}, Fields: []string{"role"}}),
+		)
 		if connect.CodeOf(err) != code {
 			t.Errorf("user %q: %v", user, err)
 		}
@@ -384,11 +401,18 @@ func TestAsOperator(t *testing.T) {
 	if _, err := c.jobs.SignalJob(t.Context(), connect.NewRequest(&scorev1.SignalJobRequest{JobId: 1, Signal: 10})); err != nil {
 		t.Errorf("signal: %v", err)
 	}
-	if users, err := c.service.ListUsers(t.Context(), connect.NewRequest(&scorev1.ListUsersRequest{User: "0"})); err != nil || len(users.Msg.GetUsers()) != 1 || users.Msg.GetUsers()[0].GetRole() != scorev1.Role_ROLE_ADMIN {
+	if users, err := c.service.ListUsers(
+		t.Context(),
+		connect.NewRequest(&scorev1.ListUsersRequest{User: "0"}),
+	); err != nil || len(users.Msg.GetUsers()) != 1 ||
+		users.Msg.GetUsers()[0].GetRole() != scorev1.Role_ROLE_ADMIN {
 		t.Errorf("users %v, %v", users, err)
 	}
 	_, setErr := c.service.SetSettings(t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{}))
-	_, roleErr := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}))
+	_, roleErr := c.service.SetUser(
+		t.Context(),
+		connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: &scorev1.User{Role: scorev1.Role_ROLE_ADMIN}, Fields: []string{"role"}}),
+	)
 	for what, err := range map[string]error{"settings": setErr, "role": roleErr} {
 		if connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s: %v", what, err)

@@ -3,15 +3,14 @@ package rpc
 import (
 	"fmt"
 	"path"
-	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
-
 	"score/gang"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of a submission, each with its reason.

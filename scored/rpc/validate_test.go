@@ -2,16 +2,15 @@ package rpc
 
 import (
 	"errors"
-	"strings"
-	"testing"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/gang"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"score/scored/leader"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 func goodSpec() *scorev1.JobSpec {
@@ -57,9 +56,17 @@ func TestBadSpecs(t *testing.T) {
 		{"long time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = 1 << 62 }, "the time limit 1281023h53m38.427387904s is longer than 87600h0m0s"},
 		{"umask", func(s *scorev1.JobSpec) { s.Umask = 0o1000 }, "the umask 01000 is more than 0777"},
 		{"limits", func(s *scorev1.JobSpec) { s.Limits = make([]*scorev1.ResourceLimit, 17) }, "17 resource limits are more than the 16 there are"},
-		{"large terminal", terminal(func(s *scorev1.JobSpec) { s.Terminal.Columns = 1 << 16 }), "a terminal of 24 rows and 65536 columns is larger than there can be"},
+		{
+			"large terminal",
+			terminal(func(s *scorev1.JobSpec) { s.Terminal.Columns = 1 << 16 }),
+			"a terminal of 24 rows and 65536 columns is larger than there can be",
+		},
 		{"terminal, detached", terminal(func(s *scorev1.JobSpec) { s.Detached = true }), "a rank with a terminal has its input from there"},
-		{"terminal, input for all", terminal(func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_ALL }), "a rank with a terminal has its input from there"},
+		{
+			"terminal, input for all",
+			terminal(func(s *scorev1.JobSpec) { s.Stdin = scorev1.StdinMode_STDIN_MODE_ALL }),
+			"a rank with a terminal has its input from there",
+		},
 		{"terminal, respawn", terminal(func(s *scorev1.JobSpec) { s.Respawn = 1 }), "a terminal ends with the rank that has it"},
 		{"no program", func(s *scorev1.JobSpec) { s.Argv = nil }, "the job names no program"},
 		{"programs", func(s *scorev1.JobSpec) { s.Commands = []*scorev1.Command{{Tasks: 1}} }, "a submission has one program"},
@@ -67,7 +74,11 @@ func TestBadSpecs(t *testing.T) {
 		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},
 		{"NUL", func(s *scorev1.JobSpec) { s.Argv[1] = "a\x00b" }, `an argument or environment variable holds a NUL: "a\x00b"`},
 		{"long argument", func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) }, "an argument or environment variable is longer than the 131071 bytes"},
-		{"many arguments", func(s *scorev1.JobSpec) { s.Argv = strings.Split(long(70000), "") }, "70002 arguments and environment variables are more than 65536"},
+		{
+			"many arguments",
+			func(s *scorev1.JobSpec) { s.Argv = strings.Split(long(70000), "") },
+			"70002 arguments and environment variables are more than 65536",
+		},
 		{"large environment", func(s *scorev1.JobSpec) {
 			for range 20 {
 				s.Env = append(s.Env, "A="+long(120000))
@@ -84,9 +95,17 @@ func TestBadSpecs(t *testing.T) {
 		{"many nodes", func(s *scorev1.JobSpec) { s.NodeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
 		{"empty node", func(s *scorev1.JobSpec) { s.NodeList = []string{""} }, "the list of nodes holds an empty name"},
 		{"odd node", func(s *scorev1.JobSpec) { s.NodeList = []string{"a\nb"} }, "a node's name holds control characters"},
-		{"odd pattern", func(s *scorev1.JobSpec) { s.StderrPattern = "e-%q" }, `the file name for standard error, "e-%q", holds a % that is not %t (rank), %N (node), %j (job) or %%`},
+		{
+			"odd pattern",
+			func(s *scorev1.JobSpec) { s.StderrPattern = "e-%q" },
+			`the file name for standard error, "e-%q", holds a % that is not %t (rank), %N (node), %j (job) or %%`,
+		},
 		{"pattern ends in %", func(s *scorev1.JobSpec) { s.StdinPattern = "50%" }, `the file name for standard input, "50%"`},
-		{"detached without file", func(s *scorev1.JobSpec) { s.Detached, s.StdoutPattern = true, "" }, "a detached job needs a file for its output; name one with -o"},
+		{
+			"detached without file",
+			func(s *scorev1.JobSpec) { s.Detached, s.StdoutPattern = true, "" },
+			"a detached job needs a file for its output; name one with -o",
+		},
 		{"stdin mode", func(s *scorev1.JobSpec) { s.Stdin = 17 }, "stdin mode 17 is unknown"},
 		{"MPI mode", func(s *scorev1.JobSpec) { s.Mpi = -1 }, "MPI mode -1 is unknown"},
 		{"distribution", func(s *scorev1.JobSpec) { s.Distribution = 9 }, "distribution 9 is unknown"},

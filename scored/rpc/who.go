@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os/user"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"slices"
 	"strconv"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // maxUserName bounds the names that are looked up; Linux has 32.

@@ -5,14 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -20,6 +12,13 @@ import (
 	"score/scored/api/transport/h2"
 	"score/scored/replica"
 	"score/scored/state"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
 )
 
 const (
@@ -39,7 +38,9 @@ const (
 )
 
 // ErrRemoved ends a server that an administrator has taken out of the cluster.
-var ErrRemoved = errors.New("this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token")
+var ErrRemoved = errors.New(
+	"this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token",
+)
 
 // belong makes this server a member with a vote, at its address, and ends when it is removed.
 func (s *Server) belong(ctx context.Context) error {

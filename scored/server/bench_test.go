@@ -4,16 +4,15 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
-	"testing"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/h2/h2test"
+	"testing"
+
+	"connectrpc.com/connect"
 )
 
 // instantAgent prepares, starts and ends every job at once.

@@ -2,10 +2,9 @@ package server
 
 import (
 	"net/http"
+	"score/scored/api/transport/h2"
 
 	"go.uber.org/zap"
-
-	"score/scored/api/transport/h2"
 )
 
 func newHTTPServer(handler http.Handler, logger *zap.Logger) *http.Server {

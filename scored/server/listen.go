@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"syscall"
-
 	"score/scored/api/transport/socket"
+	"syscall"
 )
 
 // ErrListen is wrapped by errors of addresses that cannot be had.

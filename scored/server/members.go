@@ -2,13 +2,12 @@ package server
 
 import (
 	"net"
-	"slices"
-
 	"score/scored/admission"
 	"score/scored/peertransport"
 	"score/scored/replica"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"slices"
 )
 
 // openReplica opens the state; in a cluster with certificates other servers may have copies of it.

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-
-	"go.uber.org/zap"
-
 	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"score/scored/leader"
 	"score/scored/replica"
+
+	"go.uber.org/zap"
 )
 
 // ErrOptions is wrapped by every error of New that the configuration caused.

@@ -2,10 +2,9 @@ package server
 
 import (
 	"errors"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 func TestOptions(t *testing.T) {
@@ -26,7 +25,11 @@ func TestOptions(t *testing.T) {
 		{"relative socket", func(o *Options) { o.UserSocket = "sock" }, `socket = "sock" must be an absolute path`},
 		{"long socket", func(o *Options) { o.UserSocket = "/" + strings.Repeat("x", 200) }, "is longer than the 107 bytes"},
 		{"no address", func(o *Options) { o.AgentListen = "" }, `agents_listen = "" is not host:port`},
-		{"all interfaces", func(o *Options) { o.AgentListen = "0.0.0.0:7420" }, `agents_listen = "0.0.0.0:7420" can be reached from other hosts, and without certificates connections are not encrypted; use 127.0.0.1 or ::1, or make certificates with 'scored init'`},
+		{
+			"all interfaces",
+			func(o *Options) { o.AgentListen = "0.0.0.0:7420" },
+			`agents_listen = "0.0.0.0:7420" can be reached from other hosts, and without certificates connections are not encrypted; use 127.0.0.1 or ::1, or make certificates with 'scored init'`,
+		},
 		{"no host", func(o *Options) { o.AgentListen = ":7420" }, "can be reached from other hosts"},
 		{"other host", func(o *Options) { o.AgentListen = "example.org:7420" }, "can be reached from other hosts"},
 		{"relative agents' socket", func(o *Options) { o.AgentListen = "unix:agents" }, `agents_listen = "agents" must be an absolute path`},

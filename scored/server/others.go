@@ -1,17 +1,16 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-
-	"connectrpc.com/connect"
-	"context"
-
 	"score/scored/admission"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/rpc"
+
+	"connectrpc.com/connect"
 )
 
 // servers returns those of the cluster, nil where there can be but one.
@@ -112,7 +111,13 @@ func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*sco
 
 // Renew implements admission.Colleague.
 func (c *peerRegistrar) Renew(ctx context.Context, request []byte) ([]byte, error) {
-	answer, err := scorev1connect.NewAgentServiceClient(c.client(), c.url).RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
+	answer, err := scorev1connect.NewAgentServiceClient(
+		c.client(),
+		c.url,
+	).RenewCertificate(
+		ctx,
+		connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
-	"sync"
-	"time"
-
-	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
-
 	"score/scored/admission"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
@@ -26,6 +19,12 @@ import (
 	"score/scored/peertransport"
 	"score/scored/replica"
 	"score/scored/rpc"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 // Server is one server of the cluster. Make it with New and run it once.

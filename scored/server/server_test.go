@@ -9,18 +9,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/replica"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // patience bounds every wait of a test for something that must happen.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
-
-	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 const (

@@ -3,9 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
-	"slices"
-
 	"score/scored/state/statepb"
+	"slices"
 )
 
 // Apply changes the state by one entry, as a whole: when any of its commands

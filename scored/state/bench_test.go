@@ -2,11 +2,10 @@ package state
 
 import (
 	"fmt"
+	"score/scored/state/statepb"
 	"slices"
 	"strings"
 	"testing"
-
-	"score/scored/state/statepb"
 )
 
 func BenchmarkApplyJob(b *testing.B) {

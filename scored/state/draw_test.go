@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"score/scored/state/statepb"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
-
-	"score/scored/state/statepb"
 )
 
 // dice draws evenly.

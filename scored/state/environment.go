@@ -1,11 +1,10 @@
 package state
 
 import (
+	"score/scored/api/scorev1"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 // shareEnvironment lets a job have the environment of the job before it, if the two are equal: who

@@ -2,11 +2,10 @@ package state
 
 import (
 	"fmt"
-	"slices"
-
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"slices"
 )
 
 func (s *State) submit(c *statepb.Submit, now int64) error {

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
-
 	"score/scored/state/statepb"
+	"slices"
 )
 
 const (

@@ -3,9 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
-	"testing"
-
 	"score/scored/state/statepb"
+	"testing"
 )
 
 func addToken(id, role string, expires int64) *statepb.Command {

@@ -2,9 +2,8 @@ package state
 
 import (
 	"fmt"
-	"slices"
-
 	"score/scored/state/statepb"
+	"slices"
 )
 
 func (s *State) publish(c *statepb.PublishName) error {

@@ -2,10 +2,9 @@ package state
 
 import (
 	"errors"
-	"testing"
-
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"testing"
 )
 
 func drain(name, reason string) *statepb.Command {

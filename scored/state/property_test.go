@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"strconv"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 // drawCommand makes a command that often fits the state and sometimes not.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-
 	"score/scored/api/protocol"
 	"score/scored/api/texts"
 	"score/scored/state/statepb"
@@ -15,8 +14,12 @@ func (s *State) Protocol() uint32 { return s.protocol }
 // understood refuses a log that this program would not apply as others do.
 func understood(version uint32) error {
 	if own := protocol.Own(); version > own.Newest {
-		return fmt.Errorf("%w: the cluster's log is written in protocol %d, and this program understands up to %d; start the version again that ran here last, or a later one",
-			ErrProtocol, version, own.Newest)
+		return fmt.Errorf(
+			"%w: the cluster's log is written in protocol %d, and this program understands up to %d; start the version again that ran here last, or a later one",
+			ErrProtocol,
+			version,
+			own.Newest,
+		)
 	}
 	return nil
 }

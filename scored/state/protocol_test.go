@@ -3,13 +3,12 @@ package state
 import (
 	"bytes"
 	"errors"
-	"testing"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 func raise(version uint32) *statepb.Command {
@@ -141,7 +140,12 @@ func TestOrders(t *testing.T) {
 		}
 		mustApply(t, s, allocate(id, 0, place("n1", []uint32{0}, []uint32{uint32(id)})))
 	}
-	if err := s.Apply(entry(s.Nanos(), &statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: 1}}})); !errors.Is(err, ErrCommand) {
+	if err := s.Apply(
+		entry(s.Nanos(), &statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: 1}}}),
+	); !errors.Is(
+		err,
+		ErrCommand,
+	) {
 		t.Errorf("no verdict: %v", err)
 	}
 	ordered := func(id JobID, ending scorev1.EndReason, because string) {

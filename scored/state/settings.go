@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"

@@ -2,13 +2,12 @@ package state
 
 import (
 	"fmt"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // snapshotFormat is the version of the snapshot's meaning; another one is

@@ -3,11 +3,10 @@ package state
 import (
 	"bytes"
 	"errors"
+	"score/scored/state/statepb"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/state/statepb"
 )
 
 func TestRestoreIsEqual(t *testing.T) {

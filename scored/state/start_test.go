@@ -1,12 +1,11 @@
 package state
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 // How a start went is kept with the end; when the places were given, from then on.

@@ -3,10 +3,9 @@ package state
 import (
 	"cmp"
 	"maps"
-	"slices"
-
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
 const (

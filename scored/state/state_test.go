@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"slices"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 // Shorthands for commands; they keep the tables readable.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-
 	"score/scored/state/statepb"
 )
 

@@ -3,9 +3,8 @@ package state
 import (
 	"bytes"
 	"errors"
-	"testing"
-
 	"score/scored/state/statepb"
+	"testing"
 )
 
 // keyOf is a key that begins with the text.

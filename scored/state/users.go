@@ -6,12 +6,11 @@ import (
 	"maps"
 	"math"
 	"math/bits"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 const (

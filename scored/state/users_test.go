@@ -4,12 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"score/scored/api/scorev1"
+	"score/scored/state/statepb"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
-	"score/scored/state/statepb"
 )
 
 func setUser(uid uint32, role scorev1.Role, share uint32) *statepb.Command {
@@ -37,8 +36,15 @@ func TestDecay(t *testing.T) {
 		elapsed int64
 		want    uint64
 	}{
-		{1000, 0, 1000}, {1000, -5, 1000}, {1000, week, 500}, {1000, 3 * week, 125}, {1 << 40, week / 2, 777472127993},
-		{math.MaxUint64, 63 * week, 1}, {math.MaxUint64, 64 * week, 0}, {math.MaxUint64, math.MaxInt64, 0}, {0, week, 0},
+		{1000, 0, 1000},
+		{1000, -5, 1000},
+		{1000, week, 500},
+		{1000, 3 * week, 125},
+		{1 << 40, week / 2, 777472127993},
+		{math.MaxUint64, 63 * week, 1},
+		{math.MaxUint64, 64 * week, 0},
+		{math.MaxUint64, math.MaxInt64, 0},
+		{0, week, 0},
 	} {
 		if got := Decay(c.amount, c.elapsed, week); got != c.want {
 			t.Errorf("%d after %d: %d, want %d", c.amount, c.elapsed, got, c.want)

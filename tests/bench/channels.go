@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/tests/bench/messages"
 	"strings"
 	"time"
-
-	"score/tests/bench/messages"
 )
 
 // What a message may cost, relative to the peer that is named.
@@ -183,7 +182,13 @@ func messageFigures(b *bench, s series) {
 			against("bandwidth_65536", "GB/s", bandwidth(65536), atLeast("ratio", bandwidthTarget))
 		}
 		if theirs, ok := s[path][bare]; ok {
-			b.pair(fmt.Sprintf("channels_%s_latency_8_vs_bare", path), values(mine, latency(8)), values(theirs, latency(8)), "us", atMost("ratio", bareLatencyTarget))
+			b.pair(
+				fmt.Sprintf("channels_%s_latency_8_vs_bare", path),
+				values(mine, latency(8)),
+				values(theirs, latency(8)),
+				"us",
+				atMost("ratio", bareLatencyTarget),
+			)
 		}
 	}
 }

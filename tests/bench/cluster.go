@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/tests/devcluster"
 	"strconv"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/devcluster"
 )
 
 // clusterOptions say what a cluster of `scored dev` has.

@@ -30,6 +30,7 @@ func atMost(of string, x float64) target { return target{of: of, most: x, least:
 func atLeast(of string, x float64) target {
 	return target{of: of, most: math.NaN(), least: x}
 }
+
 func (t target) String() string {
 	switch {
 	case t.of == "":

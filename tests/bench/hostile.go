@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -10,17 +10,16 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
 	"score/pm"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )

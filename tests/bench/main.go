@@ -8,11 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"score/tests/bench/messages"
 	"slices"
 	"strings"
 	"syscall"
-
-	"score/tests/bench/messages"
 )
 
 // group is one family of figures.

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"time"
-
 	"score/pm/local"
 	"score/tests/bench/messages"
+	"strconv"
+	"time"
 )
 
 const (

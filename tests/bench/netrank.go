@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
-
 	"score/channels"
 	"score/pm"
+	"strconv"
+	"time"
 )
 
 // First arguments that make this program a rank of the netswitch group.

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"time"
-
 	"score/channels"
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/node"
 	"score/channels/rankmap"
 	"score/pm"
+	"time"
 )
 
 const (
@@ -84,7 +83,16 @@ func saveTable(b *bench) error {
 				continue
 			}
 			b.single(name, took, "us", atMost("value", saveTarget))
-			b.add(figure{name: name + "_to_empty", value: took, unit: "us", peer: empty[s.step], ratio: took / empty[s.step], target: atMost("ratio", fullTarget)})
+			b.add(
+				figure{
+					name:   name + "_to_empty",
+					value:  took,
+					unit:   "us",
+					peer:   empty[s.step],
+					ratio:  took / empty[s.step],
+					target: atMost("ratio", fullTarget),
+				},
+			)
 		}
 	}
 	return nil

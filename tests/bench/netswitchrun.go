@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-
 	"score/pm"
 	"score/scored/api/scorev1"
+	"strconv"
 )
 
 // exchangeRank as the first argument makes this program a rank that exchanges

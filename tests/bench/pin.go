@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/config"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"score/cmd/scored/config"
 )
 
 // pinNodes lets every agent of the cluster and its stewards run on its node's CPUs only, as if

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"score/nodeagent/fence"
+	"score/nodeagent/pmi/kvpack"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"slices"
 	"sync"
 	"time"
@@ -12,11 +17,6 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
 
-	"score/nodeagent/fence"
-	"score/nodeagent/pmi/kvpack"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/h2"
 	model "score/tests/exchange"
 )
 

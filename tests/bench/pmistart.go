@@ -10,14 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/nodeagent/fence"
+	"score/scored/leader"
+	"score/tests/scale"
 	"strconv"
 	"strings"
 	"time"
 
-	"score/nodeagent/fence"
-	"score/scored/leader"
 	model "score/tests/exchange"
-	"score/tests/scale"
 )
 
 const (

@@ -8,10 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/channels/link"
 	"score/channels/rankmap"
 	"score/nodeagent/mpidirs"
@@ -20,6 +16,9 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // nodeStart is how long the phases of a start took on a node.

@@ -9,13 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"score/channels/keys"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/keys"
 )
 
 const (

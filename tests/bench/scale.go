@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/tests/scale"
+	"strconv"
+	"strings"
+	"time"
 )
 
 const (

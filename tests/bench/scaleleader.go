@@ -5,11 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/channels"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -18,6 +13,10 @@ import (
 	"score/scored/client"
 	"score/scored/server"
 	"score/tests/scale"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 const (

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/scored/api/scorev1"
 	"score/tests/scale"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 const (

@@ -119,7 +119,13 @@ SelectTypeParameters=CR_CPU
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 `)
 	for i := range slurmNodes {
-		fmt.Fprintf(&conf, "NodeName=n%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=1000 State=UNKNOWN\n", i+1, slurmdPort+i, slurmCPUs)
+		fmt.Fprintf(
+			&conf,
+			"NodeName=n%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=1000 State=UNKNOWN\n",
+			i+1,
+			slurmdPort+i,
+			slurmCPUs,
+		)
 	}
 	fmt.Fprintf(&conf, "PartitionName=p Nodes=n[1-%d] Default=YES MaxTime=INFINITE State=UP\n", slurmNodes)
 	return os.WriteFile(s.path("slurm.conf"), conf.Bytes(), 0o644)

@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/daemons"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,10 +17,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/daemons"
 )
 
 const (

@@ -6,12 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
-	"sync"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/channels"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
@@ -19,6 +13,11 @@ import (
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/tests/daemons"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // crowdPing is how often agents give a sign of life.

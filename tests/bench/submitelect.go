@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/tests/daemons"
 	"slices"
 	"strings"
 	"time"
-
-	"score/tests/daemons"
 )
 
 const (

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"score/scored/api/scorev1"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -4,12 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"os/exec"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"sync"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

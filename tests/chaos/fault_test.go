@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"score/tests/daemons"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/tests/daemons"
 )
 
 // fault is something that happens to the cluster. An error is the test's, and ends it.

@@ -8,16 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/daemons"
+	"score/tests/journal"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/daemons"
-	"score/tests/journal"
 )
 
 const (

@@ -3,10 +3,9 @@ package chaos
 import (
 	"flag"
 	"os"
+	"score/tests/daemons/daemonstest"
 	"testing"
 	"time"
-
-	"score/tests/daemons/daemonstest"
 )
 
 var (

@@ -3,12 +3,11 @@ package chaos
 import (
 	"fmt"
 	"os"
+	"score/tests/daemons"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-
-	"score/tests/daemons"
 )
 
 // watch finds out when a daemon ends that nothing was done to, which is an error, until the test

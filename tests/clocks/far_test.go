@@ -6,11 +6,10 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"score/tests/hostclock"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/hostclock"
 )
 
 const year = 365 * 24 * time.Hour

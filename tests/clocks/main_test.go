@@ -4,17 +4,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
-	"testing"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/hostclock"
 	"score/tests/journal"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // bin is the directory of the freshly built programs.

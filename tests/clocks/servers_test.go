@@ -3,10 +3,9 @@
 package clocks
 
 import (
+	"score/tests/daemons"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
 )
 
 // Clocks of three servers' hosts and of agents' are stepped while gangs take turns and jobs are

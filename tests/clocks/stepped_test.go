@@ -1,14 +1,13 @@
 package clocks
 
 import (
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
 	"slices"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
 )
 
 // Clocks of the server's host and of agents' are stepped by an hour, forward and back, while gangs

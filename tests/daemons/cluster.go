@@ -8,17 +8,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/ports"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/cmd/scored/config"
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/ports"
 )
 
 const (

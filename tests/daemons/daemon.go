@@ -7,15 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/scored/failpoint"
+	"score/tests/hostclock"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"score/cmd/scored/config"
-	"score/scored/failpoint"
-	"score/tests/hostclock"
 )
 
 // ErrStop means that a daemon did not end by itself and was killed.

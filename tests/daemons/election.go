@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // Election is what happened from when a leader was killed or stopped until all was well.

@@ -9,13 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent"
+	"score/scored/api/scorev1"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"score/nodeagent"
-	"score/scored/api/scorev1"
 )
 
 // Job is an scrun that runs the example program exchange until its input ends.

@@ -6,10 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/nodeagent/mpidirs"
 	"strconv"
 	"strings"
-
-	"score/nodeagent/mpidirs"
 )
 
 // cgroupRoots are where the agents' control groups may be.

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 const (

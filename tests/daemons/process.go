@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"score/tests/processes"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"score/tests/processes"
 )
 
 // Mark is in the environment of a cluster's scruns and ranks, with its directory.

@@ -8,13 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-
 	"score/cmd/scored/config"
 	"score/scored/client"
 	"score/tests/ports"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // errCommand is wrapped by the errors of scored's commands.

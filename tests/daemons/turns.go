@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same

@@ -13,14 +13,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 const (

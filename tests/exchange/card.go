@@ -4,9 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"strings"
-
 	"score/nodeagent/pmi/kvpack"
+	"strings"
 )
 
 // real is what a rank of MPICH 4.0.2 over UCX puts; each letter is half a byte that is the host's

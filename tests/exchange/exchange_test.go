@@ -2,10 +2,9 @@ package exchange
 
 import (
 	"errors"
+	"score/nodeagent/fence"
 	"testing"
 	"time"
-
-	"score/nodeagent/fence"
 )
 
 var algorithms = []fence.Algorithm{fence.TreeAlgorithm, fence.RingAlgorithm, fence.BruckAlgorithm, fence.Auto}

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
-
 	"score/nodeagent/fence"
+	"time"
 )
 
 // Costs are what a message costs.

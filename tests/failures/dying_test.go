@@ -2,13 +2,12 @@ package failures
 
 import (
 	"fmt"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

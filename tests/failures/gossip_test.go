@@ -1,13 +1,12 @@
 package failures
 
 import (
-	"syscall"
-	"testing"
-	"time"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"syscall"
+	"testing"
+	"time"
 )
 
 // While no leader can tell anybody, a steward dies: the other three nodes of the job

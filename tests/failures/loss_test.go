@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // beat is a rank that leaves a file for each instant at which it was alive, and

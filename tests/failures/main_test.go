@@ -3,10 +3,9 @@ package failures
 import (
 	"flag"
 	"os"
-	"testing"
-
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
 )
 
 // times is how often the whole matrix is gone through; 0: a part of it, once.

@@ -2,16 +2,15 @@ package failures
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
+	"score/tests/daemons"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/failpoint"
-	"score/tests/daemons"
 )
 
 // switchPoints are at the beginning and the end of each step of the switch.
@@ -39,8 +38,11 @@ var nodeFailures = []failure{{"agent killed", agentKilled}, {"node gone", nodeGo
 
 // jobFailures leave the agent.
 var jobFailures = []failure{
-	{"rank killed", rankKilled}, {"scrun killed", scrunKilled}, {"plan changed", planChanged},
-	{"job finished", jobFinished}, {"job launched", jobLaunched},
+	{"rank killed", rankKilled},
+	{"scrun killed", scrunKilled},
+	{"plan changed", planChanged},
+	{"job finished", jobFinished},
+	{"job launched", jobLaunched},
 }
 
 // part chooses what is tested of a matrix: all of it with -failures.times; else each

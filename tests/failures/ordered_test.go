@@ -1,14 +1,13 @@
 package failures
 
 import (
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // A job is cancelled, and the leader is lost when the ranks have been killed and before their nodes

@@ -3,11 +3,10 @@ package failures
 import (
 	"context"
 	"math"
-	"testing"
-	"time"
-
 	"score/scored/failpoint"
 	"score/tests/daemons"
+	"testing"
+	"time"
 )
 
 // cutOff counts flushes whose deadline passed.

@@ -3,13 +3,12 @@ package failures
 import (
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"strings"
+	"testing"
+	"time"
 )
 
 // A node is lost with its ranks, and the job goes on: the others are told of each of them by an

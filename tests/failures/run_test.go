@@ -1,11 +1,10 @@
 package failures
 
 import (
-	"testing"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
 )
 
 // start starts a program for a cluster's users.

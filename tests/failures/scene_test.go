@@ -2,15 +2,14 @@ package failures
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

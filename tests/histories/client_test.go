@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/daemons"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +18,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/anishathalye/porcupine"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/daemons"
 )
 
 const (

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"slices"
 	"sync"
 	"testing"
@@ -13,11 +17,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/anishathalye/porcupine"
-
-	"score/scored/api/scorev1"
-	"score/scored/failpoint"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // checkPatience bounds the search for an order; it takes milliseconds where there is one.

@@ -3,10 +3,9 @@ package histories
 import (
 	"flag"
 	"os"
-	"testing"
-
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
 )
 
 // times is how often every fault happens.

@@ -7,11 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"testing"
-
 	"score/scored/failpoint"
 	"score/tests/daemons"
+	"strings"
+	"testing"
 )
 
 // whileSubmitting are the points between which nobody but the servers knows what becomes of a

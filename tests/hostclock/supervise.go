@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/channels/scm"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/scm"
 )
 
 // Start starts a command whose process has the clock, as have the programs that it starts. Its

@@ -7,12 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // filesVariable tells a player whose process it shall look behind.

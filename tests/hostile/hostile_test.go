@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +19,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

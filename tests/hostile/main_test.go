@@ -5,13 +5,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

@@ -13,6 +13,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,10 +28,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 const (

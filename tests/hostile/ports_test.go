@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
 	"score/cmd/scored/config"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"strings"
+	"testing"
+	"time"
 )
 
 // visitsEnough are as many connections as show what daemons do with a thief: they come again and

@@ -7,12 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
-	"connectrpc.com/connect"
-
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
@@ -21,6 +15,11 @@ import (
 	"score/scored/api/transport/h2"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // ofServersOnly are methods that only servers may call: of agents, where users' output, input and

@@ -18,14 +18,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
-	"score/scored/api/transport/h2"
 )
 
 // addressVariable names the port that a thief takes, and clusterVariable the cluster.

@@ -2,10 +2,9 @@ package packaging
 
 import (
 	"os"
+	"score/tests/daemons/daemonstest"
 	"testing"
 	"time"
-
-	"score/tests/daemons/daemonstest"
 )
 
 // patience bounds every wait for what must come.

@@ -5,18 +5,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/daemons"
+	"score/tests/journal"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-
-	"score/cmd/scored/config"
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/daemons"
-	"score/tests/journal"
 )
 
 // watchdogUsec is what the manager of these tests waits for a sign of life.

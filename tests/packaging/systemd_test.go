@@ -6,13 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/daemons"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"score/tests/daemons"
 )
 
 // systemd is the service manager, which need not run here.

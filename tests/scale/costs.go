@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"time"
 )
 
 // ErrCosts is what every error about measured costs wraps.

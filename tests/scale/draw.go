@@ -2,10 +2,9 @@ package scale
 
 import (
 	"math/rand/v2"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"time"
 )
 
 // maxSamples bounds the table that is drawn from; with more measurements it has every so many of

@@ -2,11 +2,10 @@ package scale
 
 import (
 	"math/rand/v2"
-	"slices"
-	"time"
-
 	"score/ctxswitch"
 	"score/nodeagent/clock"
+	"slices"
+	"time"
 )
 
 const (

@@ -3,11 +3,10 @@ package scale
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"score/ctxswitch"
 	"score/gang"
 	"score/scored/leader"
+	"time"
 )
 
 // Mix says which gangs a cluster runs: all alike, one rank on each of their nodes, and every row

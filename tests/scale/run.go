@@ -3,10 +3,9 @@ package scale
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"time"
 )
 
 const (

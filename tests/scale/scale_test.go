@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/ctxswitch"
 	"testing"
 	"time"
-
-	"score/ctxswitch"
 )
 
 // short is how many boundaries the tests look at.

@@ -2,11 +2,10 @@ package scale
 
 import (
 	"math"
-	"slices"
-	"time"
-
 	"score/ctxswitch"
 	"score/gang"
+	"slices"
+	"time"
 )
 
 // unseen marks a boundary at which a node made no switch, or none that came to its end.

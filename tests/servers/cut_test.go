@@ -4,13 +4,12 @@ package servers
 
 import (
 	"os/exec"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // withNetwork starts a cluster whose daemons have hosts of their own.

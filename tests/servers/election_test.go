@@ -3,10 +3,9 @@
 package servers
 
 import (
+	"score/tests/daemons"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
 )
 
 const (

@@ -5,12 +5,11 @@ package servers
 import (
 	"os"
 	"path/filepath"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 // bin is the directory of the freshly built programs.

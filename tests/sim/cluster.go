@@ -1,11 +1,10 @@
 package sim
 
 import (
-	"time"
-
 	"score/ctxswitch"
 	"score/flowctl"
 	"score/gang"
+	"time"
 )
 
 // Bounds of the worlds whose gangs are switched.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"net/netip"
-
 	"score/channels/link"
 )
 

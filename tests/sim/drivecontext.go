@@ -3,13 +3,12 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/rankmap"
+	"time"
 )
 
 // idleMost is how long a datagram lies in a socket at most, because the process computes and

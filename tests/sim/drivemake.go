@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"

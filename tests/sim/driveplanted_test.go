@@ -3,11 +3,10 @@ package sim
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"testing"
-
 	"score/channels/drive"
 	"score/channels/link"
 	"score/flowctl"
+	"testing"
 )
 
 // TestPlantedBugsInImages is TestPlantedBugs for contexts that are images with drivers.

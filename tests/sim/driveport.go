@@ -1,10 +1,9 @@
 package sim
 
 import (
-	"sync"
-
 	"score/channels/abi"
 	"score/channels/link"
+	"sync"
 )
 
 // kindAt is where a datagram says what it is (package link).

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/binary"
-
 	"score/channels/abi"
 	"score/channels/link"
 	"score/flowctl"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"

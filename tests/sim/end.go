@@ -2,9 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"time"
-
 	"score/channels/link"
+	"time"
 )
 
 // end is a context with its process and its surroundings.

@@ -3,7 +3,6 @@ package sim
 import (
 	"encoding/binary"
 	"hash/crc32"
-
 	"score/flowctl"
 )
 

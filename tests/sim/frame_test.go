@@ -1,9 +1,8 @@
 package sim
 
 import (
-	"testing"
-
 	"score/flowctl"
+	"testing"
 )
 
 func sample() Frame {

@@ -1,14 +1,13 @@
 package sim
 
 import (
-	"strconv"
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/residence"
 	"score/ctxswitch"
 	"score/gang"
+	"strconv"
+	"time"
 )
 
 // Times of a node, in ns.

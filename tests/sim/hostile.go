@@ -2,9 +2,8 @@ package sim
 
 import (
 	"encoding/binary"
-	"time"
-
 	"score/channels/abi"
+	"time"
 )
 
 // A hostile process may ruin its own job, of which nothing is asked any more; all others go on.

@@ -1,11 +1,10 @@
 package sim
 
 import (
-	"slices"
-	"time"
-
 	"score/ctxswitch"
 	"score/gang"
+	"slices"
+	"time"
 )
 
 // Times of the control plane, in ns.

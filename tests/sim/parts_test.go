@@ -1,10 +1,9 @@
 package sim
 
 import (
+	"score/flowctl"
 	"slices"
 	"testing"
-
-	"score/flowctl"
 )
 
 // TestRngIsPinned: a seed is one run for ever only if the dice are.

@@ -2,10 +2,9 @@ package sim
 
 import (
 	"errors"
-	"testing"
-
 	"score/channels/link"
 	"score/flowctl"
+	"testing"
 )
 
 // TestPlantedBugs is the test of the tester: for each invariant contexts that

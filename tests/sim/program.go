@@ -1,13 +1,12 @@
 package sim
 
 import (
-	"time"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/residence"
 	"score/ctxswitch"
 	"score/gang"
+	"time"
 )
 
 // program is a job and what became of it.

@@ -1,10 +1,9 @@
 package sim
 
 import (
-	"time"
-
 	"score/channels/abi"
 	"score/ctxswitch"
+	"time"
 )
 
 // toldSoon is how long the news of a death takes at most, in ns.

@@ -1,9 +1,8 @@
 package sim
 
 import (
-	"time"
-
 	"score/flowctl"
+	"time"
 )
 
 // Bounds of the worlds.

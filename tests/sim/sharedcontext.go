@@ -1,13 +1,12 @@
 package sim
 
 import (
-	"time"
-
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
 	"score/channels/residence"
 	"score/flowctl"
+	"time"
 )
 
 // Times of a node's agent, in ns.

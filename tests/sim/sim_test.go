@@ -12,7 +12,11 @@ import (
 var (
 	seeds = flag.Int("sim.seeds", 10_000, "worlds to run")
 	first = flag.Uint64("sim.seed", 1, "first seed")
-	which = flag.String("sim.context", "mixed", "worlds: flow (flow control alone), drive (images), switch (gangs that are switched), mixed (each seed as one of the first two and as the third), all (each seed as each)")
+	which = flag.String(
+		"sim.context",
+		"mixed",
+		"worlds: flow (flow control alone), drive (images), switch (gangs that are switched), mixed (each seed as one of the first two and as the third), all (each seed as each)",
+	)
 )
 
 // kinds are the values of -sim.context.
@@ -43,7 +47,13 @@ func TestSeeds(t *testing.T) {
 				for i := next.Add(1) - 1; i < int64(n) && !t.Failed(); i = next.Add(1) - 1 {
 					r := Run(*first+uint64(i), Options{Kind: kind})
 					if r.Err != nil {
-						t.Errorf("seed %d: %v\nrun it: go test ./tests/sim -run TestSeeds -sim.context %s -sim.seed %d -sim.seeds 1", r.Seed, r.Err, nameOf(kind), r.Seed)
+						t.Errorf(
+							"seed %d: %v\nrun it: go test ./tests/sim -run TestSeeds -sim.context %s -sim.seed %d -sim.seeds 1",
+							r.Seed,
+							r.Err,
+							nameOf(kind),
+							r.Seed,
+						)
 					}
 					all.add(&r)
 				}
@@ -86,8 +96,16 @@ func (a *tally) String() string {
 	text := fmt.Sprintf("%d of images, %d with a death, %d with gangs taking turns; %d events, %d frames, %d messages; settled within %v",
 		a.driven, a.crashed, a.switched, s.Events, s.Frames, s.Delivered, s.Settle)
 	if s.Switches > 0 {
-		text += fmt.Sprintf("; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits",
-			s.Switches, s.Restarts, s.Clean, s.CutOff, s.Held, s.Unanswered, s.Audits)
+		text += fmt.Sprintf(
+			"; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits",
+			s.Switches,
+			s.Restarts,
+			s.Clean,
+			s.CutOff,
+			s.Held,
+			s.Unanswered,
+			s.Audits,
+		)
 	}
 	return text
 }

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"score/flowctl"
 	"slices"
 	"testing"
 	"time"
-
-	"score/flowctl"
 )
 
 // The small world: one sender, one receiver, a window of two, four messages, and

@@ -2,9 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"time"
-
 	"score/gang"
+	"time"
 )
 
 const (
@@ -148,8 +147,22 @@ func (p *program) unfinished() string {
 			if e.dead || e.made && e.ctx.Lost(f.to) || f.left == 0 && e.made && e.ctx.Settled(f.to) && (to.gone() || to.got[e.spec.Rank] == f.next) {
 				continue
 			}
-			return fmt.Sprintf("%v has %d messages to send to rank %d, which received %d of %d (made %v, closed %v, %s, agent alive %v; there made %v, closed %v, %s, agent alive %v)",
-				e, f.left, f.to, to.got[e.spec.Rank], f.next, e.made, e.closed, e.part, e.part.host.alive, to.made, to.closed, to.part, to.part.host.alive)
+			return fmt.Sprintf(
+				"%v has %d messages to send to rank %d, which received %d of %d (made %v, closed %v, %s, agent alive %v; there made %v, closed %v, %s, agent alive %v)",
+				e,
+				f.left,
+				f.to,
+				to.got[e.spec.Rank],
+				f.next,
+				e.made,
+				e.closed,
+				e.part,
+				e.part.host.alive,
+				to.made,
+				to.closed,
+				to.part,
+				to.part.host.alive,
+			)
 		}
 	}
 	return fmt.Sprintf("job %d is over %v, complete %v, %d of %d parts prepared, %d removed", p.id, p.over, p.complete, p.prepared, len(p.parts), p.removed)

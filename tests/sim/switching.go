@@ -1,10 +1,9 @@
 package sim
 
 import (
-	"time"
-
 	"score/channels/residence"
 	"score/ctxswitch"
+	"time"
 )
 
 // Times of carrying out orders, in ns.

@@ -1,10 +1,9 @@
 package sim
 
 import (
+	"score/channels/residence"
 	"testing"
 	"time"
-
-	"score/channels/residence"
 )
 
 // TestPlantedBugsInSwitches is TestPlantedBugs for gangs that are switched.

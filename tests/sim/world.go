@@ -2,9 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"time"
-
 	"score/flowctl"
+	"time"
 )
 
 const (

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"score/channels/link"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/channels/link"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (
@@ -36,7 +35,11 @@ var tolerances = []struct {
 	most   float64
 	reason string
 }{
-	{"process_resident_memory_bytes", 32 << 20, "the collector lets the heap of 10 MB double, later than the warm-up on a busy machine, and its pages are touched one after the other"},
+	{
+		"process_resident_memory_bytes",
+		32 << 20,
+		"the collector lets the heap of 10 MB double, later than the warm-up on a busy machine, and its pages are touched one after the other",
+	},
 	{"go_gc_heap_live_bytes", 8 << 20, "a collection finds what is under way, as the report of a second's switches, and comes every few seconds"},
 	{"process_open_fds", 8, "a warm steward may be replaced, and this test's own connection counts"},
 	{"go_goroutines", 16, "those of a connection come and go"},

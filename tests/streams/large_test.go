@@ -11,10 +11,9 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
-	"testing"
-
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
 )
 
 // large is far more than all buffers on the way hold.

@@ -6,11 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"testing"
-	"time"
-
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
+	"time"
 )
 
 // flowing is input that is on its way for long enough that a daemon can be lost meanwhile, and more

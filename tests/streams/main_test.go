@@ -6,13 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
-	"testing"
-	"time"
-
 	"score/scored/client"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"syscall"
+	"testing"
+	"time"
 )
 
 // eve is another user than the one whose streams must go on.

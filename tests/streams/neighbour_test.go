@@ -5,13 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

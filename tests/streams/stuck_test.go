@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/gang"
+	"score/scored/api/scorev1"
+	"score/scored/leader"
+	"score/tests/daemons"
+	"score/tests/daemons/daemonstest"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,12 +16,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-
-	"score/gang"
-	"score/scored/api/scorev1"
-	"score/scored/leader"
-	"score/tests/daemons"
-	"score/tests/daemons/daemonstest"
 )
 
 const (

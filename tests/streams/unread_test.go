@@ -5,11 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"testing"
-	"time"
-
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"testing"
+	"time"
 )
 
 const (

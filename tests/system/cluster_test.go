@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/tests/devcluster"
+	"score/tests/processes"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,10 +17,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"score/scored/api/scorev1"
-	"score/tests/devcluster"
-	"score/tests/processes"
 )
 
 const (

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/cli"
+	"score/cmd/scrun/options"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"score/cmd/scored/cli"
-	"score/cmd/scrun/options"
 )
 
 // mostSaid is how much a program says about a mistake: some words of 120 bytes, or the 2,000 of a
@@ -48,10 +47,26 @@ func TestGarbage(t *testing.T) {
 
 // badLines are command lines with a text in each place where one can be given.
 func badLines(bad string) (lines [][]string) {
-	lines = append(lines, []string{"scored", bad}, []string{"scored", "--" + bad}, []string{"scrun", "--" + bad, "true"}, []string{"scrun", bad},
-		[]string{"scored", "server", "--config", bad}, []string{"scored", "agent", "--config", bad}, []string{"scored", "dev", "--nodes", bad},
-		[]string{"scored", "dev", "--log-level", bad}, []string{"scored", "dev", bad}, []string{"scored", "init", bad}, []string{"scored", "init", "--name", bad},
-		[]string{"scored", "init", "--config", bad, "--name", bad})
+	lines = append(
+		lines,
+		[]string{"scored", bad},
+		[]string{"scored", "--" + bad},
+		[]string{"scrun", "--" + bad, "true"},
+		[]string{"scrun", bad},
+		[]string{"scored", "server", "--config", bad},
+		[]string{"scored", "agent", "--config", bad},
+		[]string{"scored", "dev", "--nodes", bad},
+		[]string{
+			"scored",
+			"dev",
+			"--log-level",
+			bad,
+		},
+		[]string{"scored", "dev", bad},
+		[]string{"scored", "init", bad},
+		[]string{"scored", "init", "--name", bad},
+		[]string{"scored", "init", "--config", bad, "--name", bad},
+	)
 	options.Command(nil).Flags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || flag.Name == "help" || flag.Name == "output" || flag.Name == "error" {
 			return // the last two name files, which would be made

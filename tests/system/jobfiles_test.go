@@ -5,12 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/nodeagent/mpidirs"
+	"score/scored/client"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"score/nodeagent/mpidirs"
-	"score/scored/client"
 )
 
 // clusterName finds the name of a cluster in a script's configuration.

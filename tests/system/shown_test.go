@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"score/tests/devcluster"
+	"score/tests/journal"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/tests/devcluster"
-	"score/tests/journal"
 )
 
 const (
@@ -38,7 +37,9 @@ var (
 	runningPage  = page{"docs/running.md", ""}
 	mpiPage      = page{"docs/mpi.md", ""}
 	clusterPages = []page{
-		{"README.md", "Five lines of use"}, {"docs/channels.md", ""}, {"docs/trying.md", "A cluster on one machine"},
+		{"README.md", "Five lines of use"},
+		{"docs/channels.md", ""},
+		{"docs/trying.md", "A cluster on one machine"},
 		{"docs/administering.md", "Users and shares"},
 	}
 )
@@ -108,9 +109,15 @@ func TestRefusalsShown(t *testing.T) {
 		}
 	}
 	refused("scrun -N 3 true", "too many nodes: the job asks for 3, the cluster has 1; 'scored dev --nodes 3' runs a cluster of as many on this machine")
-	refused("scrun -s=false -n 4 true", "too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs")
+	refused(
+		"scrun -s=false -n 4 true",
+		"too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs",
+	)
 	p.cluster(t, 2)
-	refused("scrun -s=false -n 4 true", "too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs")
+	refused(
+		"scrun -s=false -n 4 true",
+		"too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs",
+	)
 	refused("scrun --exclusive -n 4 true", "without --exclusive, -s lets its ranks share CPUs")
 	refused("scrun --mem 900T true", "too much memory: the job asks for 900 TiB on each node; the most on a node is ")
 	refused("scrun -n 17 --channels 2 true", "too many channels: 17 tasks with 2 channels each need 34, ")

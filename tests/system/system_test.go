@@ -11,12 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"score/tests/signals"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"score/tests/signals"
 )
 
 // scriptTimeout bounds one script, so that a hanging program shows itself.

@@ -14,13 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
-
 	"score/cmd/scored/config"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
@@ -29,6 +22,12 @@ import (
 	"score/tests/daemons/daemonstest"
 	"score/tests/journal"
 	"score/tests/ports"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // binaries is the directory of the programs, built from this tree.
@@ -156,8 +155,10 @@ func selfMade(t *testing.T, like *pki.Credentials) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says := &x509.Certificate{SerialNumber: leaf.SerialNumber, Subject: leaf.Subject, URIs: leaf.URIs, NotBefore: leaf.NotBefore,
-		NotAfter: leaf.NotAfter, KeyUsage: leaf.KeyUsage, ExtKeyUsage: leaf.ExtKeyUsage}
+	says := &x509.Certificate{
+		SerialNumber: leaf.SerialNumber, Subject: leaf.Subject, URIs: leaf.URIs, NotBefore: leaf.NotBefore,
+		NotAfter: leaf.NotAfter, KeyUsage: leaf.KeyUsage, ExtKeyUsage: leaf.ExtKeyUsage,
+	}
 	made, err := x509.CreateCertificate(rand.Reader, says, says, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +225,11 @@ func TestCertificates(t *testing.T) {
 		{"nothing", &tls.Config{InsecureSkipVerify: true}, "showed no certificate"},
 		{"another cluster's", shows(foreign.Daemon(t, pki.Agent, "n1")), "was not signed by this cluster's authority"},
 		{"self-made", selfMade(t, s.Daemon(t, pki.Server, "s7")), "the certificate of server s7 of cluster trust was not signed by this cluster's authority"},
-		{"another name of the cluster", shows(pkitest.Cluster{Authority: s.Authority, Name: "other"}.Daemon(t, pki.Agent, "n1")), "is not one of a daemon of cluster trust"},
+		{
+			"another name of the cluster",
+			shows(pkitest.Cluster{Authority: s.Authority, Name: "other"}.Daemon(t, pki.Agent, "n1")),
+			"is not one of a daemon of cluster trust",
+		},
 		{"expired", s.signed(t, pki.Agent, "n5", now.Add(-3*time.Hour), time.Hour), "the certificate of agent n5 of cluster trust expired 2 hours ago"},
 		{"of tomorrow", s.signed(t, pki.Agent, "n6", now.Add(25*time.Hour), time.Hour), "the certificate of agent n6 of cluster trust is valid only in"},
 	}

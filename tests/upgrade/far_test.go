@@ -3,11 +3,10 @@
 package upgrade
 
 import (
+	"score/tests/daemons"
 	"strings"
 	"testing"
 	"time"
-
-	"score/tests/daemons"
 )
 
 // TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told

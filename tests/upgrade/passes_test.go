@@ -4,13 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"strings"
+
+	"connectrpc.com/connect"
 )
 
 // notYet is what is said of what the log cannot say yet.

@@ -6,15 +6,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
 )
 
 // TestRollingUpgrade replaces three servers and two agents, one after the other, while a program

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/journal"
+	"strings"
+	"testing"
+	"time"
 )
 
 // bin has the programs of this tree.

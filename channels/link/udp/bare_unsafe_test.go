@@ -1,9 +1,8 @@
 package udp
 
 import (
-	"unsafe"
-
 	"score/channels/link"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )

@@ -4,12 +4,11 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
+	"score/channels/link"
+	"score/flowctl"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"score/channels/link"
-	"score/flowctl"
 
 	"golang.org/x/sys/unix"
 )

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-
 	"score/channels/link"
 
 	"golang.org/x/sys/unix"

@@ -2,9 +2,8 @@ package udp
 
 import (
 	"net/netip"
-	"testing"
-
 	"score/channels/link"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,9 +2,8 @@ package udp
 
 import (
 	"net/netip"
-	"testing"
-
 	"score/channels/link"
+	"testing"
 )
 
 func TestSizeFor(t *testing.T) {
@@ -13,8 +12,15 @@ func TestSizeFor(t *testing.T) {
 		to        link.Address
 		mtu, want int
 	}{
-		{v4, 1500, 1472}, {v6, 1500, 1452}, {v4, 9000, 8972}, {v6, 1280, 1232},
-		{v4, 0, 1472}, {v6, 0, 1452}, {v4, 68, link.MinDatagram}, {v4, 65536, link.MaxDatagram}, {v6, 65536, link.MaxDatagram},
+		{v4, 1500, 1472},
+		{v6, 1500, 1452},
+		{v4, 9000, 8972},
+		{v6, 1280, 1232},
+		{v4, 0, 1472},
+		{v6, 0, 1452},
+		{v4, 68, link.MinDatagram},
+		{v4, 65536, link.MaxDatagram},
+		{v6, 65536, link.MaxDatagram},
 	} {
 		if got := sizeFor(c.to, c.mtu); got != c.want {
 			t.Errorf("%v, MTU %d: %d, want %d", c.to, c.mtu, got, c.want)

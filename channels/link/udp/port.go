@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
 	"score/channels/link"
 
 	"golang.org/x/sys/unix"

@@ -1,9 +1,8 @@
 package udp
 
 import (
-	"unsafe"
-
 	"score/channels/link"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -179,7 +178,15 @@ func localAddress(fd int) (link.Address, error) {
 func overflowed(fd int) uint64 {
 	var info [unix.SK_MEMINFO_DROPS + 1]uint32
 	size := uint32(unsafe.Sizeof(info))
-	_, _, err := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO, uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	_, _, err := unix.RawSyscall6(
+		unix.SYS_GETSOCKOPT,
+		uintptr(fd),
+		unix.SOL_SOCKET,
+		unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)),
+		uintptr(unsafe.Pointer(&size)),
+		0,
+	)
 	if err != 0 {
 		return 0
 	}

@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"score/channels/link"
 	"slices"
 	"testing"
-
-	"score/channels/link"
 
 	"golang.org/x/sys/unix"
 )
@@ -106,7 +105,8 @@ func exchange(t *testing.T, a, b, c *Port) {
 			}
 		}
 	}
-	if s := a.Stats(); s.Dropped > 0 || s.Fragmented > 0 || s.Sent != b.Stats().Received+c.Stats().Received || s.SentBytes != b.Stats().ReceivedBytes+c.Stats().ReceivedBytes {
+	if s := a.Stats(); s.Dropped > 0 || s.Fragmented > 0 || s.Sent != b.Stats().Received+c.Stats().Received ||
+		s.SentBytes != b.Stats().ReceivedBytes+c.Stats().ReceivedBytes {
 		t.Errorf("%+v", s)
 	}
 }

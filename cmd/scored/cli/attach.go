@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-
-	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-
 	"score/cmd/display"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 )
 
 func jobAttachCommand(c *caller) *cobra.Command {

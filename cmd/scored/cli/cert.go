@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 )
 
 func certCommand(c *caller) *cobra.Command {
@@ -93,7 +92,10 @@ server remove', which revokes its certificates, too.`,
 			return nil
 		},
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			reply, err := daemon.Cluster.RevokeCertificates(command.Context(), connect.NewRequest(&scorev1.RevokeCertificatesRequest{Role: arguments[0], Name: arguments[1]}))
+			reply, err := daemon.Cluster.RevokeCertificates(
+				command.Context(),
+				connect.NewRequest(&scorev1.RevokeCertificatesRequest{Role: arguments[0], Name: arguments[1]}),
+			)
 			if err != nil {
 				return err
 			}

@@ -3,15 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/channels/abi"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/channels/abi"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func channelCommand(c *caller) *cobra.Command {

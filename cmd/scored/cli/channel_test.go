@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"slices"
-	"testing"
-
 	"score/channels/abi"
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
 	"score/tests/pinned"
+	"slices"
+	"testing"
 )
 
 // exampleChannels are those of a job of three ranks on two nodes.

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/channels/abi"
+	"score/channels/dump"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"score/channels/abi"
-	"score/channels/dump"
 )
 
 func channelReadCommand() *cobra.Command {
@@ -164,7 +163,23 @@ func printReportPeers(out io.Writer, r *dump.Report, all bool) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	t := newTable(out, "PEER", "ACKNOWLEDGED", "NEXT", "END", "KEPT", "BYTES", "DATAGRAMS", "ANSWERED", "WINDOW", "SENDING", "ROUND TRIP", "RECEIVED", "ECHO", "TELLS")
+	t := newTable(
+		out,
+		"PEER",
+		"ACKNOWLEDGED",
+		"NEXT",
+		"END",
+		"KEPT",
+		"BYTES",
+		"DATAGRAMS",
+		"ANSWERED",
+		"WINDOW",
+		"SENDING",
+		"ROUND TRIP",
+		"RECEIVED",
+		"ECHO",
+		"TELLS",
+	)
 	for i := range r.Peers {
 		p := &r.Peers[i]
 		t.row(word32(p.Rank), word32(p.Acknowledged), word32(p.Next), word32(p.End), strconv.Itoa(p.Kept.Messages), shortBytes(p.Kept.Bytes),

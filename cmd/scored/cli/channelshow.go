@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/channels/abi"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"score/channels/abi"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func channelShowCommand(c *caller) *cobra.Command {

@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
+	"score/tests/pinned"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client/clienttest"
-	"score/tests/pinned"
 )
 
 func TestMain(m *testing.M) {
@@ -34,14 +33,30 @@ func exampleJobs() []*scorev1.Job {
 	user := &scorev1.Identity{Uid: 1000, User: "ann"}
 	return []*scorev1.Job{
 		{
-			Id: 3, User: user, State: scorev1.JobState_JOB_STATE_RUNNING, SubmittedNanos: at(0), StartedNanos: at(1),
+			Id:             3,
+			User:           user,
+			State:          scorev1.JobState_JOB_STATE_RUNNING,
+			SubmittedNanos: at(0),
+			StartedNanos:   at(1),
 			Spec: &scorev1.JobSpec{
 				Name: "ocean", Argv: []string{"./ocean", "-x", "9"}, WorkDir: "/home/ann", Tasks: 4, Nodes: 2,
 				CpusPerTask: 2, MemoryPerNodeBytes: 3 << 29, Priority: 10, TimeLimitNanos: 90 * 60 * 1e9,
 			},
-			Row: 1, AlsoRows: []uint32{2},
-			Places: []*scorev1.NodePlace{{Node: "n1", Ranks: []uint32{0, 1}, Cpus: []uint32{0, 1, 2, 3}}, {Node: "n2", Ranks: []uint32{2, 3}, Cpus: []uint32{4, 6}}},
-			Usage:  &scorev1.Usage{CpuNanos: 71_400_000_000, RunNanos: 35_700_000_000, Slices: 357, LateFreezes: 1, MaxRssBytes: 12 << 20, SwitchNanos: 42_840_000, Messages: exampleMessages(2)},
+			Row:      1,
+			AlsoRows: []uint32{2},
+			Places: []*scorev1.NodePlace{
+				{Node: "n1", Ranks: []uint32{0, 1}, Cpus: []uint32{0, 1, 2, 3}},
+				{Node: "n2", Ranks: []uint32{2, 3}, Cpus: []uint32{4, 6}},
+			},
+			Usage: &scorev1.Usage{
+				CpuNanos:    71_400_000_000,
+				RunNanos:    35_700_000_000,
+				Slices:      357,
+				LateFreezes: 1,
+				MaxRssBytes: 12 << 20,
+				SwitchNanos: 42_840_000,
+				Messages:    exampleMessages(2),
+			},
 		},
 		{
 			Id: 4, User: user, State: scorev1.JobState_JOB_STATE_QUEUED, SubmittedNanos: at(5), Row: -1, WaitingFor: "CPUs on 2 nodes",
@@ -79,10 +94,43 @@ func exampleUsers(name string) ([]*scorev1.User, error) {
 
 func exampleNodes() []*scorev1.Node {
 	return []*scorev1.Node{
-		{Name: "n1", Address: "127.0.0.1:7421", Cpus: 8, MemoryBytes: 16 << 30, MemoryUsedBytes: 3 << 29, Jobs: 2, JobIds: []uint64{3, 8}, Up: true, Version: "v1",
-			State: scorev1.NodeState_NODE_STATE_DRAINING, SinceNanos: at(8), HeardNanos: at(19), DrainReason: "new\tdisk", DrainedBy: "ann", DrainedNanos: at(8), DrainRequeue: true,
-			Certificate: "agent n1 of cluster lab", CertificateExpiresNanos: at(86400), ClockOffsetNanos: 7, WallOffsetNanos: -1_200_000, ClockErrorNanos: 8_300, RoundTripNanos: 120_000},
-		{Name: "n2", Address: "127.0.0.1:7422", Cpus: 1, MemoryBytes: 1000 << 20, Version: "v1", State: scorev1.NodeState_NODE_STATE_LOST, SinceNanos: at(2), SharesCpus: true, Channels: 16, ChannelsUsed: 12, Notes: []string{"no cgroups: not root"}},
+		{
+			Name:                    "n1",
+			Address:                 "127.0.0.1:7421",
+			Cpus:                    8,
+			MemoryBytes:             16 << 30,
+			MemoryUsedBytes:         3 << 29,
+			Jobs:                    2,
+			JobIds:                  []uint64{3, 8},
+			Up:                      true,
+			Version:                 "v1",
+			State:                   scorev1.NodeState_NODE_STATE_DRAINING,
+			SinceNanos:              at(8),
+			HeardNanos:              at(19),
+			DrainReason:             "new\tdisk",
+			DrainedBy:               "ann",
+			DrainedNanos:            at(8),
+			DrainRequeue:            true,
+			Certificate:             "agent n1 of cluster lab",
+			CertificateExpiresNanos: at(86400),
+			ClockOffsetNanos:        7,
+			WallOffsetNanos:         -1_200_000,
+			ClockErrorNanos:         8_300,
+			RoundTripNanos:          120_000,
+		},
+		{
+			Name:         "n2",
+			Address:      "127.0.0.1:7422",
+			Cpus:         1,
+			MemoryBytes:  1000 << 20,
+			Version:      "v1",
+			State:        scorev1.NodeState_NODE_STATE_LOST,
+			SinceNanos:   at(2),
+			SharesCpus:   true,
+			Channels:     16,
+			ChannelsUsed: 12,
+			Notes:        []string{"no cgroups: not root"},
+		},
 	}
 }
 
@@ -213,7 +261,11 @@ func example(t *testing.T) clienttest.Daemon {
 		Matrix: func() *scorev1.GetMatrixResponse {
 			return &scorev1.GetMatrixResponse{PlanVersion: 12, Term: 2, RowOn: 1, Rows: []*scorev1.MatrixRow{
 				{Index: 0, SliceNanos: 1e8, Cells: []*scorev1.MatrixRow_Cell{{Node: "n1", JobId: 1}, {Node: "n1", JobId: 5}}},
-				{Index: 1, SliceNanos: 2e8, Cells: []*scorev1.MatrixRow_Cell{{Node: "n2", JobId: 3}, {Node: "n1", JobId: 3}, {Node: "n1", JobId: 5, Alternate: true}}},
+				{
+					Index:      1,
+					SliceNanos: 2e8,
+					Cells:      []*scorev1.MatrixRow_Cell{{Node: "n2", JobId: 3}, {Node: "n1", JobId: 3}, {Node: "n1", JobId: 5, Alternate: true}},
+				},
 			}}
 		},
 		Top: func() (*scorev1.GetTopResponse, error) { return exampleTop(), nil },

@@ -3,15 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // completeTimeout bounds how long a shell waits for a list: without a daemon there

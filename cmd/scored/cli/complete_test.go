@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/client/clienttest"
 )
 
 // complete asks what may follow a command line, as shells do; again where a busy machine took
@@ -78,8 +77,11 @@ func TestDaemonsAndTokensAreCompleted(t *testing.T) {
 	socket := clienttest.Serve(t, clienttest.Daemon{
 		Certificates: func() []*scorev1.DaemonCertificate {
 			return []*scorev1.DaemonCertificate{
-				{Role: "agent", Name: "n1"}, {Role: "agent", Name: "n1"}, {Role: "agent", Name: "n2", Revoked: true},
-				{Role: "agent", Name: "n3"}, {Role: "server", Name: "s1"},
+				{Role: "agent", Name: "n1"},
+				{Role: "agent", Name: "n1"},
+				{Role: "agent", Name: "n2", Revoked: true},
+				{Role: "agent", Name: "n3"},
+				{Role: "server", Name: "s1"},
 			}
 		},
 		Tokens: func() []*scorev1.JoinToken { return []*scorev1.JoinToken{{Id: "ab12", Role: "agent"}} },
@@ -106,7 +108,10 @@ func TestDaemonsAndTokensAreCompleted(t *testing.T) {
 
 // What is done is told programs, too.
 func TestDoneAsJSON(t *testing.T) {
-	staged := &scorev1.ListStagedResponse{Staged: []*scorev1.Staged{{Node: "n1", Uid: 1001, User: "ann", Files: 2, Bytes: 4096, Held: 1}}, Silent: []string{"n2"}}
+	staged := &scorev1.ListStagedResponse{
+		Staged: []*scorev1.Staged{{Node: "n1", Uid: 1001, User: "ann", Files: 2, Bytes: 4096, Held: 1}},
+		Silent: []string{"n2"},
+	}
 	socket := clienttest.Serve(t, clienttest.Daemon{
 		RemoveToken: func(id string) error {
 			if id != "ab12" {

@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-
-	"connectrpc.com/connect"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/dump"
@@ -18,6 +13,10 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
 	"score/tests/pinned"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
 )
 
 // exampleDump is the file of a context with messages in its inbox, and some kept for another node.
@@ -99,7 +98,14 @@ func TestJobDump(t *testing.T) {
 		want  string // in what is printed
 		files string
 	}{
-		{"all", []*scorev1.DumpPart{head(0), data("one"), data("two"), head(5), data("")}, nil, 0, "rank0.channel1.image  6  its gang was on, and nothing moved", "rank0.channel1.image=onetwo rank5.channel1.image="},
+		{
+			"all",
+			[]*scorev1.DumpPart{head(0), data("one"), data("two"), head(5), data("")},
+			nil,
+			0,
+			"rank0.channel1.image  6  its gang was on, and nothing moved",
+			"rank0.channel1.image=onetwo rank5.channel1.image=",
+		},
 		{"none", nil, nil, 1, "job 3 has no channels", ""},
 		{"a node is missing", []*scorev1.DumpPart{head(0), data("x"), head(1), data("half"), trouble}, nil, 1, `it went\x1b`, "rank0.channel1.image=x"},
 		{"the server is lost", []*scorev1.DumpPart{head(0), data("half")}, lost, 1, "the server went", ""},

@@ -2,11 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"score/scored/api/quote"
 	"strconv"
 	"strings"
 	"time"
-
-	"score/scored/api/quote"
 )
 
 // shortTime shows a duration for people: as many digits as one compares.

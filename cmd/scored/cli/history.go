@@ -3,13 +3,12 @@ package cli
 import (
 	"io"
 	"iter"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func historyCommand(c *caller) *cobra.Command {

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func jobCommand(c *caller) *cobra.Command {

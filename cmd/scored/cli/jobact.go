@@ -3,15 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // each calls act for every job named, goes on after an error, and returns them

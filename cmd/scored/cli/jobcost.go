@@ -3,10 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
 	"strconv"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // messagesData is what ranks did with messages, as --json prints it.
@@ -57,7 +56,10 @@ type shareData struct {
 func newSharesData(shares []*scorev1.NodeShare) []shareData {
 	data := make([]shareData, 0, len(shares))
 	for _, s := range shares {
-		data = append(data, shareData{s.GetNode(), newUsageData(s.GetUsage()), newStepsData(s.GetTotal()), newStepsData(s.GetFlush()), newFlushesData(s.GetFlushes())})
+		data = append(
+			data,
+			shareData{s.GetNode(), newUsageData(s.GetUsage()), newStepsData(s.GetTotal()), newStepsData(s.GetFlush()), newFlushesData(s.GetFlushes())},
+		)
 	}
 	return data
 }
@@ -73,7 +75,10 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 		sum += share.GetTotal().GetSumNanos()
 	}
 	if count > 0 {
-		lines = append(lines, [2]string{"switches", fmt.Sprintf("%d, mean %s from the planned instant to running, on all its nodes together", count, meanTime(count, sum))})
+		lines = append(
+			lines,
+			[2]string{"switches", fmt.Sprintf("%d, mean %s from the planned instant to running, on all its nodes together", count, meanTime(count, sum))},
+		)
 	}
 	lines = append(lines, [2]string{"lost", lostWords(usage)})
 	if f := usage.GetFences(); f != nil {

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"strings"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
+	"strings"
 )
 
 // jobData is a job as --json prints it. Times are nanoseconds, instants count
@@ -83,16 +82,36 @@ type rankData struct {
 func newJobData(job *scorev1.Job) jobData {
 	spec := job.GetSpec()
 	data := jobData{
-		ID: job.GetId(), Name: spec.GetName(), User: userName(job), UID: job.GetUser().GetUid(),
-		State: jobStateWord(job), Command: []string{}, Directory: texts.UTF8(spec.GetWorkDir()),
-		Tasks: spec.GetTasks(), Nodes: max(spec.GetNodes(), uint32(len(job.GetPlaces()))),
-		CPUsPerTask: max(1, spec.GetCpusPerTask()), MemoryPerNode: spec.GetMemoryPerNodeBytes(),
-		Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(), Oversubscribe: spec.GetOversubscribe(),
-		Detached: spec.GetDetached(), TimeLimitNanos: spec.GetTimeLimitNanos(),
-		SubmittedNanos: job.GetSubmittedNanos(), StartedNanos: job.GetStartedNanos(), EndedNanos: job.GetEndedNanos(),
-		Row: job.GetRow(), AlsoRows: nonNil(job.GetAlsoRows()), Places: []placeData{},
-		WaitingFor: job.GetWaitingFor(), Idle: newIdleData(job.GetIdle()), ParentJob: job.GetParentJob(), Requeue: spec.GetRequeue(), Restarts: job.GetRestarts(), Because: texts.UTF8(job.GetBecause()), Usage: newUsageData(job.GetUsage()),
-		Start: newStartData(job),
+		ID:             job.GetId(),
+		Name:           spec.GetName(),
+		User:           userName(job),
+		UID:            job.GetUser().GetUid(),
+		State:          jobStateWord(job),
+		Command:        []string{},
+		Directory:      texts.UTF8(spec.GetWorkDir()),
+		Tasks:          spec.GetTasks(),
+		Nodes:          max(spec.GetNodes(), uint32(len(job.GetPlaces()))),
+		CPUsPerTask:    max(1, spec.GetCpusPerTask()),
+		MemoryPerNode:  spec.GetMemoryPerNodeBytes(),
+		Priority:       spec.GetPriority(),
+		Exclusive:      spec.GetExclusive(),
+		Oversubscribe:  spec.GetOversubscribe(),
+		Detached:       spec.GetDetached(),
+		TimeLimitNanos: spec.GetTimeLimitNanos(),
+		SubmittedNanos: job.GetSubmittedNanos(),
+		StartedNanos:   job.GetStartedNanos(),
+		EndedNanos:     job.GetEndedNanos(),
+		Row:            job.GetRow(),
+		AlsoRows:       nonNil(job.GetAlsoRows()),
+		Places:         []placeData{},
+		WaitingFor:     job.GetWaitingFor(),
+		Idle:           newIdleData(job.GetIdle()),
+		ParentJob:      job.GetParentJob(),
+		Requeue:        spec.GetRequeue(),
+		Restarts:       job.GetRestarts(),
+		Because:        texts.UTF8(job.GetBecause()),
+		Usage:          newUsageData(job.GetUsage()),
+		Start:          newStartData(job),
 	}
 	data.setBytes(spec)
 	for _, place := range job.GetPlaces() {

@@ -3,11 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"testing"
-
-	"score/scored/api/scorev1"
 )
 
 // JSON shows what is not UTF-8 with escapes, and has its bytes beside them.
@@ -34,7 +33,11 @@ func TestJobDataOfBytes(t *testing.T) {
 		t.Errorf("%s", out.String())
 	}
 	out.Reset()
-	if err := printJSON(&out, newJobData(&scorev1.Job{Spec: &scorev1.JobSpec{Argv: []string{"ä"}, WorkDir: "/ö"}})); err != nil || strings.Contains(out.String(), "base64") {
+	if err := printJSON(
+		&out,
+		newJobData(&scorev1.Job{Spec: &scorev1.JobSpec{Argv: []string{"ä"}, WorkDir: "/ö"}}),
+	); err != nil ||
+		strings.Contains(out.String(), "base64") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 }

@@ -3,9 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
-
 	"score/scored/api/scorev1"
+	"strconv"
 )
 
 // idleData tells, as --json prints it, of a running job whose ranks all sleep.

@@ -3,16 +3,15 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/scored/client/phases"
 	"strconv"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/scored/client/phases"
 )
 
 func jobShowCommand(c *caller) *cobra.Command {

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"score/cmd/cmdline"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"score/cmd/cmdline"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // listFlags are those of lists of jobs.

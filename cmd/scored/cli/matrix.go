@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +12,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func matrixCommand(c *caller) *cobra.Command {

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func nodeCommand(c *caller) *cobra.Command {

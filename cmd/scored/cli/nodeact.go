@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // drainLook is the time between two looks whether drained nodes are empty.

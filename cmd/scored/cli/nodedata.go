@@ -3,11 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // nodeData is a node as --json prints it.

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/scored/client"
 
 	"github.com/spf13/cobra"
-
-	"score/scored/client"
 )
 
 const (

@@ -3,12 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // ServerCommands tell of the cluster's servers and change which there are; they belong below the

@@ -1,10 +1,9 @@
 package cli
 
 import (
+	"score/scored/api/scorev1"
 	"testing"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 // What is wrong with a server is said, all of it, and nothing else.

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"strings"
 	"time"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func configCommand(c *caller) *cobra.Command {

@@ -1,13 +1,12 @@
 package cli
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"slices"
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/leader"
 )
 
 // TestEverySettingIsInTheTable: each field of the message can be shown and set, within the

@@ -3,17 +3,16 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/cmd/cmdline"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/scored/state"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // setting is one value that can change while the cluster runs.
@@ -41,17 +40,38 @@ var settings = []setting{
 	countSetting("max_rows", "max_rows", "most rows of the gang matrix, that is, how many jobs share a CPU",
 		1, gang.MaxRowsLimit, "", func(s *scorev1.Settings) *uint32 { return &s.MaxRows }),
 	memorySetting,
-	timeSetting("age_per_point", "age_per_point_nanos", "waiting time after which a job gains a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
-		leader.MinAgePerPoint, gang.MaxAgePerPoint, usual, func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos }),
+	timeSetting(
+		"age_per_point",
+		"age_per_point_nanos",
+		"waiting time after which a job gains a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
+		leader.MinAgePerPoint,
+		gang.MaxAgePerPoint,
+		usual,
+		func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos },
+	),
 	countSetting("weight_step", "weight_step", fmt.Sprintf("points of priority for one more slice per turn; default: %d", gang.DefaultWeightStep),
 		1, gang.MaxPriority, usual, func(s *scorev1.Settings) *uint32 { return &s.WeightStep }),
-	timeSetting("usage_half_life", "usage_half_life_nanos", "time after which half of a user's past usage is forgotten; default: "+plainTime(state.DefaultHalfLife),
-		leader.MinHalfLife, leader.MaxHalfLife, usual, func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos }),
+	timeSetting(
+		"usage_half_life",
+		"usage_half_life_nanos",
+		"time after which half of a user's past usage is forgotten; default: "+plainTime(state.DefaultHalfLife),
+		leader.MinHalfLife,
+		leader.MaxHalfLife,
+		usual,
+		func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos },
+	),
 	fairShareSetting,
 	countSetting("history", "history", fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each; default: %d", state.DefaultFinished),
 		1, state.MostFinished, usual, func(s *scorev1.Settings) *uint32 { return &s.History }),
-	countSetting("max_processes", "max_processes", fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
-		leader.MinMaxProcesses, leader.MostMaxProcesses, usual, func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses }),
+	countSetting(
+		"max_processes",
+		"max_processes",
+		fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
+		leader.MinMaxProcesses,
+		leader.MostMaxProcesses,
+		usual,
+		func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses },
+	),
 	timeSetting("node_silence", "node_silence_nanos", "time within which the loss of a node is detected; default: "+plainTime(leader.DefaultNodeSilence),
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
@@ -98,8 +118,11 @@ func countSetting(key, field, about string, low, high uint32, unset string, at f
 }
 
 var memorySetting = setting{
-	key: "memory_per_cpu", field: "default_memory_per_cpu_bytes", about: "memory that a job without --mem gets for each CPU; share: max_rows jobs fit beside each other",
-	allowed: "an amount as in 512M", words: []string{equalShare},
+	key:     "memory_per_cpu",
+	field:   "default_memory_per_cpu_bytes",
+	about:   "memory that a job without --mem gets for each CPU; share: max_rows jobs fit beside each other",
+	allowed: "an amount as in 512M",
+	words:   []string{equalShare},
 	show: func(s *scorev1.Settings) string {
 		if s.GetDefaultMemoryPerCpuBytes() == 0 {
 			return equalShare
@@ -122,8 +145,11 @@ var fairShareSetting = fairShare()
 // fairShare may be 0, which is not the default.
 func fairShare() setting {
 	one := setting{
-		key: "fair_share", field: "fair_share_points", about: fmt.Sprintf("most points of priority for an unused share; default: %d", leader.DefaultFairSharePoints),
-		allowed: fmt.Sprintf("0 to %d", leader.MaxFairSharePoints), words: []string{usual},
+		key:     "fair_share",
+		field:   "fair_share_points",
+		about:   fmt.Sprintf("most points of priority for an unused share; default: %d", leader.DefaultFairSharePoints),
+		allowed: fmt.Sprintf("0 to %d", leader.MaxFairSharePoints),
+		words:   []string{usual},
 	}
 	one.show = func(s *scorev1.Settings) string {
 		if s.FairSharePoints == nil {

@@ -6,15 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
-
-	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-
 	"score/scored/api/scorev1"
 	"score/scored/backup"
 	"score/scored/client"
 	"score/scored/state"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 )
 
 func snapshotCommand(c *caller) *cobra.Command {
@@ -112,8 +111,18 @@ func ReadSaved(path string) (saved Saved, err error) {
 }
 
 func (s Saved) sentence() string {
-	return fmt.Sprintf("cluster %s at %s: %d users, %d nodes, %d jobs that have not ended, %d that have; %d bytes",
-		printable(s.Cluster), time.Unix(0, s.SavedNanos).Format(time.DateTime), len(s.State.Users()), len(s.State.Nodes()), s.State.Unfinished(), len(s.State.Finished()), s.bytes)
+	return fmt.Sprintf(
+		"cluster %s at %s: %d users, %d nodes, %d jobs that have not ended, %d that have; %d bytes",
+		printable(
+			s.Cluster,
+		),
+		time.Unix(0, s.SavedNanos).Format(time.DateTime),
+		len(s.State.Users()),
+		len(s.State.Nodes()),
+		s.State.Unfinished(),
+		len(s.State.Finished()),
+		s.bytes,
+	)
 }
 
 // snapshotData is a saved snapshot as --json shows it.

@@ -3,14 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func stageCommand(c *caller) *cobra.Command {

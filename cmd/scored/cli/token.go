@@ -3,14 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-
-	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func tokenCommand(c *caller) *cobra.Command {
@@ -33,7 +32,10 @@ expires. Only the token goes to standard output, so it can be piped:
 Whoever has the token can join: treat it as a password.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
-			reply, err := daemon.Cluster.CreateToken(command.Context(), connect.NewRequest(&scorev1.CreateTokenRequest{Role: role, LifeNanos: life.Nanoseconds()}))
+			reply, err := daemon.Cluster.CreateToken(
+				command.Context(),
+				connect.NewRequest(&scorev1.CreateTokenRequest{Role: role, LifeNanos: life.Nanoseconds()}),
+			)
 			if err != nil {
 				return err
 			}
@@ -44,7 +46,13 @@ Whoever has the token can join: treat it as a password.`,
 					About  tokenData `json:"about"`
 				}{schema, reply.Msg.GetToken(), tokenDataOf(reply.Msg.GetAbout())})
 			}
-			fmt.Fprintf(command.ErrOrStderr(), "scored: token %s for one %s, until %s\n", reply.Msg.GetAbout().GetId(), role, instant(reply.Msg.GetAbout().GetExpiresNanos()))
+			fmt.Fprintf(
+				command.ErrOrStderr(),
+				"scored: token %s for one %s, until %s\n",
+				reply.Msg.GetAbout().GetId(),
+				role,
+				instant(reply.Msg.GetAbout().GetExpiresNanos()),
+			)
 			_, err = fmt.Fprintln(command.OutOrStdout(), reply.Msg.GetToken())
 			return err
 		}),

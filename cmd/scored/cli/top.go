@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 const (

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"score/scored/api/scorev1"
 )
 
 func exampleMessages(times uint64) *scorev1.Messages {

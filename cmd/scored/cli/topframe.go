@@ -3,13 +3,12 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"score/scored/api/scorev1"
 )
 
 // topLine is a line of a frame and how it is to look.

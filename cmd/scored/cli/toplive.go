@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // Keys that are no letters: the terminal makes no signals of them while it shows frames.

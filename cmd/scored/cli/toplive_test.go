@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"score/scored/api/scorev1"
+	"score/tests/terminal"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api/scorev1"
-	"score/tests/terminal"
 )
 
 // topTestPatience ends a test that hangs.
@@ -208,7 +207,13 @@ func TestTopWithoutATerminal(t *testing.T) {
 		t.Errorf("%d frames:\n%s", frames, out.String())
 	}
 	away := errors.New("nobody leads")
-	err := batchTop(t.Context(), &out, &topOptions{interval: topShortest}, topSorts[0], func(context.Context) (*scorev1.GetTopResponse, error) { return nil, away })
+	err := batchTop(
+		t.Context(),
+		&out,
+		&topOptions{interval: topShortest},
+		topSorts[0],
+		func(context.Context) (*scorev1.GetTopResponse, error) { return nil, away },
+	)
 	if !errors.Is(err, away) {
 		t.Errorf("error %v", err)
 	}

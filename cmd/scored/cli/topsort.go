@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-
 	"score/scored/api/scorev1"
 )
 

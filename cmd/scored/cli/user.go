@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"score/cmd/cmdline"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +16,6 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
-
-	"score/cmd/cmdline"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func userCommand(c *caller) *cobra.Command {
@@ -50,9 +49,10 @@ var userFields = []userField{
 		},
 	},
 	{
-		key: "share", about: "part of the cluster, beside the shares of the others (100 unless set): of the time that gangs which share CPUs take turns, between 25 and 400, and of the place in the queue",
-		show: func(u *scorev1.User) string { return strconv.Itoa(int(u.GetShare())) },
-		read: func(u *scorev1.User, text string) (err error) { u.Share, err = cmdline.ParseCount(text); return err },
+		key:   "share",
+		about: "part of the cluster, beside the shares of the others (100 unless set): of the time that gangs which share CPUs take turns, between 25 and 400, and of the place in the queue",
+		show:  func(u *scorev1.User) string { return strconv.Itoa(int(u.GetShare())) },
+		read:  func(u *scorev1.User, text string) (err error) { u.Share, err = cmdline.ParseCount(text); return err },
 	},
 	{
 		key: "jobs", about: "most jobs that wait or run, with those that jobs spawn",

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"io"
-
 	"score/scored/api/scorev1"
 )
 

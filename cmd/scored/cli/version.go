@@ -3,14 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-
-	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-
 	"score/scored/api"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 )
 
 // versionData is what scored version prints.
@@ -42,7 +41,13 @@ func versionCommand(c *caller) *cobra.Command {
 			}
 			fmt.Fprintf(command.OutOrStdout(), "scored %s, %s\n", data.Program, own)
 			if data.Daemon != "" {
-				fmt.Fprintf(command.OutOrStdout(), "server %s, cluster %s, log in protocol %d\n", data.Daemon, data.Cluster, max(data.LogProtocol, protocol.First))
+				fmt.Fprintf(
+					command.OutOrStdout(),
+					"server %s, cluster %s, log in protocol %d\n",
+					data.Daemon,
+					data.Cluster,
+					max(data.LogProtocol, protocol.First),
+				)
 			}
 			return nil
 		},

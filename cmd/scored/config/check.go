@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"score/cmd/cmdline"
+	"score/nodeagent"
+	"score/scored/api"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"score/cmd/cmdline"
-	"score/nodeagent"
-	"score/scored/api"
 )
 
 const (
@@ -66,9 +65,28 @@ func (c *Cluster) check() *problem {
 func (s *Server) check(anywhere bool) *problem {
 	_, memoryErr := s.DefaultMemory()
 	return first(
-		[]string{"server.name", "server.data_dir", "server.socket", "server.agents_listen", "server.advertise", "server.metrics_listen", "server.slice", "server.max_rows", "server.memory_per_cpu"},
-		checkOptionalName(s.Name), checkPath(s.DataDir), checkPath(s.Socket), checkAddress(s.AgentsListen, anywhere), checkAdvertise(s.Advertise), checkOptionalLoopback(s.MetricsListen),
-		checkDuration(s.Slice, minSlice, maxSlice), checkRange(s.MaxRows, 1, maxRows), memoryErr,
+		[]string{
+			"server.name",
+			"server.data_dir",
+			"server.socket",
+			"server.agents_listen",
+			"server.advertise",
+			"server.metrics_listen",
+			"server.slice",
+			"server.max_rows",
+			"server.memory_per_cpu",
+		},
+		checkOptionalName(
+			s.Name,
+		),
+		checkPath(s.DataDir),
+		checkPath(s.Socket),
+		checkAddress(s.AgentsListen, anywhere),
+		checkAdvertise(s.Advertise),
+		checkOptionalLoopback(s.MetricsListen),
+		checkDuration(s.Slice, minSlice, maxSlice),
+		checkRange(s.MaxRows, 1, maxRows),
+		memoryErr,
 	)
 }
 
@@ -82,11 +100,40 @@ func (s *Server) DefaultMemory() (uint64, error) {
 
 func (a *Agent) check(anywhere bool) *problem {
 	return first(
-		[]string{"agent.name", "agent.listen", "agent.servers", "agent.run_dir", "agent.socket", "agent.cpus", "agent.memory", "agent.channels", "agent.cgroups", "agent.warm_stewards", "agent.grace", "agent.metrics_listen", "agent.stage_dir", "agent.stage_limit"},
-		checkOptionalName(a.Name), checkAddress(a.Listen, anywhere), checkServers(a.Servers, anywhere), checkPath(a.RunDir), checkOptionalPath(a.Socket), checkCPUs(a.CPUs),
-		checkOptionalBytes(a.Memory), checkRange(a.Channels, 1, nodeagent.MaxChannels), checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff), checkRange(a.WarmStewards, 1, maxWarm),
-		checkDuration(a.Grace, 0, maxGrace), checkOptionalLoopback(a.MetricsListen),
-		checkOptionalPath(a.StageDir), checkSize(a.StageLimit),
+		[]string{
+			"agent.name",
+			"agent.listen",
+			"agent.servers",
+			"agent.run_dir",
+			"agent.socket",
+			"agent.cpus",
+			"agent.memory",
+			"agent.channels",
+			"agent.cgroups",
+			"agent.warm_stewards",
+			"agent.grace",
+			"agent.metrics_listen",
+			"agent.stage_dir",
+			"agent.stage_limit",
+		},
+		checkOptionalName(
+			a.Name,
+		),
+		checkAddress(a.Listen, anywhere),
+		checkServers(a.Servers, anywhere),
+		checkPath(a.RunDir),
+		checkOptionalPath(a.Socket),
+		checkCPUs(a.CPUs),
+		checkOptionalBytes(
+			a.Memory,
+		),
+		checkRange(a.Channels, 1, nodeagent.MaxChannels),
+		checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff),
+		checkRange(a.WarmStewards, 1, maxWarm),
+		checkDuration(a.Grace, 0, maxGrace),
+		checkOptionalLoopback(a.MetricsListen),
+		checkOptionalPath(a.StageDir),
+		checkSize(a.StageLimit),
 	)
 }
 

@@ -8,13 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"score/cmd/cmdline"
 	"strings"
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
-
-	"score/cmd/cmdline"
 )
 
 // maxFile bounds a configuration file; ours has 3 KB.

@@ -10,11 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-
 	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/cmd/scored/parentwatch"
@@ -23,6 +18,10 @@ import (
 	"score/nodeagent/steward/client"
 	"score/scored/api"
 	"score/scored/api/identity/pki"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 )
 
 func agentCommand() *cobra.Command {
@@ -85,7 +84,12 @@ and administrators are refused, and jobs of root run on this host only.`,
 	command.Flags().StringVar(&name, "name", "", "the node's `name` (default: agent.name in the file, else the host's)")
 	command.Flags().StringVar(&listen, "listen", "", "`address` of the agent, host:port (default: agent.listen in the file)")
 	command.Flags().BoolVar(&tied, "tied", false, "end with the parent process")
-	command.Flags().StringVar(&token, "join", "", "join the cluster with this `token` first, unless this node has joined; - reads it from standard input, where other users do not see it")
+	command.Flags().StringVar(
+		&token,
+		"join",
+		"",
+		"join the cluster with this `token` first, unless this node has joined; - reads it from standard input, where other users do not see it",
+	)
 	_ = command.Flags().MarkHidden("tied") // it was defined just now
 	return command
 }

@@ -3,10 +3,9 @@ package daemon
 import (
 	"fmt"
 	"path/filepath"
-	"time"
-
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
+	"time"
 )
 
 // certificateDir returns where a daemon's certificate is. Several agents of one host have one each.

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
-
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
 	"score/nodeagent/steward/client"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // configVariable names the configuration file where no flag does.

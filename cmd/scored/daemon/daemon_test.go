@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/nodeagent/steward/client"
 	"strings"
 	"sync"
 	"testing"
@@ -11,9 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
-
-	"score/cmd/scored/config"
-	"score/nodeagent/steward/client"
 )
 
 func TestDivide(t *testing.T) {

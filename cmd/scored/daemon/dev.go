@@ -7,12 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
-
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
@@ -21,6 +15,11 @@ import (
 	"score/nodeagent/realtime"
 	"score/scored/client"
 	"score/scored/server"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 const (

@@ -6,16 +6,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/cli"
+	"score/nodeagent/steward"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/cmd/scored/cli"
-	"score/nodeagent/steward"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 // TestMain lets this binary be the agents and stewards of its own clusters.

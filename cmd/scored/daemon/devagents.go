@@ -7,17 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"time"
-
-	"golang.org/x/sync/errgroup"
-
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
 	"score/scored/api"
 	"score/scored/client"
 	"score/scored/server"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // agentsDir holds a directory for each agent, named like the node.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
 	"score/cmd/scored/rundir"
 	"score/nodeagent/jobdirs"
 )

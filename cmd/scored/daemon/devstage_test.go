@@ -3,10 +3,9 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"score/cmd/scored/rundir"
 	"sync"
 	"testing"
-
-	"score/cmd/scored/rundir"
 )
 
 // Users of a cluster of root's reach the files that go along with their jobs, and list nobody's.

@@ -1,9 +1,9 @@
 package daemon
 
 import (
-	"go.uber.org/zap"
-
 	"score/scored/failpoint"
+
+	"go.uber.org/zap"
 )
 
 // serverFailpoints is what lists of failpoints call a server.

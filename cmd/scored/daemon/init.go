@@ -8,15 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/scored/api/identity/pki"
+	"score/scored/api/quote"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"score/cmd/scored/config"
-	"score/scored/api/identity/pki"
-	"score/scored/api/quote"
 )
 
 // serverPort and agentPort are where daemons listen unless told otherwise.
@@ -84,12 +83,32 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	digest := pki.DigestOf(authority.Certificate())
-	fmt.Fprintf(out, "Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n", c.Cluster.Name, quote.Text(path), quote.Text(dir), digest[:8], quote.Text(c.Cluster.KeyFile))
+	fmt.Fprintf(
+		out,
+		"Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n",
+		c.Cluster.Name,
+		quote.Text(path),
+		quote.Text(dir),
+		digest[:8],
+		quote.Text(c.Cluster.KeyFile),
+	)
 	if p.address == "" && alone(ctx, c.Server.Name) {
-		fmt.Fprintf(out, "Only this host reaches %s: the name is an address of loopback here. If there are other hosts, start over with --address.\n", c.Server.AgentsListen)
+		fmt.Fprintf(
+			out,
+			"Only this host reaches %s: the name is an address of loopback here. If there are other hosts, start over with --address.\n",
+			c.Server.AgentsListen,
+		)
 	}
-	fmt.Fprintf(out, "Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n", quote.Text(p.configFlag()))
-	fmt.Fprintf(out, "Keep a copy of %s in a safe place: it can sign certificates for daemons of the cluster.\n", quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)))
+	fmt.Fprintf(
+		out,
+		"Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n",
+		quote.Text(p.configFlag()),
+	)
+	fmt.Fprintf(
+		out,
+		"Keep a copy of %s in a safe place: it can sign certificates for daemons of the cluster.\n",
+		quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)),
+	)
 	return nil
 }
 

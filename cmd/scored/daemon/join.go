@@ -7,13 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
-
 	"score/cmd/scored/config"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
+	"slices"
+	"strings"
+	"time"
 )
 
 // defaultCertificates is where a host that joins keeps its certificates.
@@ -46,7 +45,11 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 		return c, err
 	}
 	if token.Role != j.role.pki {
-		return c, fmt.Errorf("the token is for daemons of another role: run 'scored %s --join', or make one with 'scored token create --role %s'", token.Role, j.role.pki)
+		return c, fmt.Errorf(
+			"the token is for daemons of another role: run 'scored %s --join', or make one with 'scored token create --role %s'",
+			token.Role,
+			j.role.pki,
+		)
 	}
 	path := configPath(j.config)
 	fresh := config.Unset(path)

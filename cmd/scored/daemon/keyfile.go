@@ -42,7 +42,11 @@ func loadKey(path string) (string, error) {
 	}
 	key := strings.TrimSpace(string(text))
 	if len(key) < minKey || len(text) > maxKey || strings.ContainsAny(key, " \t\r\n\x00") {
-		return "", fmt.Errorf("the key file %s does not hold a key: one word of %d letters and digits or more; remove it, and the server makes a new one", path, minKey)
+		return "", fmt.Errorf(
+			"the key file %s does not hold a key: one word of %d letters and digits or more; remove it, and the server makes a new one",
+			path,
+			minKey,
+		)
 	}
 	return key, nil
 }

@@ -1,12 +1,12 @@
 package daemon
 
 import (
+	"score/scored/api/quote"
+	"score/scored/api/texts"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
-
-	"score/scored/api/quote"
-	"score/scored/api/texts"
 )
 
 // readable writes entries in which what users have given, paths for example, is shown with escapes:

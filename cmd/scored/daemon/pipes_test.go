@@ -7,17 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/cmd/scored/config"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"score/tests/ports"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-
-	"score/cmd/scored/config"
-	"score/scored/api/scorev1"
-	"score/scored/client"
-	"score/tests/ports"
 )
 
 // unreadPatience bounds the start and the end of a daemon on a busy machine.

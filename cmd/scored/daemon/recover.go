@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/replica"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"score/scored/replica"
 )
 
 // errConsent: nothing was done, as it was not wanted for certain.

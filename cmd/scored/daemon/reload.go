@@ -2,14 +2,13 @@ package daemon
 
 import (
 	"context"
+	"score/cmd/scored/config"
+	"score/cmd/scored/service"
 	"slices"
 	"strings"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-
-	"score/cmd/scored/config"
-	"score/cmd/scored/service"
 )
 
 // reloader reads the configuration again while a daemon runs, and makes use of what can be

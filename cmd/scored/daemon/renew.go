@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 )
 
 // renewTimeout bounds asking one server.

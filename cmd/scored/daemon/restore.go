@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
-
-	"github.com/spf13/cobra"
-
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/scored/replica"
+	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // RestoreCommand begins a cluster from a saved snapshot; it belongs below snapshot.

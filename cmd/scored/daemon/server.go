@@ -5,11 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
@@ -21,6 +16,10 @@ import (
 	"score/scored/replica"
 	"score/scored/server"
 	"score/scored/state"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 )
 
 func serverCommand() *cobra.Command {
@@ -66,7 +65,12 @@ Users can call any of them, and agents find the leader.`,
 	}
 	addConfig(command, &path)
 	command.Flags().StringVar(&name, "name", "", "the server's `name` (default: server.name in the file, else the host's)")
-	command.Flags().StringVar(&token, "join", "", "join the cluster with this `token` first, unless this server has joined; - reads it from standard input, where other users do not see it")
+	command.Flags().StringVar(
+		&token,
+		"join",
+		"",
+		"join the cluster with this `token` first, unless this server has joined; - reads it from standard input, where other users do not see it",
+	)
 	command.Flags().BoolVar(&begin, "begin", false, "begin with an empty state, which a server that had one otherwise refuses to do")
 	command.AddCommand(recoverCommand())
 	return command

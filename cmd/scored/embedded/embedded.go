@@ -15,13 +15,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
-
-	"connectrpc.com/connect"
-	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
-
 	"score/cmd/scored/rundir"
 	"score/nodeagent"
 	"score/nodeagent/cgroup"
@@ -31,6 +24,12 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/scored/server"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 )
 
 const (

@@ -4,17 +4,16 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"score/cmd/scored/embedded"
+	"score/nodeagent/steward"
+	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-
-	"score/cmd/scored/embedded"
-	"score/nodeagent/steward"
-	"score/scored/api/scorev1"
-	"score/scored/client"
 )
 
 func TestMain(m *testing.M) {

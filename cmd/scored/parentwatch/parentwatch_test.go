@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/cmd/scored/parentwatch"
+	"score/tests/processes"
 	"strings"
 	"testing"
 	"time"
-
-	"score/cmd/scored/parentwatch"
-	"score/tests/processes"
 )
 
 // roleVariable makes this test binary play the child.

@@ -7,10 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/cmd/scored/rundir"
 	"strings"
 	"testing"
-
-	"score/cmd/scored/rundir"
 )
 
 const parentVariable = "SCORE_TEST_RUNDIR_PARENT"

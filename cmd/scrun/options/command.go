@@ -3,15 +3,14 @@ package options
 import (
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"score/cmd/cmdline"
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 const long = `scrun runs a parallel program on the cluster, now: as many processes (ranks)
@@ -96,47 +95,131 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Nodes, "number", cmdline.ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
 	flags.VarP(newParsed(&o.CPUsPerTask, "number", cmdline.ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
 	flags.Var(newParsed(&o.Memory, "size", cmdline.ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
-	flags.Var(newParsed(&o.Channels, "number", parseChannels), "channels", "channels that each rank opens with package pm, or auto: one if the program, or a program whose path is among the arguments, contains that package (default: auto; give the number if a script starts the program)")
-	flags.VarP(newParsed(&o.Time, "time", cmdline.ParseTime), "time", "t", "time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted")
+	flags.Var(
+		newParsed(&o.Channels, "number", parseChannels),
+		"channels",
+		"channels that each rank opens with package pm, or auto: one if the program, or a program whose path is among the arguments, contains that package (default: auto; give the number if a script starts the program)",
+	)
+	flags.VarP(
+		newParsed(&o.Time, "time", cmdline.ParseTime),
+		"time",
+		"t",
+		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted",
+	)
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
-	flags.VarP(newParsed(&o.Distribution, "how", parseDistribution), "distribution", "m", "block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)")
-	flags.Var(newParsed(&o.Priority, "number", parsePriority), "priority", "jobs of higher priority start first and get longer slices (default: 0, also the maximum unless 'scored user set' allows more)")
+	flags.VarP(
+		newParsed(&o.Distribution, "how", parseDistribution),
+		"distribution",
+		"m",
+		"block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)",
+	)
+	flags.Var(
+		newParsed(&o.Priority, "number", parsePriority),
+		"priority",
+		"jobs of higher priority start first and get longer slices (default: 0, also the maximum unless 'scored user set' allows more)",
+	)
 	flags.BoolVar(&o.Exclusive, "exclusive", false, "do not share the nodes with other jobs, neither in space nor in time")
 	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default in a cluster of scored dev or scrun)")
 }
 
 func (o *Options) addStreams(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.input, "input", "i", "", "where input comes `from`: 0 (this terminal, to rank 0; the default), all, none, or a file that every rank reads")
-	flags.StringVarP(&o.output, "output", "o", "", "where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job")
+	flags.StringVarP(
+		&o.input,
+		"input",
+		"i",
+		"",
+		"where input comes `from`: 0 (this terminal, to rank 0; the default), all, none, or a file that every rank reads",
+	)
+	flags.StringVarP(
+		&o.output,
+		"output",
+		"o",
+		"",
+		"where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job",
+	)
 	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")
 	flags.BoolVarP(&o.Unbuffered, "unbuffered", "u", false, "show output at once instead of line by line")
-	flags.BoolVar(&o.PTY, "pty", false, "run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, and the output of other ranks is not shown")
+	flags.BoolVar(
+		&o.PTY,
+		"pty",
+		false,
+		"run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, and the output of other ranks is not shown",
+	)
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "submit the job, print its number and exit; output goes to "+DetachedPattern)
 }
 
 func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
 	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the current one)")
-	flags.Var(newParsed(&o.Export, "variables", ParseExport), "export", "environment of the ranks: ALL (the default), NONE, or a comma-separated list of names and NAME=value")
+	flags.Var(
+		newParsed(&o.Export, "variables", ParseExport),
+		"export",
+		"environment of the ranks: ALL (the default), NONE, or a comma-separated list of names and NAME=value",
+	)
 	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
 	o.addDigits(flags)
 	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages that cannot come (exit code 124)")
-	flags.Var(newParsed(&o.MPI, "kind", parseMPI), "mpi", "process management interface: pmix, pmi (PMI-1 and PMI-2) or none (default: detected from the program)")
-	stage := flags.VarPF(newParsed(&o.Stage, "what", parseStage), "stage", "", "copy files to the nodes, for nodes without this host's file systems: usual (the program and its libraries except the system's), program, all (also the system's libraries) or none; nodes cache them (default: none)")
+	flags.Var(
+		newParsed(&o.MPI, "kind", parseMPI),
+		"mpi",
+		"process management interface: pmix, pmi (PMI-1 and PMI-2) or none (default: detected from the program)",
+	)
+	stage := flags.VarPF(
+		newParsed(&o.Stage, "what", parseStage),
+		"stage",
+		"",
+		"copy files to the nodes, for nodes without this host's file systems: usual (the program and its libraries except the system's), program, all (also the system's libraries) or none; nodes cache them (default: none)",
+	)
 	stage.NoOptDefVal = "usual"
-	flags.Var(newParsed(&o.stageFile, "file", o.parseStageFile), "stage-file", "copy this file, too, to the directory $SCORE_JOB_DIR/stage of each node; may be repeated")
-	flags.BoolVar(&o.Requeue, "requeue", false, "restart the job, on other nodes, when one of its nodes is lost or drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s")
-	flags.BoolVar(&o.Recover, "recover", false, "continue when a rank fails or a node is lost: ranks that registered for PMIx events are notified, and the job's exit code is the highest of all ranks")
-	flags.Var(newParsed(&o.Respawn, "times", parseRespawn), "respawn", "restart a rank that fails, on its node, up to this many times; the others continue, and SCORE_INCARNATION counts the restarts (default: 0; programs can also request it by PMI-2 or package pm/keys)")
-	flags.BoolVar(&o.TraceStart, "trace-start", false, "when the job has ended, show when each phase of its start was over on each node ('scored job show --help' explains them)")
-	flags.Var(newParsed(&o.Exchange, "how", parseExchange), "exchange", "algorithm of the exchange between nodes when MPI starts: tree, ring, bruck, or auto, by size (default: auto)")
-	flags.StringVar(&o.Cluster, "cluster", "", "the cluster's `socket`, or embedded for a cluster of its own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)")
-	flags.Var(newParsed(&o.Patience, "time", cmdline.ParseTime), "patience", "how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs)")
+	flags.Var(
+		newParsed(&o.stageFile, "file", o.parseStageFile),
+		"stage-file",
+		"copy this file, too, to the directory $SCORE_JOB_DIR/stage of each node; may be repeated",
+	)
+	flags.BoolVar(
+		&o.Requeue,
+		"requeue",
+		false,
+		"restart the job, on other nodes, when one of its nodes is lost or drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s",
+	)
+	flags.BoolVar(
+		&o.Recover,
+		"recover",
+		false,
+		"continue when a rank fails or a node is lost: ranks that registered for PMIx events are notified, and the job's exit code is the highest of all ranks",
+	)
+	flags.Var(
+		newParsed(&o.Respawn, "times", parseRespawn),
+		"respawn",
+		"restart a rank that fails, on its node, up to this many times; the others continue, and SCORE_INCARNATION counts the restarts (default: 0; programs can also request it by PMI-2 or package pm/keys)",
+	)
+	flags.BoolVar(
+		&o.TraceStart,
+		"trace-start",
+		false,
+		"when the job has ended, show when each phase of its start was over on each node ('scored job show --help' explains them)",
+	)
+	flags.Var(
+		newParsed(&o.Exchange, "how", parseExchange),
+		"exchange",
+		"algorithm of the exchange between nodes when MPI starts: tree, ring, bruck, or auto, by size (default: auto)",
+	)
+	flags.StringVar(
+		&o.Cluster,
+		"cluster",
+		"",
+		"the cluster's `socket`, or embedded for a cluster of its own (default: $SCORE_SOCKET, else this host's, else that of scored dev, else embedded)",
+	)
+	flags.Var(
+		newParsed(&o.Patience, "time", cmdline.ParseTime),
+		"patience",
+		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs)",
+	)
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings, and not what the job waits for")
 	flags.BoolVar(&o.Version, "version", false, "print the version")

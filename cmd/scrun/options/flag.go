@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"score/scored/api/quote"
 	"strconv"
 
 	"github.com/spf13/pflag"
-
-	"score/scored/api/quote"
 )
 
 // parsed is a flag whose text is read by a function when the flag is met, so

@@ -2,7 +2,6 @@ package options
 
 import (
 	"fmt"
-
 	"score/cmd/cmdline"
 
 	"github.com/spf13/pflag"

@@ -3,10 +3,9 @@ package options
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"time"
 )
 
 const (

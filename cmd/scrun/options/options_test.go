@@ -5,6 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"score/scored/api"
+	"score/scored/api/scorev1"
+	"score/tests/pinned"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,10 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/testing/protocmp"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
-	"score/tests/pinned"
 )
 
 // parse reads a command line; the options are nil when it was refused.

@@ -1,10 +1,9 @@
 package options
 
 import (
-	"testing"
-
 	"score/cmd/manpage"
 	"score/tests/pinned"
+	"testing"
 )
 
 // TestPackagingIsUpToDate pins scrun's manual page and completions; -update writes them.

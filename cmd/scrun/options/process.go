@@ -4,12 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 // Process is what of a process the ranks of its job get.

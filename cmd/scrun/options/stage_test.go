@@ -24,7 +24,12 @@ func TestStage(t *testing.T) {
 		}
 	}
 	for _, arguments := range [][]string{
-		{"--stage=much"}, {"--stage-file", ""}, {"--stage-file", "/"}, {"--stage-file", ".."}, {"--stage-file", "x/lib"}, {"--stage-file", "dir/"},
+		{"--stage=much"},
+		{"--stage-file", ""},
+		{"--stage-file", "/"},
+		{"--stage-file", ".."},
+		{"--stage-file", "x/lib"},
+		{"--stage-file", "dir/"},
 		{"--trace-start", "--detach"},
 	} {
 		if o, err := parse(t, append(arguments, "a.out")...); err == nil {

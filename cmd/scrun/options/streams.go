@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
-
 	"score/nodeagent/stdio"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
+	"strings"
+	"unicode"
 )
 
 // Stream is where the ranks' output goes or their input comes from.

@@ -17,10 +17,9 @@ import (
 	"log"
 	"math"
 	"os"
+	"score/pm"
 	"sync/atomic"
 	"time"
-
-	"score/pm"
 )
 
 // usualLength is long enough to see resends where the network is bad, and to wait for.

@@ -7,9 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"time"
-
 	"score/pm/keys"
+	"time"
 )
 
 func main() {

@@ -11,9 +11,8 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"time"
-
 	"score/pm"
+	"time"
 )
 
 func main() {

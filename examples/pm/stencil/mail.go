@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
 	"score/pm"
 )
 

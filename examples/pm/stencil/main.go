@@ -10,9 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"time"
-
 	"score/pm"
+	"time"
 )
 
 func main() {

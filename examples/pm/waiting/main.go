@@ -20,9 +20,8 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"time"
-
 	"score/pm"
+	"time"
 )
 
 // event is what rank 0 waits for.

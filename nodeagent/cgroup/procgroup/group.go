@@ -3,14 +3,13 @@ package procgroup
 import (
 	"errors"
 	"fmt"
+	"score/channels/procstat"
+	"score/nodeagent/cgroup"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/procstat"
-	"score/nodeagent/cgroup"
 )
 
 // SIGSTOP takes effect when the process next leaves the kernel or is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/channels/procstat"
+	"score/nodeagent/cgroup"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,9 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/channels/procstat"
-	"score/nodeagent/cgroup"
 )
 
 const (

@@ -3,9 +3,8 @@ package procgroup
 import (
 	"fmt"
 	"os"
-	"strconv"
-
 	"score/channels/procstat"
+	"strconv"
 )
 
 // stopped reports whether the process cannot run: stopped by a signal or over.

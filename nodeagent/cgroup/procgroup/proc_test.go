@@ -1,10 +1,9 @@
 package procgroup
 
 import (
+	"score/channels/procstat"
 	"slices"
 	"testing"
-
-	"score/channels/procstat"
 )
 
 func TestStates(t *testing.T) {

@@ -2,9 +2,8 @@ package kvpack
 
 import (
 	"errors"
-	"strings"
-
 	"score/nodeagent/pmi/leb128"
+	"strings"
 )
 
 // ErrMalformed means that data is not what a Pack makes.

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/nodeagent/userfs"
 	"slices"
 	"syscall"
-
-	"score/nodeagent/userfs"
 )
 
 // ErrDamaged is an ELF file whose headers contradict themselves. The kernel

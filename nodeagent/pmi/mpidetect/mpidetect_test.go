@@ -271,14 +271,20 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%v: %v, %v; want %v", test.needed, report.Family, err, test.want)
 		}
 	}
-	if report, err := Follow(write("static", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_X86_64, false)), dir); err != nil || report.Family != StaticUnknown {
+	if report, err := Follow(
+		write("static", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_X86_64, false)),
+		dir,
+	); err != nil ||
+		report.Family != StaticUnknown {
 		t.Errorf("%v, %v", report.Family, err)
 	}
 }
 
 func TestOffers(t *testing.T) {
-	for family, want := range map[Family][2]bool{MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true},
-		StaticUnknown: {true, false}, None: {true, true}} {
+	for family, want := range map[Family][2]bool{
+		MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true},
+		StaticUnknown: {true, false}, None: {true, true},
+	} {
 		if pmi, pmix := family.Offers(); [2]bool{pmi, pmix} != want || family.Describe() == "" {
 			t.Errorf("%v is offered %v, %v", family, pmi, pmix)
 		}

@@ -3,7 +3,6 @@ package pmi1
 import (
 	"bytes"
 	"fmt"
-
 	"score/nodeagent/pmi"
 )
 

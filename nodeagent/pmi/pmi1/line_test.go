@@ -3,10 +3,9 @@ package pmi1
 import (
 	"bytes"
 	"errors"
+	"score/nodeagent/pmi"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
 )
 
 func TestLine(t *testing.T) {

@@ -2,10 +2,9 @@ package pmi1
 
 import (
 	"fmt"
+	"score/nodeagent/pmi"
 	"strconv"
 	"strings"
-
-	"score/nodeagent/pmi"
 )
 
 // Replies without variable parts.

@@ -1,10 +1,9 @@
 package pmi1
 
 import (
+	"score/nodeagent/pmi"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
 )
 
 func TestReplies(t *testing.T) {

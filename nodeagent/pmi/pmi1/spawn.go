@@ -2,10 +2,9 @@ package pmi1
 
 import (
 	"fmt"
+	"score/nodeagent/pmi"
 	"strconv"
 	"strings"
-
-	"score/nodeagent/pmi"
 )
 
 // Spawn collects the blocks of a spawn request:

@@ -2,12 +2,11 @@ package pmi1
 
 import (
 	"errors"
+	"score/nodeagent/pmi"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"score/nodeagent/pmi"
 )
 
 // play feeds the lines of blocks, each begun by mcmd=spawn.
@@ -57,7 +56,10 @@ func TestSpawn(t *testing.T) {
 func TestSpawnOfBytes(t *testing.T) {
 	var s Spawn
 	s.Begin()
-	request, err := play(&s, "mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\nargcnt=1\narg1=\xfe \x80\npreput_num=1\npreput_key_0=k\xff\npreput_val_0=\xfd\nendcmd")
+	request, err := play(
+		&s,
+		"mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\nargcnt=1\narg1=\xfe \x80\npreput_num=1\npreput_key_0=k\xff\npreput_val_0=\xfd\nendcmd",
+	)
 	want := &pmi.SpawnRequest{
 		Apps: []pmi.SpawnApp{{Command: "a\xff", Args: []string{"\xfe \x80"}, MaxProcs: 1}}, Preput: map[string]string{"k\xff": "\xfd"},
 	}

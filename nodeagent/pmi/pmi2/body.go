@@ -3,9 +3,8 @@ package pmi2
 import (
 	"bytes"
 	"fmt"
-	"strconv"
-
 	"score/nodeagent/pmi"
+	"strconv"
 )
 
 type pair struct{ key, value []byte }

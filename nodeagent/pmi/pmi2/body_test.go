@@ -2,11 +2,10 @@ package pmi2
 
 import (
 	"errors"
+	"score/nodeagent/pmi"
 	"slices"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
 )
 
 func TestBody(t *testing.T) {

@@ -3,9 +3,8 @@ package pmi2
 import (
 	"bytes"
 	"fmt"
-	"strconv"
-
 	"score/nodeagent/pmi"
+	"strconv"
 )
 
 // Length reads a frame's header: decimal digits, filled up with blanks.

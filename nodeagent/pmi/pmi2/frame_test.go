@@ -2,11 +2,10 @@ package pmi2
 
 import (
 	"errors"
+	"score/nodeagent/pmi"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"score/nodeagent/pmi"
 )
 
 func TestLength(t *testing.T) {
@@ -15,10 +14,18 @@ func TestLength(t *testing.T) {
 		want   int
 		err    error
 	}{
-		{"26    ", 26, nil}, {"0     ", 0, nil}, {"65536 ", MaxFrame, nil}, {"000012", 12, nil},
-		{"65537 ", 0, pmi.ErrTooLong}, {"999999", 0, pmi.ErrTooLong},
-		{"      ", 0, pmi.ErrMalformed}, {" 12   ", 0, pmi.ErrMalformed}, {"1 2   ", 0, pmi.ErrMalformed},
-		{"-1    ", 0, pmi.ErrMalformed}, {"cmd=in", 0, pmi.ErrMalformed}, {"12", 0, pmi.ErrMalformed},
+		{"26    ", 26, nil},
+		{"0     ", 0, nil},
+		{"65536 ", MaxFrame, nil},
+		{"000012", 12, nil},
+		{"65537 ", 0, pmi.ErrTooLong},
+		{"999999", 0, pmi.ErrTooLong},
+		{"      ", 0, pmi.ErrMalformed},
+		{" 12   ", 0, pmi.ErrMalformed},
+		{"1 2   ", 0, pmi.ErrMalformed},
+		{"-1    ", 0, pmi.ErrMalformed},
+		{"cmd=in", 0, pmi.ErrMalformed},
+		{"12", 0, pmi.ErrMalformed},
 	} {
 		got, err := Length([]byte(tt.header))
 		if got != tt.want || !errors.Is(err, tt.err) {

@@ -2,9 +2,8 @@ package pmi2
 
 import (
 	"fmt"
-	"strings"
-
 	"score/nodeagent/pmi"
+	"strings"
 )
 
 // Spawn reads a spawn request: the given keys first, then one group of pairs

@@ -1,15 +1,14 @@
 package pmix
 
 import (
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/pmix/bfrops"
+	"score/nodeagent/pmi/pmix/message"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"score/nodeagent/pmi"
-	"score/nodeagent/pmi/pmix/bfrops"
-	"score/nodeagent/pmi/pmix/message"
 )
 
 func nameOf(job uint64) string { return "score_" + strconv.FormatUint(job, 10) }
@@ -101,8 +100,10 @@ type client struct {
 }
 
 func hello(rank int) message.Hello {
-	return message.Hello{Security: "native", Credential: make([]byte, 8), Namespace: nameOf(7), Rank: uint32(rank),
-		Version: "4.2.2", Encoding: "v41", BufferKind: bfrops.NotDescribed, Store: "hash"}
+	return message.Hello{
+		Security: "native", Credential: make([]byte, 8), Namespace: nameOf(7), Rank: uint32(rank),
+		Version: "4.2.2", Encoding: "v41", BufferKind: bfrops.NotDescribed, Store: "hash",
+	}
 }
 
 // greet connects with a hello and returns what came back.

@@ -3,7 +3,6 @@ package pmix
 import (
 	"errors"
 	"fmt"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"

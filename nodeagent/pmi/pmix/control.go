@@ -2,10 +2,9 @@ package pmix
 
 import (
 	"path/filepath"
-	"strings"
-
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"strings"
 )
 
 // jobControl takes what is to be removed at the end, and signals to ranks of this

@@ -1,12 +1,11 @@
 package pmix
 
 import (
-	"slices"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"slices"
+	"time"
 )
 
 func (c *conn) register(s *Server, tag uint32, r *bfrops.Reader) error {
@@ -40,8 +39,10 @@ func (c *conn) notify(s *Server, tag uint32, r *bfrops.Reader) error {
 		return err
 	}
 	s.status(c, tag, message.Success)
-	s.engine.Notify(pmi.Notice{Source: c.rank, Code: m.Code, Range: m.Range, Infos: packInfos(m.Infos),
-		Fleeting: m.Infos.True(message.KeyFleeting)}, reachOf(m.Range))
+	s.engine.Notify(pmi.Notice{
+		Source: c.rank, Code: m.Code, Range: m.Range, Infos: packInfos(m.Infos),
+		Fleeting: m.Infos.True(message.KeyFleeting),
+	}, reachOf(m.Range))
 	return nil
 }
 

@@ -2,12 +2,11 @@ package pmix
 
 import (
 	"fmt"
-	"slices"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"slices"
+	"time"
 )
 
 // keptEnds is how many ends of spawned jobs are remembered, since each may be told twice. It is

@@ -2,11 +2,10 @@ package pmix
 
 import (
 	"encoding/base64"
-	"strconv"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"strconv"
 )
 
 // namePrefix begins the names of PMIx in the cluster's table, which programs of
@@ -87,8 +86,10 @@ func (c *conn) publish(s *Server, tag uint32, r *bfrops.Reader) error {
 	var ops []pmi.NameOp
 	for i := range m.Infos {
 		if info := &m.Infos[i]; !message.Described(info.Key) {
-			ops = append(ops, pmi.NameOp{Kind: pmi.NamePublish, Service: s.nameOf(info.Key, rangeOf(m.Infos)),
-				Port: portOf(owner, message.Pack(&info.Value)), Once: once})
+			ops = append(ops, pmi.NameOp{
+				Kind: pmi.NamePublish, Service: s.nameOf(info.Key, rangeOf(m.Infos)),
+				Port: portOf(owner, message.Pack(&info.Value)), Once: once,
+			})
 		}
 	}
 	return c.ask(s, tag, message.Publish, ops)

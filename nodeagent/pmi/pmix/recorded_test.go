@@ -3,15 +3,14 @@ package pmix
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
-	"strconv"
-	"testing"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
 	"score/nodeagent/pmi/pmix/transcript"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
 )
 
 // TestRecordedClients says to the server what clients of several libpmix have said, and expects the
@@ -23,8 +22,10 @@ func TestRecordedClients(t *testing.T) {
 	}
 	for i := range recordings {
 		t.Run(recordings[i].File, func(t *testing.T) {
-			r := replay{host: recordedHost(t, &recordings[i]), conns: make(map[string]ConnID),
-				want: make(map[string][]string), names: make(map[string]string)}
+			r := replay{
+				host: recordedHost(t, &recordings[i]), conns: make(map[string]ConnID),
+				want: make(map[string][]string), names: make(map[string]string),
+			}
 			for j := range recordings[i].Lines {
 				r.line(&recordings[i].Lines[j])
 			}
@@ -55,8 +56,10 @@ func recordedHost(t *testing.T, recorded *transcript.Transcript) *host {
 	}
 	ranks := make([]int32, keys["pmix.job.size"][0].Number)
 	universe := keys["pmix.ssn.arr"][0].Parts[1].Parts[2].Number
-	return hostOf(t, Config{Job: job, NodeNames: []string{keys["pmix.nlist"][0].Text}, RankNode: ranks,
-		UniverseSize: int(universe), SessionDir: keys["pmix.tmpdir"][0].Text})
+	return hostOf(t, Config{
+		Job: job, NodeNames: []string{keys["pmix.nlist"][0].Text}, RankNode: ranks,
+		UniverseSize: int(universe), SessionDir: keys["pmix.tmpdir"][0].Text,
+	})
 }
 
 // replay is a recording that is gone through.

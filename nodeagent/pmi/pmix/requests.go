@@ -3,12 +3,11 @@ package pmix
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"strings"
+	"time"
 )
 
 // request carries out one message of an admitted client. An error ends the job.
@@ -240,7 +239,8 @@ func (c *conn) otherJob(s *Server, tag uint32, job uint64) {
 	}
 	w := s.writer(c)
 	message.WriteForeignJob(w, &message.Job{
-		Namespace: s.config.NameOf(job), NodeNames: places.NodeNames, RankNode: places.RankNode, Version: Version})
+		Namespace: s.config.NameOf(job), NodeNames: places.NodeNames, RankNode: places.RankNode, Version: Version,
+	})
 	s.send(c, tag, w)
 }
 

@@ -3,13 +3,12 @@ package pmix
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Config is what the server must know besides the engine.

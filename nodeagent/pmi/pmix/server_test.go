@@ -2,13 +2,12 @@ package pmix
 
 import (
 	"encoding/binary"
-	"strings"
-	"testing"
-	"time"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
+	"strings"
+	"testing"
+	"time"
 )
 
 func TestLifeOfAJob(t *testing.T) {
@@ -100,7 +99,8 @@ func TestOtherJob(t *testing.T) {
 			t.Fatalf("get %s has no reply", m.Key)
 		}
 		code, of, pairs := message.ReadCard(r)
-		if code != message.Success || of.Namespace != nameOf(8) || of.Rank != bfrops.Wildcard || len(pairs) == 0 || pairs[0].Key != "pmix.job.size" || r.Err() != nil {
+		if code != message.Success || of.Namespace != nameOf(8) || of.Rank != bfrops.Wildcard || len(pairs) == 0 || pairs[0].Key != "pmix.job.size" ||
+			r.Err() != nil {
 			t.Errorf("get %s: %d of %v, %v, %v", m.Key, code, of, pairs, r.Err())
 		}
 	}
@@ -440,7 +440,8 @@ func TestNames(t *testing.T) {
 	answer(first.ID, true, op.Port)
 	_, r := a.reply()
 	code, found := message.ReadFound(r)
-	if code != message.ErrPartial || len(found) != 1 || found[0].Key != "svc" || found[0].Owner.Namespace != "score_7" || found[0].Packed != message.Pack(&value) {
+	if code != message.ErrPartial || len(found) != 1 || found[0].Key != "svc" || found[0].Owner.Namespace != "score_7" ||
+		found[0].Packed != message.Pack(&value) {
 		t.Fatalf("%d %+v", code, found)
 	}
 	a.send(message.Lookup, (&message.LookupRequest{Keys: []string{"svc"}}).Write)
@@ -451,8 +452,10 @@ func TestNames(t *testing.T) {
 func TestSpawn(t *testing.T) {
 	h := newHost(t, 0)
 	a := h.rank(0)
-	m := message.SpawnRequest{Apps: []bfrops.App{{Command: "./kid", Args: []string{"./kid", "a b"}, Env: []string{"X=1"},
-		Dir: "/home", MaxProcs: 2, Infos: bfrops.Infos{{Key: message.KeyWorkDir, Value: bfrops.NewString("/tmp")}}}}}
+	m := message.SpawnRequest{Apps: []bfrops.App{{
+		Command: "./kid", Args: []string{"./kid", "a b"}, Env: []string{"X=1"},
+		Dir: "/home", MaxProcs: 2, Infos: bfrops.Infos{{Key: message.KeyWorkDir, Value: bfrops.NewString("/tmp")}},
+	}}}
 	a.send(message.Spawn, m.Write)
 	request := h.task(Event).Event.Spawn
 	app := request.Apps[0]

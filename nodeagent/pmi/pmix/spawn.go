@@ -2,7 +2,6 @@ package pmix
 
 import (
 	"fmt"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"

@@ -3,11 +3,10 @@ package wire
 import (
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
-
 	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
+	"strings"
+	"testing"
 )
 
 // FuzzFeed lets two ranks say anything, cut anywhere: nothing may panic, and
@@ -16,7 +15,15 @@ func FuzzFeed(f *testing.F) {
 	f.Add(life1(0), life2(1), uint8(3))
 	f.Add(life2(0), life1(1), uint8(1))
 	f.Add(line1("cmd=init pmi_version=1 pmi_subversion=1")+"mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=1\nspawnssofar=1\nendcmd\n", "", uint8(200))
-	f.Add(line1("cmd=init pmi_version=1 pmi_subversion=1")+"mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\nargcnt=1\narg1=\xfe\nendcmd\n"+line1("cmd=publish_name service=s\xff port=p\xfe"), line1("cmd=init pmi_version=1 pmi_subversion=1")+line1("cmd=lookup_name service=s\xff"), uint8(200))
+	f.Add(
+		line1(
+			"cmd=init pmi_version=1 pmi_subversion=1",
+		)+"mcmd=spawn\nnprocs=1\nexecname=a\xff\ntotspawns=1\nspawnssofar=1\nargcnt=1\narg1=\xfe\nendcmd\n"+line1(
+			"cmd=publish_name service=s\xff port=p\xfe",
+		),
+		line1("cmd=init pmi_version=1 pmi_subversion=1")+line1("cmd=lookup_name service=s\xff"),
+		uint8(200),
+	)
 	f.Add(keysLife(), keysLife(), uint8(11))
 	scripts, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txt"))
 	if err != nil {

@@ -2,11 +2,10 @@ package wire
 
 import (
 	"fmt"
-	"slices"
-	"testing"
-
 	"score/nodeagent/fence"
 	"score/nodeagent/pmi"
+	"slices"
+	"testing"
 )
 
 // testJob is a job on as many nodes as its description names: a server and a

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-
 	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 )

@@ -2,11 +2,10 @@ package wire
 
 import (
 	"errors"
-	"strings"
-	"testing"
-
 	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
+	"strings"
+	"testing"
 )
 
 func keysFrame(op wire.Op, body []byte) string { return string(wire.Append(nil, op, body)) }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/nodeagent/pmi"
+	"score/nodeagent/pmi/mpidetect"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +18,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/pmi"
-	"score/nodeagent/pmi/mpidetect"
 )
 
 // mpichLimit bounds a run of a program; it takes a fraction of a second alone.

@@ -2,10 +2,9 @@ package wire
 
 import (
 	"fmt"
+	"score/nodeagent/pmi"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
 )
 
 // The raw client was recorded under hydra and under a forerunner of this

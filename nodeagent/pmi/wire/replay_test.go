@@ -5,11 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/nodeagent/pmi"
 	"strconv"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
 )
 
 // recordedJob describes a job of a recorded conversation.

@@ -3,12 +3,11 @@ package wire
 import (
 	"fmt"
 	"regexp"
+	"score/nodeagent/pmi"
+	"score/tests/pinned"
 	"strconv"
 	"strings"
 	"testing"
-
-	"score/nodeagent/pmi"
-	"score/tests/pinned"
 )
 
 // TestScripts plays the files of testdata/scripts. A line without indent is an

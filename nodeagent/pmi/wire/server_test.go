@@ -2,13 +2,12 @@ package wire
 
 import (
 	"fmt"
+	"score/nodeagent/pmi"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"score/nodeagent/pmi"
 )
 
 // life1 is a whole conversation of PMI-1 up to its barrier, life2 one of PMI-2.

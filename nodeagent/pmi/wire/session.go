@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"fmt"
-
 	"score/channels/keys/wire"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmi1"

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmi1"
 )

@@ -6,12 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
 	"slices"
 	"testing"
 	"time"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/steward/wire"
 )
 
 // shortDir is a directory whose path leaves room for a socket's name.
@@ -181,7 +180,8 @@ func TestNextTakesOver(t *testing.T) {
 	})
 	closed := make(chan error, 1)
 	first, _, err := Dial(context.Background(), socket, Events{
-		Message: func(*stewardpb.FromSteward) {}, Closed: func(err error) { closed <- err }})
+		Message: func(*stewardpb.FromSteward) {}, Closed: func(err error) { closed <- err },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 const (

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"score/channels/scm"
+	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/wire"
+	"score/scored/api"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
-
-	"score/channels/scm"
-	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/steward/wire"
-	"score/scored/api"
 )
 
 // Spare are the descriptors of a context.

@@ -2,10 +2,9 @@ package client
 
 import (
 	"context"
-	"time"
-
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"time"
 )
 
 // Stdio is a connection for the input and output of a job's ranks. One

@@ -3,13 +3,12 @@ package client
 import (
 	"bufio"
 	"os"
+	"score/nodeagent/sockowner"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"score/nodeagent/sockowner"
 )
 
 // KillUnresponsive ends by force the steward that listens at the socket and does not answer: it is

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"score/nodeagent/steward/reliable"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"score/nodeagent/steward/reliable"
 )
 
 func path(t testing.TB, key []byte, self uint32) *Path {

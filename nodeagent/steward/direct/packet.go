@@ -3,7 +3,6 @@ package direct
 import (
 	"encoding/binary"
 	"errors"
-
 	"score/nodeagent/steward/reliable"
 )
 

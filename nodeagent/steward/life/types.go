@@ -144,8 +144,10 @@ const (
 	Leave
 )
 
-var orderNames = [...]string{"start", "kill", "sweep", "report-launched", "report-exit", "respawn",
-	"report-abort", "report-done", "note-silence", "renew", "report-free", "leave"}
+var orderNames = [...]string{
+	"start", "kill", "sweep", "report-launched", "report-exit", "respawn",
+	"report-abort", "report-done", "note-silence", "renew", "report-free", "leave",
+}
 
 func (k OrderKind) String() string { return orderNames[k] }
 

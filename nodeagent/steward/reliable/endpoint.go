@@ -126,7 +126,14 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 	p := e.peer(to)
 	p.last++
 	after := cmp.Or(sendOptions.RepeatAfter, repeatAfter)
-	k := unacked{number: p.last, kind: sendOptions.Kind, data: data, again: now.Add(after), pause: 2 * after, until: now.Add(cmp.Or(sendOptions.Patience, Patience))}
+	k := unacked{
+		number: p.last,
+		kind:   sendOptions.Kind,
+		data:   data,
+		again:  now.Add(after),
+		pause:  2 * after,
+		until:  now.Add(cmp.Or(sendOptions.Patience, Patience)),
+	}
 	p.open = append(p.open, k)
 	e.open, e.bytes = e.open+1, e.bytes+len(data)
 	e.wake(k.again)

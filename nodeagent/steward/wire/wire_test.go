@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
-
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 )
 
 func output(data []byte) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Output{
-		Output: &scorev1.Output{Rank: 7, Stream: 2, Data: data}}}
+		Output: &scorev1.Output{Rank: 7, Stream: 2, Data: data},
+	}}
 }
 
 // oddSpec is an order whose texts are not UTF-8.

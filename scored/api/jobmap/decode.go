@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"score/scored/api/scorev1"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"score/scored/api/scorev1"
 )
 
 const (

@@ -2,7 +2,6 @@ package jobmap
 
 import (
 	"encoding/binary"
-
 	"score/scored/api/scorev1"
 )
 

@@ -3,6 +3,7 @@ package jobmap
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1"
 	"slices"
 	"testing"
 
@@ -10,8 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
-
-	"score/scored/api/scorev1"
 )
 
 func block(nodes, each int) []*scorev1.NodePlace {
@@ -107,7 +106,15 @@ func TestDamaged(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	order := &scorev1.Prepare{JobId: 1, NodeIndex: 1, Map: Append(nil, block(2, 2)), Preput: map[string]string{"a": "b"}, UniverseSize: 4, Restarts: 2, LeaseNanos: 5}
+	order := &scorev1.Prepare{
+		JobId:        1,
+		NodeIndex:    1,
+		Map:          Append(nil, block(2, 2)),
+		Preput:       map[string]string{"a": "b"},
+		UniverseSize: 4,
+		Restarts:     2,
+		LeaseNanos:   5,
+	}
 	whole := proto.CloneOf(order)
 	if err := Expand(whole); err != nil || len(whole.GetPlaces()) != 2 {
 		t.Fatalf("%v, %v", whole, err)

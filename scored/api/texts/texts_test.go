@@ -1,15 +1,14 @@
 package texts_test
 
 import (
+	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/texts"
 )
 
 func TestUTF8(t *testing.T) {

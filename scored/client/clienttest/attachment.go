@@ -3,12 +3,11 @@ package clienttest
 import (
 	"context"
 	"errors"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/forward"
+
+	"connectrpc.com/connect"
 )
 
 // Attachment is the daemon's end of one Attach.

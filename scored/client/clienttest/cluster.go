@@ -2,11 +2,10 @@ package clienttest
 
 import (
 	"context"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+
+	"connectrpc.com/connect"
 )
 
 // nodes implements the service of the cluster.
@@ -115,7 +114,10 @@ func (n nodes) GetVersion(ctx context.Context, r *connect.Request[scorev1.GetVer
 	return reply(n.daemon.Version(), nil)
 }
 
-func (n nodes) ListCertificates(ctx context.Context, r *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error) {
+func (n nodes) ListCertificates(
+	ctx context.Context,
+	r *connect.Request[scorev1.ListCertificatesRequest],
+) (*connect.Response[scorev1.ListCertificatesResponse], error) {
 	if n.daemon.Certificates == nil {
 		return n.UnimplementedClusterServiceHandler.ListCertificates(ctx, r)
 	}

@@ -12,12 +12,11 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // Daemon is how a daemon answers. What is nil is not implemented.

@@ -2,11 +2,10 @@ package clienttest
 
 import (
 	"context"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+
+	"connectrpc.com/connect"
 )
 
 // jobs implements the service of jobs.

@@ -3,12 +3,11 @@ package phases
 import (
 	"cmp"
 	"fmt"
+	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"score/scored/api/scorev1"
 )
 
 // maxNodes is how many nodes have a line each, the last to run first when there are more: what they

@@ -2,12 +2,11 @@ package phases
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"score/scored/api/scorev1"
 )
 
 const submitted = 1_000_000_000

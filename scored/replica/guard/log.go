@@ -3,13 +3,12 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"score/scored/failpoint"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
-
-	"score/scored/failpoint"
 )
 
 // Store is where entries, term and vote are, as raft-boltdb has it.

@@ -22,7 +22,13 @@ func NewSnapshots(disk *Disk, store raft.SnapshotStore) *Snapshots {
 const snapshotStep = "writing a snapshot"
 
 // Create implements raft.SnapshotStore.
-func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
+func (s *Snapshots) Create(
+	version raft.SnapshotVersion,
+	index, term uint64,
+	configuration raft.Configuration,
+	configurationIndex uint64,
+	transport raft.Transport,
+) (raft.SnapshotSink, error) {
 	if err := s.disk.Err(); err != nil {
 		return nil, err
 	}

@@ -8,14 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"score/channels/abi"
+	"score/pm"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"score/channels/abi"
-	"score/pm"
 )
 
 // An absent rank computes and does not poll: what comes for it is taken, and acknowledged, by the
@@ -47,8 +46,10 @@ func MeasureAbsent(ctx context.Context) (Absent, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, absentPatience)
 	defer cancel()
-	r, err := start(job{role: "absent", ranks: 2, nodes: 2, cpus: cpus[:],
-		geometry: abi.Geometry{MaxMessage: absentMessage, SendBytes: absentSend, LaneBytes: absentLane}})
+	r, err := start(job{
+		role: "absent", ranks: 2, nodes: 2, cpus: cpus[:],
+		geometry: abi.Geometry{MaxMessage: absentMessage, SendBytes: absentSend, LaneBytes: absentLane},
+	})
 	if err != nil {
 		return Absent{}, err
 	}

@@ -9,10 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"score/channels/link/udp"
 	"strconv"
 	"time"
-
-	"score/channels/link/udp"
 
 	"golang.org/x/sys/unix"
 )

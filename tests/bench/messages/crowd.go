@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
-
 	"score/channels/abi"
 	"score/pm"
+	"time"
 )
 
 // A crowd: eight senders and one receiver that works on each message for longer than it takes to

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"

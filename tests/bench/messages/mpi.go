@@ -37,9 +37,11 @@ func OpenMPI() *MPI {
 	return &MPI{
 		Name: "openmpi", compiler: "mpicc.openmpi", packages: "openmpi-bin libopenmpi-dev",
 		command: func(path Path, program string) []string {
-			return []string{"mpirun.openmpi", "-n", "2", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", transports[path],
+			return []string{
+				"mpirun.openmpi", "-n", "2", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", transports[path],
 				"--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "0", "--mca", "btl_base_warn_component_unused", "0",
-				"--oversubscribe", program}
+				"--oversubscribe", program,
+			}
 		},
 		env: map[Path][]string{
 			Shm: {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},

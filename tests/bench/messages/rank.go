@@ -3,10 +3,9 @@ package messages
 import (
 	"fmt"
 	"os"
+	"score/pm"
 	"strconv"
 	"time"
-
-	"score/pm"
 )
 
 // roleVariable names what a process that this program started is to do.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"

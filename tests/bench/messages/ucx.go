@@ -111,7 +111,8 @@ func listening(ctx context.Context, port int) error {
 	for end := time.Now().Add(ucxStart); time.Now().Before(end); {
 		for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 			data, err := os.ReadFile(table)
-			if err == nil && (strings.Contains(string(data), want) || strings.Contains(string(data), fmt.Sprintf(":%04X 00000000000000000000000000000000:0000 0A", port))) {
+			if err == nil &&
+				(strings.Contains(string(data), want) || strings.Contains(string(data), fmt.Sprintf(":%04X 00000000000000000000000000000000:0000 0A", port))) {
 				return nil
 			}
 		}

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"testing"
-
 	"score/tests/daemons"
 	"score/tests/hostclock"
+	"testing"
 )
 
 // Run builds scored, scrun and what daemons.Build builds besides into a directory, whose name bin

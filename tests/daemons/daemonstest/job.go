@@ -2,12 +2,11 @@ package daemonstest
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
 )
 
 // AwaitJob waits until a job is as wanted.

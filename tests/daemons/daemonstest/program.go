@@ -4,14 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/client"
+	"score/tests/daemons"
+	"score/tests/journal"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-
-	"score/scored/client"
-	"score/tests/daemons"
-	"score/tests/journal"
 )
 
 // Program is a program of the house that a test runs beside its cluster, for a user of that.

@@ -2,12 +2,11 @@ package daemonstest
 
 import (
 	"context"
+	"score/scored/api/scorev1"
+	"score/tests/daemons"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
-	"score/tests/daemons"
 )
 
 // Scene is a cluster in a test: what goes wrong with it ends the test.

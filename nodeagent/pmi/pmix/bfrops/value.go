@@ -57,7 +57,8 @@ func NewInfos(infos ...Info) Value {
 			flags |= lastInfo
 		}
 		array.Parts[i] = Value{Type: InfoType, Parts: []Value{
-			NewString(infos[i].Key), NewNumber(Directives, uint64(flags)), infos[i].Value}}
+			NewString(infos[i].Key), NewNumber(Directives, uint64(flags)), infos[i].Value,
+		}}
 	}
 	return array
 }

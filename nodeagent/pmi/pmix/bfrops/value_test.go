@@ -80,8 +80,11 @@ func TestNumbersOnTheWire(t *testing.T) {
 		{V3, Value{Type: Int, Number: 2}, "\x00\x09\x00\x00\x00\x02"},
 		{V3, NewNumber(PID, 1), "\x00\x0e\x00\x00\x00\x01"},
 		{V3, NewString("ab"), "\x00\x00\x00\x03ab\x00"},
-		{V3, Value{Type: DataArray, Elem: Int, Parts: []Value{{Type: Int, Number: 2}, {Type: Int, Number: 3}}},
-			"\x00\x06\x00\x0f\x00\x00\x00\x00\x00\x00\x00\x02\x00\x09\x00\x00\x00\x02\x00\x00\x00\x03"},
+		{
+			V3,
+			Value{Type: DataArray, Elem: Int, Parts: []Value{{Type: Int, Number: 2}, {Type: Int, Number: 3}}},
+			"\x00\x06\x00\x0f\x00\x00\x00\x00\x00\x00\x00\x02\x00\x09\x00\x00\x00\x02\x00\x00\x00\x03",
+		},
 		{V41, Value{Type: DataArray, Elem: PID, Parts: []Value{NewNumber(PID, 1), NewNumber(PID, 2)}}, "\x05\x02\x0e\x01\x02"},
 	} {
 		w := NewWriter(test.encoding, nil)

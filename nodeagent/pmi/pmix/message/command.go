@@ -38,10 +38,12 @@ const (
 	GroupDestruct
 )
 
-var commandNames = [...]string{"job info", "abort", "commit", "fence", "get", "finalize", "publish", "lookup",
+var commandNames = [...]string{
+	"job info", "abort", "commit", "fence", "get", "finalize", "publish", "lookup",
 	"unpublish", "spawn", "connect", "disconnect", "notify", "register events", "deregister events", "query", "log",
 	"allocate", "job control", "monitor", "get credential", "validate credential", "pull output", "push input",
-	"group construct", "group join", "group invite", "group leave", "group destruct"}
+	"group construct", "group join", "group invite", "group leave", "group destruct",
+}
 
 func (c Command) String() string {
 	if int(c) < len(commandNames) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-
 	"score/nodeagent/pmi/pmix/bfrops"
 )
 

@@ -2,11 +2,10 @@ package message
 
 import (
 	"bytes"
-	"strings"
-	"testing"
-
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/transcript"
+	"strings"
+	"testing"
 )
 
 func hellos(t testing.TB) (all [][]byte) {

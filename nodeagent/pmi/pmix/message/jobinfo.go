@@ -1,10 +1,9 @@
 package message
 
 import (
+	"score/nodeagent/pmi/pmix/bfrops"
 	"strconv"
 	"strings"
-
-	"score/nodeagent/pmi/pmix/bfrops"
 )
 
 // Job is what every rank is told of a job when it starts.

@@ -51,7 +51,8 @@ func WriteFound(w *bfrops.Writer, code int32, found []Found) {
 			v = bfrops.Value{}
 		}
 		w.Data(&bfrops.Value{Type: bfrops.PData, Parts: []bfrops.Value{
-			bfrops.NewProc(found[i].Owner), bfrops.NewString(found[i].Key), v}})
+			bfrops.NewProc(found[i].Owner), bfrops.NewString(found[i].Key), v,
+		}})
 	}
 }
 

@@ -1,10 +1,9 @@
 package message
 
 import (
+	"score/nodeagent/pmi/pmix/bfrops"
 	"slices"
 	"testing"
-
-	"score/nodeagent/pmi/pmix/bfrops"
 )
 
 func TestReplies(t *testing.T) {

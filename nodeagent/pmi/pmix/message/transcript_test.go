@@ -2,10 +2,9 @@ package message
 
 import (
 	"bytes"
-	"testing"
-
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/transcript"
+	"testing"
 )
 
 // captured is a payload that a client of libpmix has sent.
@@ -129,8 +128,10 @@ func TestTranscripts(t *testing.T) {
 			t.Errorf("%s: %v by way of %v: %v\n was %q\nis   %q", c.name, command, c.other(), err, again, back)
 		}
 	}
-	for _, command := range []Command{JobInfo, Abort, Commit, Fence, Get, Finalize, Publish, Lookup, Unpublish, Spawn, Connect,
-		Disconnect, Notify, RegisterEvents, DeregisterEvents, Query, Log, JobControl} {
+	for _, command := range []Command{
+		JobInfo, Abort, Commit, Fence, Get, Finalize, Publish, Lookup, Unpublish, Spawn, Connect,
+		Disconnect, Notify, RegisterEvents, DeregisterEvents, Query, Log, JobControl,
+	} {
 		if seen[command] == 0 {
 			t.Errorf("no transcript has a whole %v", command)
 		}
@@ -139,12 +140,16 @@ func TestTranscripts(t *testing.T) {
 
 // TestOtherRequests does the same with those that no transcript has.
 func TestOtherRequests(t *testing.T) {
-	infos := bfrops.Infos{{Key: "a", Flags: 1, Value: bfrops.NewBool(true)},
-		{Key: "b", Value: bfrops.Value{Type: bfrops.DataArray, Elem: bfrops.Uint8, Text: "bytes"}}}
+	infos := bfrops.Infos{
+		{Key: "a", Flags: 1, Value: bfrops.NewBool(true)},
+		{Key: "b", Value: bfrops.Value{Type: bfrops.DataArray, Elem: bfrops.Uint8, Text: "bytes"}},
+	}
 	proc := bfrops.Proc{Namespace: "score_1", Rank: bfrops.Wildcard}
 	for command, write := range map[Command]func(*bfrops.Writer){
-		Spawn: (&SpawnRequest{Infos: infos, Apps: []bfrops.App{{Command: "c", Args: []string{"c", "x y"},
-			Env: []string{"A=b"}, Dir: "/tmp", MaxProcs: 3, Infos: infos}}}).Write,
+		Spawn: (&SpawnRequest{Infos: infos, Apps: []bfrops.App{{
+			Command: "c", Args: []string{"c", "x y"},
+			Env: []string{"A=b"}, Dir: "/tmp", MaxProcs: 3, Infos: infos,
+		}}}).Write,
 		Notify:    (&NotifyRequest{Code: -25, Range: RangeGlobal, Infos: infos}).Write,
 		Query:     func(w *bfrops.Writer) { WriteQuery(w, []bfrops.Query{{Keys: []string{"k"}, Qualifiers: infos}, {}}) },
 		Log:       (&LogRequest{Time: 1, Data: infos, Directives: infos}).Write,

@@ -7,11 +7,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-
-	"connectrpc.com/connect"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1/scorev1connect"
+
+	"connectrpc.com/connect"
 )
 
 // daemons has, for each method of the services between daemons, the roles that may call it. A

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
+	"score/scored/api/scorev1"
 	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
 )
 
 // forUsers is the file of the services for users, whose table is in scored/rpc.

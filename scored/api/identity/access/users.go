@@ -3,10 +3,9 @@ package access
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/scorev1/scorev1connect"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // way is whether agents pass a method on for the users of their host.
@@ -63,7 +62,9 @@ var users = map[string]way{
 }
 
 // errAtServers is what users of a host with only an agent are told of what is not theirs.
-var errAtServers = errors.New("that is for operators and administrators, whom servers know only by the socket of their own host: on this host, which has only an agent, everybody is a user like any other; run it on a host where 'scored server' runs")
+var errAtServers = errors.New(
+	"that is for operators and administrators, whom servers know only by the socket of their own host: on this host, which has only an agent, everybody is a user like any other; run it on a host where 'scored server' runs",
+)
 
 // ByAgent returns an error for methods that may not be called through an agent.
 func ByAgent(procedure string) error {

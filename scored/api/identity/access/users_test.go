@@ -2,12 +2,11 @@ package access
 
 import (
 	"fmt"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api/scorev1"
 )
 
 // usersMethods are those of all services for users.
@@ -41,7 +40,10 @@ func TestEveryUsersMethodIsInTheTable(t *testing.T) {
 // as a method between daemons, with nothing more.
 func TestByAgent(t *testing.T) {
 	for procedure, how := range users {
-		if err := ByAgent(procedure); (err == nil) != (how == byAgents) || err != nil && !strings.Contains(err.Error(), "on a host where 'scored server' runs") {
+		if err := ByAgent(
+			procedure,
+		); (err == nil) != (how == byAgents) ||
+			err != nil && !strings.Contains(err.Error(), "on a host where 'scored server' runs") {
 			t.Errorf("%s: %v", procedure, err)
 		}
 	}

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+	"time"
 )
 
 // ErrRefused is wrapped by a server's refusal; its text says why.

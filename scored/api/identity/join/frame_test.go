@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"score/scored/api/scorev1"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api/scorev1"
 )
 
 func TestFrames(t *testing.T) {

@@ -3,10 +3,9 @@ package pki_test
 import (
 	"context"
 	"net"
-	"testing"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
+	"testing"
 )
 
 // An agent that answers at another node's address is not spoken to, though its certificate is good.

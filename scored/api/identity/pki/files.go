@@ -235,7 +235,12 @@ func readPrivate(path string) ([]byte, error) {
 func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no %s: this host has not joined a cluster; run 'scored init' on the first server, or join with a token: %w", ErrFiles, path, fs.ErrNotExist)
+		return nil, fmt.Errorf(
+			"%w: there is no %s: this host has not joined a cluster; run 'scored init' on the first server, or join with a token: %w",
+			ErrFiles,
+			path,
+			fs.ErrNotExist,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFiles, err)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
-
 	"score/scored/api"
+	"strings"
 )
 
 // Role is the role of a daemon.

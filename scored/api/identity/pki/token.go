@@ -103,7 +103,15 @@ func ParseToken(text string) (*Token, error) {
 	if err := strict.Decode(&w); err != nil || strict.More() || len(w.Authority) != len(Digest{}) {
 		return nil, errDamaged
 	}
-	t := &Token{ID: w.ID, Secret: w.Secret, Cluster: w.Cluster, Role: w.Role, Expires: time.Unix(w.Expires, 0).UTC(), Authority: Digest(w.Authority), Servers: w.Servers}
+	t := &Token{
+		ID:        w.ID,
+		Secret:    w.Secret,
+		Cluster:   w.Cluster,
+		Role:      w.Role,
+		Expires:   time.Unix(w.Expires, 0).UTC(),
+		Authority: Digest(w.Authority),
+		Servers:   w.Servers,
+	}
 	return t, t.check()
 }
 

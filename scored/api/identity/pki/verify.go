@@ -48,16 +48,36 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 	name, nameErr := NameOf(leaf)
 	whose := subject(name, nameErr)
 	if leaf.CheckSignatureFrom(authority) != nil {
-		return name, refuse(FaultForeign, name, "the certificate of %s was not signed by this cluster's authority (%s); join it to this cluster with a token", whose, short(DigestOf(authority)))
+		return name, refuse(
+			FaultForeign,
+			name,
+			"the certificate of %s was not signed by this cluster's authority (%s); join it to this cluster with a token",
+			whose,
+			short(DigestOf(authority)),
+		)
 	}
 	if nameErr != nil || name.Cluster != cluster || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
 		return name, refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, cluster)
 	}
 	if late := now.Sub(leaf.NotAfter); late > 0 {
-		return name, refuse(FaultExpired, name, "the certificate of %s expired %s ago, by this host's clock (%s); renew it with 'scored cert renew', or set the clock", whose, about(late), stamp(now))
+		return name, refuse(
+			FaultExpired,
+			name,
+			"the certificate of %s expired %s ago, by this host's clock (%s); renew it with 'scored cert renew', or set the clock",
+			whose,
+			about(late),
+			stamp(now),
+		)
 	}
 	if early := leaf.NotBefore.Sub(now); early > 0 {
-		return name, refuse(FaultEarly, name, "the certificate of %s is valid only in %s, by this host's clock (%s); set the clock", whose, about(early), stamp(now))
+		return name, refuse(
+			FaultEarly,
+			name,
+			"the certificate of %s is valid only in %s, by this host's clock (%s); set the clock",
+			whose,
+			about(early),
+			stamp(now),
+		)
 	}
 	if revoked.has(leaf.SerialNumber.String()) {
 		return name, refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)

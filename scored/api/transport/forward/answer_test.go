@@ -18,7 +18,14 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(message(0, "one") + message(EndOfStream, "{}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := httptest.NewRecorder()
-		CopyAnswer(w, &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: io.NopCloser(bytes.NewReader(data))})
+		CopyAnswer(
+			w,
+			&http.Response{
+				StatusCode: http.StatusOK,
+				Header:     http.Header{"Content-Type": {"application/connect+proto"}},
+				Body:       io.NopCloser(bytes.NewReader(data)),
+			},
+		)
 		for rest := bytes.NewReader(w.Body.Bytes()); ; {
 			buffer := make([]byte, envelopeHead)
 			flags, err := readEnvelope(rest, &buffer)

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"score/scored/api"
+	"score/scored/api/transport/h2"
 	"strings"
 
 	"connectrpc.com/connect"
-
-	"score/scored/api"
-	"score/scored/api/transport/h2"
 )
 
 // ErrLeaderLost is the answer to a call that may have had an effect and must not be repeated.

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"strings"
 	"sync/atomic"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 // Body is what a call brings. That of a unary call is kept, so that it can be sent again.

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
-
 	"score/scored/api/identity/pki"
+	"time"
 )
 
 // ErrDial is wrapped by the errors of calls that did not come as far as the other daemon.

@@ -6,14 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"score/scored/api/transport/h2"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"pgregory.net/rapid"
-
-	"score/scored/api/transport/h2"
 )
 
 // flow is a stream of a connection: what each side sends, and whether the other side reads it.

@@ -7,10 +7,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"time"
-
 	"score/scored/api"
 	"score/scored/api/identity/pki"
+	"time"
 )
 
 const (

@@ -5,15 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
-	"testing"
-
-	"go.uber.org/zap"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
 )
 
 // serve answers with the protocol of the request, until the test ends.

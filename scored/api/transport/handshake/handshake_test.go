@@ -5,14 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-
-	"score/scored/api/identity/pki"
-	"score/scored/api/identity/pki/pkitest"
 )
 
 // soon is much less than timeout, and much more than a handshake takes on a busy machine.

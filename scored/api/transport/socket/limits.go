@@ -6,14 +6,13 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 const (

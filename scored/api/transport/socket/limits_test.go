@@ -5,12 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"score/scored/api"
+	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"sync"
 	"testing"
-
-	"score/scored/api"
-	"score/scored/api/scorev1/scorev1connect"
 )
 
 // zeros is a body of so many bytes, of which is known how many were read.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/scored/api"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"score/scored/api"
-	"score/scored/api/scorev1"
 )
 
 // ErrNoLimits is a process whose resource limits cannot be read.

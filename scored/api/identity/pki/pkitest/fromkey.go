@@ -1,9 +1,8 @@
 package pkitest
 
 import (
-	"testing"
-
 	"score/scored/api/identity/pki"
+	"testing"
 )
 
 // FromKey returns a daemon of a cluster without certificates.

@@ -2,10 +2,9 @@
 package pkitest
 
 import (
+	"score/scored/api/identity/pki"
 	"testing"
 	"time"
-
-	"score/scored/api/identity/pki"
 )
 
 // Cluster is an authority that signs whatever a test wants.

@@ -3,13 +3,12 @@ package h2test
 
 import (
 	"net"
-	"testing"
-
-	"go.uber.org/zap"
-
 	"score/scored/api/identity/pki"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
+	"testing"
+
+	"go.uber.org/zap"
 )
 
 // Listen lets daemons of the roles come until the test ends.
