@@ -54,7 +54,10 @@ func TestImage(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	client := NewClient(serve(t, func(r Request) (*os.File, Status) { return nil, Status(r.Channel) }))
-	for s, want := range map[Status]error{StatusRank: ErrRank, StatusChannel: ErrChannel, StatusGone: ErrGone, StatusExhausted: ErrExhausted, StatusNotGiven: ErrNotGiven, 99: errPacket} {
+	for s, want := range map[Status]error{
+		StatusRank: ErrRank, StatusChannel: ErrChannel, StatusGone: ErrGone,
+		StatusExhausted: ErrExhausted, StatusNotGiven: ErrNotGiven, 99: errPacket,
+	} {
 		if _, err := client.Image(uint32(s), 1); !errors.Is(err, want) {
 			t.Errorf("status %d: %v, want %v", s, err, want)
 		}

@@ -208,7 +208,10 @@ func TestParseFaults(t *testing.T) {
 			t.Errorf("%q: %v, %v", got, again, err)
 		}
 	}
-	for _, s := range []string{"loss", "loss=", "loss=1.1", "dup=-0.1", "corrupt=NaN", "reorder=x", "delay=5", "delay=-1s", "delay=11s", "seed=-1", "los=0.1", "loss=0.1,,"} {
+	for _, s := range []string{
+		"loss", "loss=", "loss=1.1", "dup=-0.1", "corrupt=NaN", "reorder=x", "delay=5",
+		"delay=-1s", "delay=11s", "seed=-1", "los=0.1", "loss=0.1,,",
+	} {
 		if got, err := ParseFaults(s); !errors.Is(err, ErrFaults) || got != (Faults{}) {
 			t.Errorf("%q: %+v, %v", s, got, err)
 		}

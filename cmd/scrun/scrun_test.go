@@ -598,7 +598,10 @@ func TestForwardedSignals(t *testing.T) {
 	})
 	command, errs := signalled(t, socket)
 	<-attached
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGUSR2} {
+	for _, signal := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGALRM, syscall.SIGCONT, syscall.SIGUSR2,
+	} {
 		if err := command.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}

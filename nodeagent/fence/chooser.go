@@ -123,7 +123,7 @@ func (c *Chooser) carryOut(effects []Effect) {
 
 // onAnnounced takes the sizes of all pieces, or all pieces.
 func (c *Chooser) onAnnounced(m Message) {
-	pieces, whole, err := c.announcer.decode(m.Data)
+	pieces, whole, err := c.decode(m.Data)
 	if err != nil {
 		c.fail(err)
 		return

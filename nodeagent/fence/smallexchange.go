@@ -111,7 +111,7 @@ func (s *SmallExchange) carryOut(effects []Effect) {
 
 // onAnnounced takes the sizes of all pieces, or all pieces.
 func (s *SmallExchange) onAnnounced(m Message) {
-	pieces, whole, err := s.announcer.decode(m.Data)
+	pieces, whole, err := s.decode(m.Data)
 	if err != nil {
 		s.fail(err)
 		return

@@ -60,7 +60,10 @@ func TestNames(t *testing.T) {
 func FuzzValid(f *testing.F) {
 	prefix := Prefix("lab", "n1", "/run/a")
 	f.Add(Name(prefix, 7))
-	for _, bad := range []string{"", "..", "score-", prefix + "7", prefix + "7-../../etc", prefix + "0-0123456789abcdef", prefix + "99999999999999999999-0123456789abcdef", "x\n" + Name(prefix, 1), Name(prefix, 1) + "\n"} {
+	for _, bad := range []string{
+		"", "..", "score-", prefix + "7", prefix + "7-../../etc",
+		prefix + "0-0123456789abcdef", prefix + "99999999999999999999-0123456789abcdef", "x\n" + Name(prefix, 1), Name(prefix, 1) + "\n",
+	} {
 		f.Add(bad)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -140,7 +140,10 @@ func TestWhoCalls(t *testing.T) {
 	openProxy(t, c, path, newCluster(s.url()))
 	client, _ := jobs(t, path)
 	request := connect.NewRequest(&scorev1.CancelJobRequest{JobId: 1})
-	for _, name := range []string{api.ForUID, "score-for-uid", "Score-For-User", "Score-For-Daemon", "Score-For-Agents-User", "Authorization", "Cookie", "Forwarded"} {
+	for _, name := range []string{
+		api.ForUID, "score-for-uid", "Score-For-User", "Score-For-Daemon",
+		"Score-For-Agents-User", "Authorization", "Cookie", "Forwarded",
+	} {
 		request.Header().Set(name, "0")
 	}
 	if _, err := client.CancelJob(t.Context(), request); err != nil {

@@ -107,7 +107,8 @@ func (n *node) heartbeat(ping *scorev1.Ping) {
 // sameAs reports whether the log already knows all this.
 func (n *node) sameAs(other *node) bool {
 	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
-		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs && n.channels == other.channels && n.byLetter == other.byLetter && slices.Equal(n.notes, other.notes)
+		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs &&
+		n.channels == other.channels && n.byLetter == other.byLetter && slices.Equal(n.notes, other.notes)
 }
 
 func (n *node) record() *statepb.Node {

@@ -308,7 +308,10 @@ func TestAsNobody(t *testing.T) {
 	stream := c.jobs.Attach(t.Context())
 	_ = stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1}}})
 	_, attachErr := stream.Receive()
-	for what, err := range map[string]error{"cancel": cancelErr, "signal": signalErr, "set": setErr, "attach": attachErr, "channels": channelErr, "other users": userErr, "own role": roleErr} {
+	for what, err := range map[string]error{
+		"cancel": cancelErr, "signal": signalErr, "set": setErr,
+		"attach": attachErr, "channels": channelErr, "other users": userErr, "own role": roleErr,
+	} {
 		if connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -361,7 +364,9 @@ func TestOperators(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, u, err)
 		}
 	}
-	for user, code := range map[string]connect.Code{"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument, "4294967295": connect.CodeInvalidArgument} {
+	for user, code := range map[string]connect.Code{
+		"": connect.CodeInvalidArgument, "no such user here": connect.CodeNotFound, "0": connect.CodeInvalidArgument, "4294967295": connect.CodeInvalidArgument,
+	} {
 		_, err := c.service.SetUser(
 			t.Context(),
 			connect.NewRequest(&scorev1.SetUserRequest{User: user, Values: &scorev1.User{Role: scorev1.Role_ROLE_USER}, Fields: []string{"role"}}),
@@ -375,7 +380,9 @@ func TestOperators(t *testing.T) {
 // A list of the jobs of nobody is empty for a number, and a mistake for a name.
 func TestListsKnowTheirUser(t *testing.T) {
 	c := newCluster(t)
-	for user, code := range map[string]connect.Code{"": 0, "0": 0, "nobody": 0, "4000000000": 0, "no such user here": connect.CodeNotFound, "4294967295": connect.CodeInvalidArgument} {
+	for user, code := range map[string]connect.Code{
+		"": 0, "0": 0, "nobody": 0, "4000000000": 0, "no such user here": connect.CodeNotFound, "4294967295": connect.CodeInvalidArgument,
+	} {
 		_, listErr := c.jobs.ListJobs(t.Context(), connect.NewRequest(&scorev1.ListJobsRequest{User: user}))
 		_, historyErr := c.jobs.GetHistory(t.Context(), connect.NewRequest(&scorev1.GetHistoryRequest{User: user}))
 		for what, err := range map[string]error{"list": listErr, "history": historyErr} {

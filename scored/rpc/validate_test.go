@@ -144,7 +144,8 @@ func TestTextsOfProgramsAreBytes(t *testing.T) {
 		}
 	}
 	for _, change := range []func(*scorev1.JobSpec){
-		func(s *scorev1.JobSpec) { s.WorkDir = "/a\x00b" }, func(s *scorev1.JobSpec) { s.StdinPattern = "a\x00b" }, func(s *scorev1.JobSpec) { s.Env = []string{"A=\x00"} },
+		func(s *scorev1.JobSpec) { s.WorkDir = "/a\x00b" }, func(s *scorev1.JobSpec) { s.StdinPattern = "a\x00b" },
+		func(s *scorev1.JobSpec) { s.Env = []string{"A=\x00"} },
 	} {
 		spec := goodSpec()
 		change(spec)

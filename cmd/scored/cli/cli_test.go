@@ -242,7 +242,8 @@ func example(t *testing.T) clienttest.Daemon {
 		SetUser: func(r *scorev1.SetUserRequest) error {
 			v := r.GetValues()
 			if r.GetUser() != "ann" || strings.Join(r.GetFields(), ",") != "role,share,jobs,memory,time" || v.GetRole() != scorev1.Role_ROLE_OPERATOR ||
-				v.GetShare() != 200 || v.GetLimits().GetJobs() != 0 || v.GetLimits().GetMemoryPerNodeBytes() != 2<<30 || v.GetLimits().GetTimeNanos() != 12*3600*1e9 {
+				v.GetShare() != 200 || v.GetLimits().GetJobs() != 0 || v.GetLimits().GetMemoryPerNodeBytes() != 2<<30 ||
+				v.GetLimits().GetTimeNanos() != 12*3600*1e9 {
 				t.Errorf("SetUser(%v)", r)
 			}
 			return nil

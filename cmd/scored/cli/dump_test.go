@@ -67,7 +67,10 @@ func TestChannelRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	for _, line := range []string{"channel read GOOD", "channel read --all GOOD", "channel read --json GOOD", "channel read GOOD BAD", "channel read", "channel read DIR/none"} {
+	for _, line := range []string{
+		"channel read GOOD", "channel read --all GOOD", "channel read --json GOOD",
+		"channel read GOOD BAD", "channel read", "channel read DIR/none",
+	} {
 		arguments := strings.Fields(strings.NewReplacer("GOOD", good, "BAD", bad, "DIR", dir).Replace(line))
 		_, out, errs := scored("/nowhere", arguments...)
 		fmt.Fprintf(&got, "$ scored %s\n%s", line, out)

@@ -56,7 +56,8 @@ and shows and controls its jobs and nodes. Use scrun to run programs.`,
 		&cobra.Group{ID: GroupRun, Title: "Daemons:"},
 	)
 	for _, command := range []*cobra.Command{
-		jobCommand(c), nodeCommand(c), channelCommand(c), stageCommand(c), matrixCommand(c), topCommand(c), metricsCommand(c), userCommand(c), historyCommand(c), configCommand(c), tokenCommand(c), certCommand(c), snapshotCommand(c), versionCommand(c),
+		jobCommand(c), nodeCommand(c), channelCommand(c), stageCommand(c), matrixCommand(c), topCommand(c),
+		metricsCommand(c), userCommand(c), historyCommand(c), configCommand(c), tokenCommand(c), certCommand(c), snapshotCommand(c), versionCommand(c),
 	} {
 		command.GroupID = GroupUse
 		root.AddCommand(command)

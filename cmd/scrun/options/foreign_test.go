@@ -26,7 +26,8 @@ func TestForeign(t *testing.T) {
 // What srun has and scrun has too is taken.
 func TestCommonWithSrun(t *testing.T) {
 	for _, arguments := range []string{
-		"-n 2", "--ntasks=2", "-n 2 -N 2", "-n 2 --nodes=2", "-c 2", "--cpus-per-task=2", "--mem=1G", "-t 1", "--time=1:00", "-w n1", "--nodelist=n1", "--exclusive", "-s",
+		"-n 2", "--ntasks=2", "-n 2 -N 2", "-n 2 --nodes=2", "-c 2", "--cpus-per-task=2", "--mem=1G", "-t 1",
+		"--time=1:00", "-w n1", "--nodelist=n1", "--exclusive", "-s",
 		"-J x", "--job-name=x", "-D /", "--chdir=/", "--export=ALL", "-l", "--label", "-u", "--unbuffered", "--mpi=pmix", "--pty", "-i none", "-o x", "-e x",
 		"-K", "-K0", "--kill-on-bad-exit=1", "-m cyclic", "-v", "-q", "--priority=0",
 	} {
