@@ -58,7 +58,7 @@ var Table = [idCount]Info{
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
 	{News, "score_agent_news_total", "", "Failures of jobs on other nodes that were heard of.", "failures"},
-	{Respawns, "score_agent_respawns_total", "", "Ranks that had failed and were begun anew.", "ranks"},
+	{Respawns, "score_agent_respawns_total", "", "Ranks that had failed and were started again.", "ranks"},
 	{DatagramsSent, "score_agent_datagrams_total", "sent", meaningDatagrams, "datagrams"},
 	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},
 	{DatagramBytesSent, "score_agent_datagram_bytes_total", "sent", "Bytes of those datagrams.", "bytes"},
