@@ -12,11 +12,10 @@ import (
 	"score/nodeagent/agentdir"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
-	"score/nodeagent/endings"
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobdirs"
-	"score/nodeagent/jobtable"
+	"score/nodeagent/jobs"
 	"score/nodeagent/metrics"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
@@ -51,7 +50,7 @@ type Agent struct {
 	notes   []string // what the node lacks
 	address string   // where servers and other agents reach it
 
-	jobs     *jobtable.Table[*job]
+	jobs     *jobs.Jobs // nil before serve
 	pool     *stewardpool.Pool
 	switcher *switcher.Switcher
 	plane    *dataplane.Plane
@@ -64,19 +63,13 @@ type Agent struct {
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *neighbours.Watcher
-	dumping  sync.Mutex // held while a dump is taken
 	// connected says that there is a stream to the leader.
 	connected atomic.Bool
-	// answered is when the last heartbeat was sent that was answered, by CLOCK_MONOTONIC.
-	answered atomic.Int64
-	endings  endings.List
-	unserved atomic.Pointer[string] // why the metrics are not served; nil: they are
+	unserved  atomic.Pointer[string] // why the metrics are not served; nil: they are
 
-	// workers are all goroutines that act for a job. working ends when the agent
-	// shall stop; forced, when it no longer waits for processes to end.
+	// workers are all goroutines that act for a job. working ends when the agent shall stop.
 	workers sync.WaitGroup
 	working context.Context
-	forced  context.Context
 }
 
 // New checks the options; nothing runs and nothing is made yet. Its errors wrap
@@ -101,7 +94,6 @@ func New(options Options) (*Agent, error) {
 		servers: h2.NewClient(own, pki.Server),
 		bootID:  hex.EncodeToString(boot),
 		cpuIDs:  make([]uint32, len(options.CPUs)),
-		jobs:    jobtable.New[*job](),
 	}
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
@@ -110,7 +102,7 @@ func New(options Options) (*Agent, error) {
 		a.servers = h2.NewClientWithDialer(options.Dial, own, pki.Server)
 	}
 	a.peers = peers.New(own, options.Credentials == nil)
-	a.idle = newIdleWatch(a)
+	a.idle = a.newIdleWatch()
 	a.dirs = jobdirs.New(jobdirs.Options{
 		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log,
 		Prefix: mpidirs.Prefix(options.Cluster, options.Name, options.RunDir),
@@ -126,7 +118,7 @@ func New(options Options) (*Agent, error) {
 		Revoked:       a.revokedBy(),
 		Hello:         a.hello,
 		Handler:       leaderOrders{a},
-		Clock:         leaseKeeper{a.clock, a},
+		Clock:         heartbeats{a.clock, a},
 		Troubles:      a.troubles,
 		Now:           realtime.Now,
 		Logger:        a.log,
@@ -272,7 +264,7 @@ func (a *Agent) hello() *scorev1.Hello {
 		ProtocolOldest:  protocol.Own().Oldest, ProtocolNewest: protocol.Own().Newest,
 	}
 	for _, j := range a.jobs.All() {
-		hello.Jobs = append(hello.Jobs, j.id)
+		hello.Jobs = append(hello.Jobs, j.ID())
 	}
 	return hello
 }
@@ -283,7 +275,7 @@ func (a *Agent) troubles() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
-	if sentence := a.endings.Trouble(); sentence != "" {
+	if sentence := a.jobs.Trouble(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
 	if sentence := a.unserved.Load(); sentence != nil {

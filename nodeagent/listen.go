@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
+	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"strings"
 	"time"
@@ -73,6 +74,14 @@ func (a *Agent) listenAs(orphans []*stewardpool.Orphan) (net.Listener, error) {
 		return a.listenElse(former, err)
 	}
 	return listener, nil
+}
+
+// placeIn is the part of a job that an order is for; nil if it names none.
+func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
+	if places := order.GetPlaces(); int64(order.GetNodeIndex()) < int64(len(places)) {
+		return places[order.GetNodeIndex()]
+	}
+	return nil
 }
 
 // listenPatiently waits for an address that is taken.

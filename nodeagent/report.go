@@ -65,10 +65,7 @@ func (a *Agent) reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		if measured(j.Measures) {
 			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures, j.Flushes))
 		}
-		usage := &scorev1.Usage{}
-		setUsage(usage, j.Usage)
-		a.addLive(usage, uint64(j.ID))
-		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: usage})
+		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: a.jobs.Usage(uint64(j.ID), j.Usage)})
 	}
 	for i, b := range r.Boundaries {
 		message.Boundaries[i] = &scorev1.SwitchReport_Boundary{

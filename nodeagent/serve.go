@@ -31,18 +31,19 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	defer cancel(nil)
 	forced, force := context.WithCancel(context.Background())
 	defer force()
-	a.working, a.forced = ctx, forced
+	a.working = ctx
+	a.jobs = a.newJobs(forced)
 
 	// The switching thread answers to the end of the last job.
 	var thread, parts sync.WaitGroup
 	threadCtx, stopThread := context.WithCancel(context.Background())
 	thread.Go(func() { a.switcher.Run(threadCtx) })
-	thread.Go(func() { a.notices(threadCtx.Done()) })
-	a.adoptAll(orphans) // before anybody can ask for them
+	thread.Go(func() { a.jobs.HandleNotices(threadCtx.Done()) })
+	a.jobs.Adopt(orphans) // before anybody can ask for them
 	a.plane.Serve()
 
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a, a.files}, peers.HandlerOptions()...))
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
 	agents := a.newServer(access.Guard(mux))
 	servers := []*http.Server{agents, a.newServer(a.scraped())}
 	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })
@@ -72,13 +73,13 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Wait()
 	leaves := errors.Is(reason, ErrLeave)
 	if !leaves {
-		a.forgetJobs()
+		a.jobs.ForgetAll()
 	}
 	a.finishWork(force)
 	stopThread()
 	thread.Wait()
 	if leaves {
-		a.leaveJobs() // no more are stopped or let run by files that are closed
+		a.jobs.Leave() // no more are stopped or let run by files that are closed
 	}
 	a.giveBack(leaves)
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
@@ -108,27 +109,15 @@ func (a *Agent) giveBack(leaves bool) {
 // comes after this one.
 var ErrLeave = errors.New("the agent makes way for another")
 
-// leaveJobs lets go of the stewards that have jobs.
-func (a *Agent) leaveJobs() {
-	for _, j := range a.jobs.All() {
-		if steward := j.stewardOf(); steward != nil {
-			steward.Leave()
-		}
-		if j.keeper != nil {
-			j.keeper.close()
-		}
-	}
-}
-
 // serveUsers passes calls of the host's users on to the servers.
 func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 	if a.options.UserSocket == "" {
 		return
 	}
-	door := userproxy.New(userproxy.Options{
+	proxy := userproxy.New(userproxy.Options{
 		Socket: a.options.UserSocket, Credentials: a.options.Credentials, Servers: a.link, Logger: a.log,
 	})
-	parts.Go(func() { door.Run(ctx) })
+	parts.Go(func() { proxy.Run(ctx) })
 }
 
 func (a *Agent) newServer(handler http.Handler) *http.Server {
@@ -141,13 +130,6 @@ func (a *Agent) newServer(handler http.Handler) *http.Server {
 func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCauseFunc) {
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))
-	}
-}
-
-// forgetJobs begins to end all jobs, those on their way out included.
-func (a *Agent) forgetJobs() {
-	for _, j := range a.jobs.All() {
-		a.forget(j.id)
 	}
 }
 

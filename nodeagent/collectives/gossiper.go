@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// newsTimeout bounds the way of a piece of news to one other node. It is not
+	// gossipTimeout bounds telling one other node of a failure. It is not
 	// tried again: others tell that node, too.
-	newsTimeout = 2 * time.Second
-	// newsPatience is how long a job that has lost a rank or a node has for the
+	gossipTimeout = 2 * time.Second
+	// leaderTimeout is how long a job that has lost a rank or a node has for the
 	// leader to end it, who knows best why. Then, as while there is no leader, its fences
 	// end here with the reason: they would never be complete.
-	newsPatience = time.Second
+	leaderTimeout = time.Second
 )
 
 // gossiper spreads the failures of one job among its nodes, see package gossip.
@@ -68,8 +68,8 @@ func (r *gossiper) rankExited(m *scorev1.RankExited) {
 	}
 }
 
-// rankNews spreads what has become of a rank that failed while the job goes on.
-func (r *gossiper) rankNews(m *stewardpb.RankFailure) {
+// rankFailure spreads what has become of a rank that failed while the job goes on.
+func (r *gossiper) rankFailure(m *stewardpb.RankFailure) {
 	if r == nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *gossiper) carryOut(effects []gossip.Effect) {
 
 func (r *gossiper) send(to int, item gossip.Item) {
 	g := r.group
-	ctx, cancel := context.WithTimeout(g.options.Context, newsTimeout)
+	ctx, cancel := context.WithTimeout(g.options.Context, gossipTimeout)
 	defer cancel()
 	err := g.options.Peers.Gossip(ctx, g.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
 		JobId: g.order.GetJobId(), Attempt: g.order.GetAttempt(), FromNodeIndex: g.order.GetNodeIndex(),
@@ -109,7 +109,7 @@ func (r *gossiper) send(to int, item gossip.Item) {
 	})
 	if err != nil && g.options.Context.Err() == nil {
 		g.options.Logger.Debug(
-			"news do not arrive",
+			"a failure could not be reported",
 			zap.Uint64("job", g.order.GetJobId()),
 			zap.String("peer", g.order.GetPlaces()[to].GetNode()),
 			zap.Error(err),
@@ -138,7 +138,7 @@ func (r *gossiper) deliver(item gossip.Item) {
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
 	}
 	g.options.Go(func() {
-		if g.options.Ends(newsPatience) || g.options.Context.Err() != nil {
+		if g.options.Ends(leaderTimeout) || g.options.Context.Err() != nil {
 			return
 		}
 		g.exchange.lost(item.Node, item.Reason)

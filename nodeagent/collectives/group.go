@@ -95,10 +95,10 @@ func (g *Group) RankExited(m *scorev1.RankExited) {
 	}
 }
 
-// RankNews spreads what has become of a rank here that failed while the job goes on.
-func (g *Group) RankNews(m *stewardpb.RankFailure) {
+// RankFailure spreads what has become of a rank here that failed while the job goes on.
+func (g *Group) RankFailure(m *stewardpb.RankFailure) {
 	if g != nil {
-		g.gossiper.rankNews(m)
+		g.gossiper.rankFailure(m)
 	}
 }
 

@@ -1,8 +1,7 @@
-package nodeagent
+package jobs
 
 import (
 	"errors"
-	"score/nodeagent/jobtable"
 	"score/nodeagent/peers"
 	"score/scored/api/scorev1"
 	"testing"
@@ -11,13 +10,13 @@ import (
 // A message to a spawned job may overtake the order that brings the job; one to a job that is over
 // comes back.
 func TestRelayOvertakesTheJob(t *testing.T) {
-	a := Agent{jobs: jobtable.New[*job]()}
+	js := New(Options{})
 	request := &scorev1.RelayRequest{JobId: 7}
-	if err := a.relay(t.Context(), request); err == nil || errors.Is(err, peers.ErrNoPart) {
+	if err := js.relay(t.Context(), request); err == nil || errors.Is(err, peers.ErrNoPart) {
 		t.Errorf("before the job: %v", err)
 	}
-	a.jobs.Forget(7)
-	if err := a.relay(t.Context(), request); !errors.Is(err, peers.ErrNoPart) {
+	js.table.Forget(7)
+	if err := js.relay(t.Context(), request); !errors.Is(err, peers.ErrNoPart) {
 		t.Errorf("after it: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package nodeagent
+package jobs
 
 import (
 	"context"
@@ -22,10 +22,10 @@ const (
 	maxRelays = 4096
 )
 
-// hearRelay carries a message of the job's steward to that of another node, or of
+// onRelay carries a message of the job's steward to that of another node, or of
 // another job. Messages may overtake each other. One to a job that is not there comes
 // back; of others that do not arrive the steward gets no acknowledgement.
-func (j *job) hearRelay(m *stewardpb.Relay) {
+func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
 		Data: m.GetData(), Envelope: m.GetEnvelope(),
@@ -34,8 +34,8 @@ func (j *job) hearRelay(m *stewardpb.Relay) {
 		j.relays.Add(-1)
 		return
 	}
-	j.agent.workers.Go(func() {
-		err := j.agent.relayTo(j.ctx, m.GetAddress(), request)
+	j.options.Go(func() {
+		err := j.jobs.relayTo(j.ctx, m.GetAddress(), request)
 		j.relays.Add(-1)
 		if err != nil && j.ctx.Err() == nil {
 			j.relayFailed(m, err)
@@ -43,8 +43,8 @@ func (j *job) hearRelay(m *stewardpb.Relay) {
 	})
 }
 
-func (j *job) relayFailed(m *stewardpb.Relay, err error) {
-	j.agent.log.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
+func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
+	j.options.Logger.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
 	refused := errors.Is(err, peers.ErrForeign)
 	if !refused && !errors.Is(err, peers.ErrNoPart) {
@@ -53,32 +53,30 @@ func (j *job) relayFailed(m *stewardpb.Relay, err error) {
 	if refused {
 		m.Refused = err.Error()
 	}
-	if steward := j.stewardOf(); steward != nil {
-		_ = steward.RelayFailed(m)
-	}
+	j.withSteward(func(s *stewardpool.Steward) error { return s.RelayFailed(m) })
 }
 
 // relayTo delivers a message, on this node without a detour.
-func (a *Agent) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
-	if address == a.address {
-		return a.relay(ctx, request)
+func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
+	if address == js.options.Address {
+		return js.relay(ctx, request)
 	}
-	return a.peers.Relay(ctx, address, request)
+	return js.options.Peers.Relay(ctx, address, request)
 }
 
 // relay takes a message for the steward of a job here. Only agents of the cluster
 // get so far (package access), so it is true which job speaks; addresses of other jobs'
 // nodes the leader gives only to jobs of the same user.
-func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error {
-	j := a.jobs.Get(request.GetJobId())
-	if j == nil && a.jobs.MayCome(request.GetJobId(), time.Now()) {
-		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), a.options.Name)
+func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
+	j := js.Get(request.GetJobId())
+	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
+		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), js.options.Node)
 	}
 	if j == nil {
-		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), a.options.Name, peers.ErrNoPart)
+		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), js.options.Node, peers.ErrNoPart)
 	}
 	if request.GetFromJob() == j.id {
-		if err := j.callsFor(ctx, request.GetFromNodeIndex()); err != nil {
+		if err := j.checkCaller(ctx, request.GetFromNodeIndex()); err != nil {
 			return err
 		}
 	}
@@ -88,9 +86,9 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	steward, lost := j.receiver()
 	switch {
 	case lost:
-		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), a.options.Name, peers.ErrNoPart)
+		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), js.options.Node, peers.ErrNoPart)
 	case steward == nil:
-		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), a.options.Name)
+		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), js.options.Node)
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
@@ -100,7 +98,7 @@ func (a *Agent) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 
 // receiver is who takes the job's messages; nil before it has a steward, and lost when nobody will
 // again.
-func (j *job) receiver() (steward *stewardpool.Steward, lost bool) {
+func (j *Job) receiver() (steward *stewardpool.Steward, lost bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.steward, j.state.Lost()

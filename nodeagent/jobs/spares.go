@@ -1,4 +1,4 @@
-package nodeagent
+package jobs
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// keeper leaves copies of the descriptors of a job's contexts with the job's steward. It connects
+// spareKeeper leaves copies of the descriptors of a job's contexts with the job's steward. It connects
 // when the first context is made: most jobs have none.
-type keeper struct {
+type spareKeeper struct {
 	socket string
 	job    uint64
 
@@ -19,10 +19,12 @@ type keeper struct {
 	closed bool
 }
 
-func newKeeper(socket string, job uint64) *keeper { return &keeper{socket: socket, job: job} }
+func newSpareKeeper(socket string, job uint64) *spareKeeper {
+	return &spareKeeper{socket: socket, job: job}
+}
 
 // reopen takes what was kept by an agent before this one.
-func (k *keeper) reopen(ctx context.Context) ([]node.Spare, error) {
+func (k *spareKeeper) reopen(ctx context.Context) ([]node.Spare, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept, err := k.dial(ctx)
@@ -37,7 +39,7 @@ func (k *keeper) reopen(ctx context.Context) ([]node.Spare, error) {
 }
 
 // dial connects. The caller holds mu.
-func (k *keeper) dial(ctx context.Context) ([]client.Spare, error) {
+func (k *spareKeeper) dial(ctx context.Context) ([]client.Spare, error) {
 	if k.closed {
 		return nil, fmt.Errorf("%w: the job has left", client.ErrGone)
 	}
@@ -50,7 +52,7 @@ func (k *keeper) dial(ctx context.Context) ([]client.Spare, error) {
 }
 
 // keep is node.JobConfig.Keep.
-func (k *keeper) keep(s node.Spare) error {
+func (k *spareKeeper) keep(s node.Spare) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.conn == nil {
@@ -71,7 +73,7 @@ func (k *keeper) keep(s node.Spare) error {
 }
 
 // close ends the connection; the steward keeps what it has until it forgets the job.
-func (k *keeper) close() {
+func (k *spareKeeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true

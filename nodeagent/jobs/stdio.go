@@ -1,4 +1,4 @@
-package nodeagent
+package jobs
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// stdioPatience is how long an early reader waits for its job to come: a
+// jobTimeout is how long an early reader waits for its job to come: a
 // server opens its output when it orders the job, by another stream.
-const stdioPatience = 10 * time.Second
+const jobTimeout = 10 * time.Second
 
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 
@@ -23,7 +23,7 @@ type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 // server and the job's steward. Nothing is kept here: a server that does not
 // read makes the relay wait, and that the steward, and that the ranks; and the
 // other way round for their input.
-func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
+func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	first, err := stream.Receive()
 	if err != nil {
 		return err
@@ -32,18 +32,18 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	if open.GetJobId() == 0 {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("the first message names no job"))
 	}
-	j, err := a.jobWithOutput(ctx, open.GetJobId(), open.GetAttempt())
+	j, err := s.jobs.jobWithOutput(ctx, open.GetJobId(), open.GetAttempt())
 	if err != nil {
 		return err
 	}
-	defer j.read()()
+	defer j.countReader()()
 	steward := j.stewardOf()
 	if steward == nil {
 		return drained(stream) // it could not be started
 	}
 	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id, open.GetSequence())
 	if err != nil {
-		a.log.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
+		s.jobs.options.Logger.Debug("no output, the steward is gone", zap.Uint64("job", j.id), zap.Error(err))
 		return errStewardLost()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = ranks.Close() })
@@ -54,8 +54,8 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 		_ = stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: offset}})
 	}
 	// Its Receive returns when this handler has: the stream ends with it.
-	a.workers.Go(func() { relayInput(stream, ranks) })
-	err = a.relayOutput(ctx, stream, ranks)
+	s.jobs.options.Go(func() { relayInput(stream, ranks) })
+	err = s.jobs.relayOutput(ctx, stream, ranks)
 	if !errors.Is(err, client.ErrGone) {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a peerService) Stdio(ctx context.Context, stream *stdioStream) error {
 		return connect.NewError(connect.CodeAborted, errors.New("the job has left the node")) // its steward may have another by now
 	case <-steward.Exited():
 		return errStewardLost()
-	case <-time.After(exitPatience):
+	case <-time.After(exitTimeout):
 		return connect.NewError(connect.CodeAborted, errors.New("another reader has taken over the job's output"))
 	}
 }
@@ -76,10 +76,10 @@ func errStewardLost() error {
 }
 
 // jobWithOutput finds an attempt of a job whose steward has been chosen.
-func (a *Agent) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*job, error) {
-	ctx, cancel := context.WithTimeout(ctx, stdioPatience)
+func (js *Jobs) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
-	j := a.jobs.Await(ctx, id, attempt)
+	j := js.table.Await(ctx, id, attempt)
 	if j != nil {
 		select {
 		case <-j.claimed:
@@ -87,19 +87,19 @@ func (a *Agent) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*
 		case <-ctx.Done():
 		}
 	}
-	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, a.options.Name))
+	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, js.options.Node))
 }
 
 func drained(stream *stdioStream) error {
 	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
 }
 
-// exitPatience is how long a process whose connections have ended may take to
+// exitTimeout is how long a process whose connections have ended may take to
 // be reaped.
-const exitPatience = time.Second
+const exitTimeout = time.Second
 
 // relayOutput ends when all output has been relayed, or either side has gone.
-func (a *Agent) relayOutput(ctx context.Context, stream *stdioStream, ranks *client.Stdio) error {
+func (js *Jobs) relayOutput(ctx context.Context, stream *stdioStream, ranks *client.Stdio) error {
 	for {
 		output, end, err := ranks.Receive()
 		if ctx.Err() != nil {
@@ -111,7 +111,7 @@ func (a *Agent) relayOutput(ctx context.Context, stream *stdioStream, ranks *cli
 		if end {
 			return drained(stream)
 		}
-		a.metrics.Add(metrics.OutputBytes, uint64(len(output.GetData())))
+		js.options.Metrics.Add(metrics.OutputBytes, uint64(len(output.GetData())))
 		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
 			return err
 		}

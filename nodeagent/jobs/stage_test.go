@@ -1,4 +1,4 @@
-package nodeagent
+package jobs
 
 import (
 	"context"
@@ -27,15 +27,15 @@ func TestStageIsCancelled(t *testing.T) {
 	t.Cleanup(cache.Close)
 	others := peers.New(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)
 	t.Cleanup(others.Close)
-	a := &Agent{files: filetransfer.New(filetransfer.Options{Node: "n1", Cache: cache, Peers: others, Logger: zap.NewNop()})}
-	j := &job{agent: a, id: 1, ctx: t.Context(), state: jobstate.New(jobstate.Config{}), order: &scorev1.Prepare{
+	options := Options{Files: filetransfer.New(filetransfer.Options{Node: "n1", Cache: cache, Peers: others, Logger: zap.NewNop()})}
+	j := &Job{options: &options, id: 1, ctx: t.Context(), state: jobstate.New(jobstate.Config{}), order: &scorev1.Prepare{
 		JobId:     1,
 		Spec:      &scorev1.JobSpec{Staged: []*scorev1.StagedFile{{Name: "a", Sha256: make([]byte, staging.SumBytes), Size: 1}}},
 		User:      &scorev1.Identity{Uid: uint32(os.Geteuid())},
 		StageSeed: "127.0.0.1:1", Places: []*scorev1.NodePlace{{Address: "127.0.0.1:2"}},
 	}}
 	ended := make(chan error, 1)
-	go func() { ended <- j.stageUntilKilled() }()
+	go func() { ended <- j.stage() }()
 	for begun := false; !begun; {
 		j.mu.Lock()
 		if begun = j.unstage != nil; begun {
@@ -47,8 +47,8 @@ func TestStageIsCancelled(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	a.files.Release(1) // as forget does
-	if err := j.stageUntilKilled(); !errors.Is(err, context.Canceled) {
+	options.Files.Release(1) // as Forget does
+	if err := j.stage(); !errors.Is(err, context.Canceled) {
 		t.Errorf("killed before it began: %v", err)
 	}
 	if cache.Holds(1) {

@@ -1,4 +1,4 @@
-package nodeagent
+package jobs
 
 import (
 	"context"
@@ -25,33 +25,32 @@ import (
 // descriptors of the steward and of the node's process table.
 const MaxRanks = 4096
 
-// prepare obeys the order to make a job's part ready. One that is known has
-// been told of already.
-func (a *Agent) prepare(order *scorev1.Prepare) {
-	if a.jobs.Get(order.GetJobId()) != nil {
+// Prepare makes a job's part ready. The leader has been told of one that is known already.
+func (js *Jobs) Prepare(order *scorev1.Prepare) {
+	if js.table.Get(order.GetJobId()) != nil {
 		return
 	}
 	err := jobmap.Expand(order)
 	if err == nil {
-		err = a.checkOrder(order)
+		err = js.checkOrder(order)
 	}
 	if err != nil {
-		a.link.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", a.options.Name, err)))
+		js.options.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", js.options.Node, err)))
 		return
 	}
-	j := a.newJob(order)
-	j.settled = a.pool.Launching()
+	j := js.newJob(order)
+	j.endLaunch = js.options.Pool.Launching()
 	j.account.Ordered(realtime.Now())
-	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, a.bootID, j.id)
+	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, js.options.BootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
-	a.jobs.Add(j)
-	a.log.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
+	js.table.Add(j)
+	js.options.Logger.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
 		zap.Int("ranks", len(j.place().GetRanks())))
-	a.workers.Go(j.getReady)
+	js.options.Go(j.prepare)
 }
 
 // checkOrder refuses what a confused leader could send.
-func (a *Agent) checkOrder(order *scorev1.Prepare) error {
+func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 	places := order.GetPlaces()
 	if int64(order.GetNodeIndex()) >= int64(len(places)) {
 		return errors.New("the order names no place for this node")
@@ -60,7 +59,7 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 	switch {
 	case order.GetJobId() == 0:
 		return errors.New("the order names no job")
-	case place.GetNode() != a.options.Name:
+	case place.GetNode() != js.options.Node:
 		return fmt.Errorf("the order is for node %s", place.GetNode())
 	case len(order.GetSpec().GetArgv()) == 0:
 		return errors.New("the order names no program")
@@ -70,36 +69,37 @@ func (a *Agent) checkOrder(order *scorev1.Prepare) error {
 		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), MaxRanks)
 	}
 	for _, cpu := range place.GetCpus() {
-		if int64(cpu) >= int64(len(a.options.CPUs)) {
-			return fmt.Errorf("the order gives CPU %d, and the node has %d", cpu, len(a.options.CPUs))
+		if int64(cpu) >= int64(len(js.options.CPUs)) {
+			return fmt.Errorf("the order gives CPU %d, and the node has %d", cpu, len(js.options.CPUs))
 		}
 	}
 	return nil
 }
 
-// getReady gives the job a steward and has it prepare.
-func (j *job) getReady() {
+// prepare gives the job a steward and has it prepare.
+func (j *Job) prepare() {
 	defer close(j.claimed)
 	defer j.step(jobstate.Settled)
 	switch err := j.makeReady(); {
 	case errors.Is(err, errKilled):
 		j.step(jobstate.Stopped)
 	case err != nil:
-		j.refused(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.agent.options.Name, err)))
+		j.refuse(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.options.Node, err)))
 	}
 }
 
 // errKilled is the end of a job that was killed before it had a steward.
 var errKilled = errors.New("the job was killed")
 
-func (j *job) makeReady() error {
-	if err := j.agent.endings.Await(j.ctx, j.id); err != nil {
+func (j *Job) makeReady() error {
+	if err := j.jobs.endings.Await(j.ctx, j.id); err != nil {
 		return err
 	}
-	if late := j.agent.endings.Late(); len(late) > 0 {
-		j.agent.log.Warn("a job begins beside processes of jobs that have ended and that cannot be killed", zap.Uint64("job", j.id), zap.Uint64s("ended", late))
+	if late := j.jobs.endings.Late(); len(late) > 0 {
+		j.options.Logger.Warn("a job begins beside processes of jobs that have ended and that cannot be killed",
+			zap.Uint64("job", j.id), zap.Uint64s("ended", late))
 	}
-	if err := j.stageUntilKilled(); err != nil {
+	if err := j.stage(); err != nil {
 		if j.isKilled() {
 			return errKilled
 		}
@@ -113,15 +113,15 @@ func (j *job) makeReady() error {
 	if err != nil {
 		return err
 	}
-	programs, err := j.agent.files.Link(j.order, dir)
+	programs, err := j.options.Files.Link(j.order, dir)
 	if err != nil {
-		return fmt.Errorf("naming the files that go with the job: %w", j.agent.dirs.NoRoom(err))
+		return fmt.Errorf("naming the files that go with the job: %w", j.options.Dirs.NoRoom(err))
 	}
 	return steward.Prepare(j.prepareOrder(steward, programs))
 }
 
-// stageUntilKilled fetches the job's files, until it is killed.
-func (j *job) stageUntilKilled() error {
+// stage fetches the job's files, until it is killed.
+func (j *Job) stage() error {
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.mu.Lock()
@@ -129,10 +129,10 @@ func (j *job) stageUntilKilled() error {
 	if j.state.Killed() { // what forget has let go is not held again
 		cancel()
 	} else {
-		j.agent.files.Hold(j.order)
+		j.options.Files.Hold(j.order)
 	}
 	j.mu.Unlock()
-	if err := j.agent.files.Fetch(ctx, j.order); err != nil || len(j.order.GetSpec().GetStaged()) == 0 {
+	if err := j.options.Files.Fetch(ctx, j.order); err != nil || len(j.order.GetSpec().GetStaged()) == 0 {
 		return err
 	}
 	j.account.Staged(realtime.Now())
@@ -140,11 +140,11 @@ func (j *job) stageUntilKilled() error {
 }
 
 // claimSteward gives the job a steward, which keeps the job's limits on memory and processes.
-func (j *job) claimSteward() (*stewardpool.Steward, error) {
+func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	limit := j.order.GetMemoryLimitBytes()
 	fresh := 0 < limit && limit < stewardpool.FreshBelow
 	user := j.order.GetUser().GetUid()
-	steward, err := j.agent.pool.Claim(j.ctx, user, fresh, client.Events{Message: j.hear, Closed: j.stewardGone})
+	steward, err := j.options.Pool.Claim(j.ctx, user, fresh, client.Events{Message: j.onMessage, Closed: j.onStewardLost})
 	if err != nil {
 		return nil, err
 	}
@@ -166,17 +166,17 @@ func (j *job) claimSteward() (*stewardpool.Steward, error) {
 
 // prepareOrder is what the job's steward is told; programs is the directory of those that were sent
 // along, if any.
-func (j *job) prepareOrder(steward *stewardpool.Steward, programs string) *stewardpb.PrepareJob {
+func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
 	return &stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
 		Job:          jobmap.Compact(j.order),
-		CpuIds:       j.agent.cpuIDs,
+		CpuIds:       j.options.CPUs,
 		Cgroup:       group,
 		MemoryCgroup: memory,
-		Node:         j.agent.options.Name,
+		Node:         j.options.Node,
 		Files:        j.owned.NameFiles(),
-		SharesCpus:   j.agent.options.SharesCPUs,
+		SharesCpus:   j.options.SharesCPUs,
 		Programs:     programs,
 
 		LeaseUntilNanos: j.leaseUntil(),
@@ -185,22 +185,22 @@ func (j *job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 }
 
 // directKey is that of the datagrams between the job's stewards; nil: there are none.
-func (j *job) directKey() []byte {
+func (j *Job) directKey() []byte {
 	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByMessage() {
 		return nil
 	}
-	options, secret := &j.agent.options, string(j.order.GetKey())
+	secret := string(j.order.GetKey())
 	if secret == "" {
-		secret = options.ClusterKey // the order of a server of a former version
+		secret = j.options.ClusterKey // the order of a server of a former version
 	}
 	if secret == "" {
 		return nil // and without: the messages go by the agents
 	}
-	return direct.JobKey(secret, options.Cluster, j.id, j.order.GetAttempt())
+	return direct.JobKey(secret, j.options.Cluster, j.id, j.order.GetAttempt())
 }
 
-// switched is the job as the switching thread knows it.
-func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
+// switcherJob is the job as the switching thread knows it.
+func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 	return switcher.Job{
 		ID:        ctxswitch.JobID(j.id),
 		Container: steward.Container,
@@ -210,9 +210,9 @@ func (j *job) switched(steward *stewardpool.Steward) switcher.Job {
 	}
 }
 
-// refused ends a job that cannot start. It is not reported as done, since the
+// refuse ends a job that cannot start. It is not reported as done, since the
 // failure says more, unless the leader asks for its end.
-func (j *job) refused(failure *scorev1.AgentMessage) {
+func (j *Job) refuse(failure *scorev1.AgentMessage) {
 	j.outbox.Send(failure, true)
 	j.step(jobstate.Refused)
 }

@@ -1,0 +1,67 @@
+package jobs
+
+import (
+	"math"
+	"score/channels/node"
+	"score/ctxswitch"
+	"score/nodeagent/dataplane"
+	"score/nodeagent/jobaccount"
+	"score/nodeagent/metrics"
+	"score/nodeagent/stewardpool"
+	"score/nodeagent/switcher"
+	"score/scored/api/scorev1"
+)
+
+// allContexts is for the usage at the job's end.
+const allContexts = math.MaxInt
+
+// messages is what the job's ranks here have done with messages, as far as is known after reading so
+// many of their contexts; nil if they never had one.
+func (j *Job) messages(contexts int) (m *scorev1.Messages) {
+	j.withChannels(func(c *dataplane.Job) { m = c.Messages(contexts) })
+	return m
+}
+
+// Usage is what a job has used until now: what the switching thread has measured, and what its ranks
+// here have used if it is still here.
+func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
+	usage := &scorev1.Usage{}
+	setSwitching(usage, measured)
+	j := js.Get(id)
+	if j == nil {
+		return usage
+	}
+	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.account.Fences()
+	j.Use(func(_ *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+		if cpu, err := steward.CPUTime(); err == nil {
+			usage.CpuNanos = max(cpu.Nanoseconds(), 0)
+		}
+		if pids, err := steward.Container.Pids(nil); err == nil {
+			usage.MaxRssBytes = jobaccount.Largest(pids)
+		}
+	})
+	return usage
+}
+
+// addSwitching takes the job from the switching thread and adds what only that knows. Afterwards the
+// thread does not touch the job's container.
+func (j *Job) addSwitching(usage *scorev1.Usage) {
+	var answer <-chan switcher.Usage
+	j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { answer = s.Remove(id) })
+	if answer != nil {
+		setSwitching(usage, <-answer)
+	}
+}
+
+func setSwitching(to *scorev1.Usage, from switcher.Usage) {
+	to.RunNanos = from.Ran.Nanoseconds()
+	to.Slices = from.Slices
+	to.LateFreezes = from.LateFreezes
+	to.SwitchNanos = from.Switching.Nanoseconds()
+}
+
+// countKeys counts what keys in fences were before and after they were packed.
+func (js *Jobs) countKeys(plain, packed uint64) {
+	js.options.Metrics.Add(metrics.CardBytesPlain, plain)
+	js.options.Metrics.Add(metrics.CardBytesPacked, packed)
+}

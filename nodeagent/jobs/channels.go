@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"score/nodeagent/dataplane"
+	"score/nodeagent/stewardpool"
+
+	"go.uber.org/zap"
+)
+
+// openChannels makes the job known to the data plane, before any node may start it, and
+// says where its ranks find that. A job that cannot be there runs without.
+func (j *Job) openChannels(steward *stewardpool.Steward) (socket string) {
+	j.spares = newSpareKeeper(steward.Socket(), j.id)
+	channels, err := j.options.Plane.Add(j.ctx, j.order, steward.Pid(), dataplane.Spares{Keep: j.spares.keep})
+	if err != nil {
+		j.options.Logger.Warn("a job's programs cannot open channels", zap.Uint64("job", j.id), zap.Error(err))
+		return ""
+	}
+	j.setChannels(channels)
+	return j.options.Plane.Socket()
+}
+
+// reopenChannels makes the data plane know a job of a former agent, with the contexts that its
+// steward has kept.
+func (j *Job) reopenChannels() error {
+	j.spares = newSpareKeeper(j.steward.Socket(), j.id)
+	kept, err := j.spares.reopen(j.ctx)
+	if err != nil {
+		return err
+	}
+	channels, err := j.options.Plane.Add(j.ctx, j.order, j.steward.Pid(), dataplane.Spares{Keep: j.spares.keep, Kept: kept})
+	if err != nil {
+		return err
+	}
+	j.setChannels(channels)
+	return nil
+}
+
+func (j *Job) setChannels(channels *dataplane.Job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.channels = channels
+	if j.done != nil {
+		channels.Leave(0)
+	}
+}
+
+// withChannels does something with the job's part of the data plane, if it has one.
+func (j *Job) withChannels(do func(*dataplane.Job)) {
+	j.mu.Lock()
+	channels := j.channels
+	j.mu.Unlock()
+	if channels != nil {
+		do(channels)
+	}
+}
+
+// closeChannels gives them up in the background: the end of the job does not wait. What ranks that
+// ended by themselves have sent may still be on its way to ranks of other nodes.
+func (j *Job) closeChannels() {
+	j.withChannels(func(c *dataplane.Job) {
+		if j.isKilled() {
+			c.Leave(dataplane.LingerKilled)
+			return
+		}
+		c.Rest()
+	})
+}

@@ -1,0 +1,144 @@
+package jobs
+
+import (
+	"score/ctxswitch"
+	"score/nodeagent/jobstate"
+	"score/scored/api/scorev1"
+	"score/scored/failpoint"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// killAttempt bounds one attempt to end all processes of a container.
+	killAttempt = 2 * time.Second
+	// killPause is the time between two attempts. A process that the kernel does not let go, as on a
+	// dead file system, can take for ever.
+	killPause = time.Second
+)
+
+// step gives the machine an event and applies its effects.
+func (j *Job) step(event jobstate.Event) {
+	j.mu.Lock()
+	effects := j.state.Step(time.Now(), event)
+	for _, e := range effects {
+		j.applyNow(e)
+	}
+	j.mu.Unlock()
+	for _, e := range effects {
+		j.apply(e)
+	}
+}
+
+// applyNow applies an effect that must come in the order of the events; it waits for nothing. The
+// caller holds mu.
+func (j *Job) applyNow(effect jobstate.Effect) {
+	switch effect {
+	case jobstate.Switch:
+		j.handle = j.options.Switcher.Add(j.switcherJob(j.steward))
+	case jobstate.Unswitch:
+		j.removed = j.options.Switcher.Remove(ctxswitch.JobID(j.id))
+		j.outbox.Close()
+	case jobstate.NoteEnding:
+		j.jobs.endings.Add(j.id, j.over)
+	case jobstate.StopStaging:
+		if j.unstage != nil {
+			j.unstage()
+		}
+	case jobstate.ReportDone:
+		j.outbox.Send(j.done, true)
+	case jobstate.RepeatDone:
+		j.options.Send(j.done)
+	case jobstate.End:
+		close(j.over)
+	default: // apply does
+	}
+}
+
+// apply applies an effect that may wait. A steward that is gone takes no order, and its loss ends the
+// job, too.
+func (j *Job) apply(effect jobstate.Effect) {
+	steward := j.stewardOf()
+	switch effect {
+	case jobstate.Watch:
+		j.options.Go(j.watchKill)
+	case jobstate.KillSteward:
+		_ = steward.Kill()
+	case jobstate.KillQuickly:
+		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // what is left is next time's
+	case jobstate.KillPatiently:
+		j.options.Logger.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
+		_ = steward.Container.Kill(time.Now().Add(killAttempt))
+	case jobstate.EndSteward:
+		steward.KillProcess() // onStewardLost does the rest
+	case jobstate.ReportLoss:
+		j.abort(j.lossReason() + "; look at the agent's log there and submit the job again")
+	case jobstate.Sweep:
+		j.sweep()
+	case jobstate.ReportKilled:
+		j.reportKilled()
+	case jobstate.Clear:
+		j.clear()
+	case jobstate.End:
+		j.closeChannels()
+		j.endLaunch()
+	case jobstate.Retire:
+		close(j.retired)
+	default: // applyNow has
+	}
+}
+
+// kill ends the job here, whatever it is doing; NodeDone tells when it is over.
+func (j *Job) kill(reason string) {
+	j.options.Logger.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
+	j.step(jobstate.Kill)
+}
+
+// watchKill ends the job without its steward's help when that takes too long.
+func (j *Job) watchKill() {
+	for {
+		j.mu.Lock()
+		at := j.state.Deadline()
+		j.mu.Unlock()
+		if at.IsZero() || j.overWithin(time.Until(at)) {
+			return
+		}
+		j.step(jobstate.Tick)
+	}
+}
+
+// rankExited notes that the end of a rank is reported.
+func (j *Job) rankExited(rank uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state.Exited(rank)
+}
+
+// clear removes what the job has here, once no process of it is left.
+func (j *Job) clear() {
+	usage := j.account.Usage()
+	j.addSwitching(usage)
+	usage.Messages, usage.Fences = j.messages(allContexts), j.account.Fences()
+	j.owned.Remove()
+	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
+	j.mu.Lock()
+	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}}}
+	j.mu.Unlock()
+	j.step(jobstate.Cleared)
+	j.options.Logger.Info("job is over", zap.Uint64("job", j.id),
+		zap.Duration("cpu", time.Duration(usage.GetCpuNanos())), zap.Duration("ran", time.Duration(usage.GetRunNanos())))
+}
+
+// retire gives the steward back, once its last output has been read.
+func (j *Job) retire() {
+	<-j.claimed
+	steward := j.stewardOf()
+	if steward == nil {
+		return
+	}
+	if j.spares != nil {
+		j.spares.close()
+	}
+	j.options.Pool.Retire(j.options.Working, steward, func() bool { return j.readers.Load() > 0 })
+}

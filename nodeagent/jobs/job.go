@@ -1,0 +1,169 @@
+package jobs
+
+import (
+	"context"
+	"score/ctxswitch"
+	"score/nodeagent/collectives"
+	"score/nodeagent/dataplane"
+	"score/nodeagent/jobaccount"
+	"score/nodeagent/jobdirs"
+	"score/nodeagent/jobstate"
+	"score/nodeagent/launch"
+	"score/nodeagent/outbox"
+	"score/nodeagent/realtime"
+	"score/nodeagent/stewardpool"
+	"score/nodeagent/switcher"
+	"score/nodeagent/wait"
+	"score/scored/api/scorev1"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Job is one job's part on this node.
+type Job struct {
+	jobs    *Jobs
+	options *Options
+	id      uint64
+	order   *scorev1.Prepare
+	// mark is in the environment of all its processes. No other job that ever ran on this machine has
+	// the same.
+	mark string
+	// ctx ends when the job is forgotten.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// owned is what it has on the disks.
+	owned *jobdirs.Owned
+	// endLaunch lets the pool start other stewards again.
+	endLaunch func()
+	// claimed is closed once the job has its steward, or never will; retired, when that may be given
+	// back.
+	claimed chan struct{}
+	retired chan struct{}
+	// over is closed once no process of the job is left here.
+	over chan struct{}
+	// group joins it with the other nodes; nil with one node.
+	group *collectives.Group
+	// outbox holds what the leader is to be told of it.
+	outbox *outbox.Outbox
+	// account is what it has used, and how its start went.
+	account *jobaccount.Account
+	// readers counts connections that relay its output.
+	readers atomic.Int32
+	// relays counts messages to other stewards that are on their way.
+	relays atomic.Int32
+	// spares has the contexts outlive this agent; nil before there can be any. It is set before
+	// claimed is closed.
+	spares *spareKeeper
+
+	mu       sync.Mutex
+	state    *jobstate.Machine
+	steward  *stewardpool.Steward
+	channels *dataplane.Job // nil before it has a steward, and if it cannot have any
+	handle   *switcher.Handle
+	done     *scorev1.AgentMessage // NodeDone, when what the job had is cleared
+	removed  <-chan switcher.Usage // answers when the switching thread has forgotten the job; nil: it is not forgotten
+	unstage  context.CancelFunc    // ends the fetching of its files; nil: that is over
+}
+
+// withSwitcher does something with the switching thread on the job's behalf, unless the job is
+// forgotten: its number may be another job's by then.
+func (j *Job) withSwitcher(do func(*switcher.Switcher, ctxswitch.JobID)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.state.Forgotten() {
+		do(j.options.Switcher, ctxswitch.JobID(j.id))
+	}
+}
+
+// stewardOf returns the job's steward, nil before it has one.
+func (j *Job) stewardOf() *stewardpool.Steward {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.steward
+}
+
+func (j *Job) isKilled() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Killed()
+}
+
+// IsOver reports whether no process of the job is left here.
+func (j *Job) IsOver() bool { return wait.Closed(j.over) }
+
+func (j *Job) overWithin(timeout time.Duration) bool {
+	over, _ := wait.Within(context.Background(), j.over, timeout) // the context does not end
+	return over
+}
+
+// gangOn reports whether the job's gang is on here.
+func (j *Job) gangOn() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.handle != nil && j.handle.On()
+}
+
+// ID implements idlewatch.Job and jobtable.Job.
+func (j *Job) ID() uint64 { return j.id }
+
+// Attempt implements jobtable.Job.
+func (j *Job) Attempt() uint32 { return j.order.GetAttempt() }
+
+// Send implements idlewatch.Job.
+func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message, false) }
+
+// Use implements idlewatch.Job.
+func (j *Job) Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.state.Forgotten() && j.steward != nil && j.handle != nil && j.channels != nil {
+		do(j.channels, j.steward, j.handle)
+	}
+}
+
+// countReader counts a reader of the job's output; the function returned ends it.
+func (j *Job) countReader() (end func()) {
+	j.readers.Add(1)
+	return func() { j.readers.Add(-1) }
+}
+
+// place is the job's part here.
+func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.GetNodeIndex()] }
+
+// note tells the user something, once.
+func (j *Job) note(text string) {
+	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
+}
+
+// abort ends the job on all nodes.
+func (j *Job) abort(reason string) {
+	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+		JobId:    j.id,
+		Rank:     -1,
+		ExitCode: launch.CodeCluster,
+		Message:  reason,
+	}}}, true)
+}
+
+// leaseUntil is how long the ranks of a new job may live at first, by CLOCK_MONOTONIC; 0: the job
+// has no lease.
+func (j *Job) leaseUntil() int64 {
+	lease := j.order.GetLeaseNanos()
+	if lease <= 0 {
+		return 0
+	}
+	answered := j.jobs.answered.Load()
+	if answered == 0 {
+		answered = realtime.Now() // by the order, as no heartbeat was answered yet
+	}
+	return answered + lease
+}
+
+// timeLimit is how long the job may be on. One node of the job watches.
+func (j *Job) timeLimit() time.Duration {
+	if j.order.GetNodeIndex() != 0 {
+		return 0
+	}
+	return time.Duration(max(j.order.GetSpec().GetTimeLimitNanos(), 0))
+}

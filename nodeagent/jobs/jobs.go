@@ -1,0 +1,197 @@
+package jobs
+
+import (
+	"context"
+	"score/nodeagent/collectives"
+	"score/nodeagent/dataplane"
+	"score/nodeagent/endings"
+	"score/nodeagent/filetransfer"
+	"score/nodeagent/jobaccount"
+	"score/nodeagent/jobdirs"
+	"score/nodeagent/jobstate"
+	"score/nodeagent/jobtable"
+	"score/nodeagent/metrics"
+	"score/nodeagent/outbox"
+	"score/nodeagent/peers"
+	"score/nodeagent/stewardpool"
+	"score/nodeagent/switcher"
+	"score/nodeagent/timekeeper"
+	"score/scored/api/scorev1"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Options are what the jobs need of the node.
+type Options struct {
+	Node       string // its name
+	Address    string // where servers and other agents reach it
+	Cluster    string
+	ClusterKey string
+	BootID     string   // tells this run of the agent from an earlier one
+	CPUs       []uint32 // as the kernel numbers them
+	SharesCPUs bool     // another node of this machine has the same CPUs
+
+	Switcher *switcher.Switcher
+	Pool     *stewardpool.Pool
+	Plane    *dataplane.Plane
+	Peers    *peers.Clients
+	Files    *filetransfer.Transfers
+	Dirs     *jobdirs.Dirs
+	Clock    *timekeeper.Keeper
+	Metrics  *metrics.Metrics
+	Logger   *zap.Logger
+
+	// Send sends the leader a message; it does not wait. Connected reports whether there is a stream
+	// to the leader.
+	Send      func(*scorev1.AgentMessage)
+	Connected func() bool
+	// Go runs a goroutine that acts for a job.
+	Go func(func())
+	// Working ends when the agent shall stop; Forced, when it no longer waits for processes to end.
+	Working context.Context
+	Forced  context.Context
+}
+
+// Jobs are the jobs with a part on this node.
+type Jobs struct {
+	options  Options
+	table    *jobtable.Table[*Job]
+	endings  endings.List
+	answered atomic.Int64 // when the last answered heartbeat was sent, by CLOCK_MONOTONIC
+	dumping  sync.Mutex   // held while a dump is taken
+}
+
+// New starts without a job.
+func New(options Options) *Jobs { return &Jobs{options: options, table: jobtable.New[*Job]()} }
+
+// newJob is a job as an order describes it; it is not in the table yet.
+func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
+	ctx, cancel := context.WithCancel(js.options.Working)
+	j := &Job{
+		jobs:      js,
+		options:   &js.options,
+		id:        order.GetJobId(),
+		order:     order,
+		ctx:       ctx,
+		cancel:    cancel,
+		endLaunch: func() {},
+		owned:     js.options.Dirs.Own(order),
+		outbox:    outbox.New(js.options.Send, js.options.Connected),
+		account:   jobaccount.New(js.options.Clock.Cluster, js.countKeys),
+		claimed:   make(chan struct{}),
+		retired:   make(chan struct{}),
+		over:      make(chan struct{}),
+	}
+	j.state = jobstate.New(jobstate.Config{Ranks: j.place().GetRanks(), Recover: order.GetSpec().GetRecover()})
+	for _, place := range order.GetPlaces() {
+		js.options.Peers.Expect(place.GetAddress(), place.GetNode())
+	}
+	j.group = collectives.New(order, collectives.Options{
+		Node: js.options.Node, Context: ctx, Peers: js.options.Peers, Go: js.options.Go, Metrics: js.options.Metrics, Logger: js.options.Logger,
+		Steward: j.stewardOf,
+		Ends:    func(within time.Duration) bool { return j.overWithin(within) || j.isKilled() },
+	})
+	return j
+}
+
+// All lists the jobs that the leader has not forgotten, oldest first.
+func (js *Jobs) All() []*Job { return js.table.All() }
+
+// Get returns nil if there is no such job, or it is forgotten.
+func (js *Jobs) Get(id uint64) *Job { return js.table.Get(id) }
+
+// Count counts the jobs that the leader has not forgotten.
+func (js *Jobs) Count() int { return js.table.Count() }
+
+// Trouble tells in a sentence of processes that do not end; empty: there are none.
+func (js *Jobs) Trouble() string { return js.endings.Trouble() }
+
+// Reconcile begins a new stream to the leader: what it may not know of the jobs that it keeps is
+// sent again, and the other jobs are ended.
+func (js *Jobs) Reconcile(keep []uint64) {
+	kept := make(map[uint64]bool, len(keep))
+	for _, id := range keep {
+		kept[id] = true
+	}
+	for _, j := range js.All() {
+		if kept[j.id] {
+			j.outbox.Repeat()
+			continue
+		}
+		js.options.Logger.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
+		js.Forget(j.id)
+	}
+}
+
+// Forget lets a job go: its end is committed, or the leader never had it. One that still runs is
+// ended.
+func (js *Jobs) Forget(id uint64) {
+	j := js.table.Forget(id)
+	if j == nil {
+		js.options.Files.Release(id)
+		return
+	}
+	j.step(jobstate.Forget)
+	js.options.Files.Release(id)
+	j.cancel()
+	j.endLaunch()
+	j.withChannels((*dataplane.Job).Over)
+	js.options.Go(func() {
+		defer js.table.Left(j)
+		<-j.removed
+		<-j.retired
+		j.retire()
+	})
+}
+
+// ForgetAll begins to end all jobs.
+func (js *Jobs) ForgetAll() {
+	for _, j := range js.All() {
+		js.Forget(j.id)
+	}
+}
+
+// Leave lets go of the stewards that have jobs, for an agent that comes after this one.
+func (js *Jobs) Leave() {
+	for _, j := range js.All() {
+		if steward := j.stewardOf(); steward != nil {
+			steward.Leave()
+		}
+		if j.spares != nil {
+			j.spares.close()
+		}
+	}
+}
+
+// HandleNotices handles the notices of the switching thread until stop is closed.
+func (js *Jobs) HandleNotices(stop <-chan struct{}) {
+	for {
+		select {
+		case n := <-js.options.Switcher.Notices():
+			if j := js.Get(uint64(n.Job)); j != nil {
+				j.onNotice(n)
+			}
+		case <-stop:
+			return
+		}
+	}
+}
+
+// The ranks of jobs that may be begun again elsewhere have a lease: they live only as long as the
+// node hears of a leader. The stewards keep it, as they outlive the agent.
+
+// RenewLeases renews the leases after a heartbeat was answered that was sent at this instant of
+// CLOCK_MONOTONIC: the leader counts from later.
+func (js *Jobs) RenewLeases(sent int64) {
+	js.answered.Store(sent)
+	for _, j := range js.All() {
+		if lease := j.order.GetLeaseNanos(); lease > 0 {
+			if steward := j.stewardOf(); steward != nil {
+				_ = steward.Lease(sent + lease) // one that is gone has ended its ranks
+			}
+		}
+	}
+}

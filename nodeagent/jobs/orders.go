@@ -1,0 +1,127 @@
+package jobs
+
+import (
+	"score/nodeagent/dataplane"
+	"score/nodeagent/stewardpool"
+	"score/scored/api/scorev1"
+)
+
+// The leader's orders, and its replies to what ranks have asked. None waits for long.
+
+// maxSignal is SIGRTMAX of Linux.
+const maxSignal = 64
+
+// withSteward does something with the steward of a job. It does nothing if the job is not here, or
+// has no steward yet; a steward that is gone takes nothing, and ends the job.
+func (js *Jobs) withSteward(id uint64, do func(*stewardpool.Steward) error) {
+	if j := js.Get(id); j != nil {
+		j.withSteward(do)
+	}
+}
+
+func (j *Job) withSteward(do func(*stewardpool.Steward) error) {
+	if steward := j.stewardOf(); steward != nil {
+		_ = do(steward)
+	}
+}
+
+// Kill ends a job. It answers for one that is not here, too: nothing of it is left.
+func (js *Jobs) Kill(order *scorev1.Kill) {
+	if j := js.Get(order.GetJobId()); j != nil {
+		j.kill(order.GetReason())
+		return
+	}
+	done := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
+		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
+	}}
+	ends := js.endings.Under(order.GetJobId())
+	if len(ends) == 0 {
+		js.options.Send(done)
+		return
+	}
+	js.options.Go(func() {
+		for _, over := range ends {
+			select {
+			case <-over:
+			case <-js.options.Working.Done():
+				return
+			}
+		}
+		js.options.Send(done)
+	})
+}
+
+// Signal sends a signal to every rank's process group.
+func (js *Jobs) Signal(order *scorev1.SignalRanks) {
+	if order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
+		return
+	}
+	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.Signal(order.GetSignal()) })
+}
+
+// NameReply passes on a reply of the name service.
+func (js *Jobs) NameReply(reply *scorev1.NameReply) {
+	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
+		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
+	}, func(s *stewardpool.Steward) error { return s.Name(reply) })
+}
+
+// SpawnReply passes on what has become of a rank's wish for another job.
+func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
+	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
+		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
+	}, func(s *stewardpool.Steward) error { return s.Spawn(reply) })
+}
+
+// PlacesReply passes on where the ranks of another job are.
+func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
+	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
+		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
+	}, func(s *stewardpool.Steward) error { return s.Places(reply) })
+}
+
+// onReply drops the request that is answered, and passes the reply on.
+func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pass func(*stewardpool.Steward) error) {
+	if j := js.Get(id); j != nil {
+		j.outbox.Drop(answered)
+		j.withSteward(pass)
+	}
+}
+
+// PartGone spreads that a node has lost its part of a job.
+func (js *Jobs) PartGone(m *scorev1.PartGone) {
+	if j := js.Get(m.GetJobId()); j != nil {
+		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
+	}
+}
+
+// ChildEnded passes on the end of a job that a job here has spawned.
+func (js *Jobs) ChildEnded(m *scorev1.ChildEnded) {
+	js.withSteward(m.GetJobId(), func(s *stewardpool.Steward) error { return s.ChildEnded(m) })
+}
+
+// AskRankStates asks a job's steward what its ranks do. RankStates answers.
+func (js *Jobs) AskRankStates(order *scorev1.AskRankStates) {
+	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.AskRankStates(order.GetRequest()) })
+}
+
+// AskChannels answers in the background: each channel's driver is asked in turn.
+func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
+	js.options.Go(func() {
+		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}
+		for _, id := range order.GetJobIds() {
+			j := js.Get(id)
+			if j == nil {
+				continue
+			}
+			j.withChannels(func(c *dataplane.Job) {
+				if order.GetOneRank() {
+					reply.Channels = append(reply.Channels, c.Rank(order.GetRank())...)
+					return
+				}
+				reply.Channels = append(reply.Channels, c.Channels()...)
+			})
+		}
+		js.options.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: reply}})
+	})
+}

@@ -1,0 +1,100 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"score/nodeagent/gossip"
+	"score/nodeagent/peers"
+	"score/nodeagent/stewardpool"
+	"score/scored/api/identity/access"
+	"score/scored/api/identity/pki"
+	"score/scored/api/scorev1"
+
+	"connectrpc.com/connect"
+)
+
+// PeerService is the part of scorev1connect.PeerServiceHandler that is about jobs: what servers and
+// other agents ask.
+type PeerService struct{ jobs *Jobs }
+
+// PeerService serves the jobs.
+func (js *Jobs) PeerService() PeerService { return PeerService{js} }
+
+// checkCaller refuses an agent that is not the one of a node of the job. Who calls is in the
+// certificate.
+func (j *Job) checkCaller(ctx context.Context, nodeIndex uint32) error {
+	places := j.order.GetPlaces()
+	caller, _ := access.CallerOf(ctx)
+	if int64(nodeIndex) < int64(len(places)) && caller.Role == pki.Agent && caller.Name == places[nodeIndex].GetNode() {
+		return nil
+	}
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s does not speak for part %d of job %d", caller, nodeIndex, j.id))
+}
+
+// ConfirmOutput implements scorev1connect.PeerServiceHandler.
+func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	m := request.Msg
+	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
+		j.withSteward(func(s *stewardpool.Steward) error { return s.Taken(m.GetSequence()) }) // one that is gone keeps nothing
+	}
+	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
+}
+
+// PaceOutput implements scorev1connect.PeerServiceHandler.
+func (s PeerService) PaceOutput(_ context.Context, request *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+	m := request.Msg
+	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
+		j.withSteward(func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) }) // one that is gone reads nothing
+	}
+	return connect.NewResponse(&scorev1.PaceOutputResponse{}), nil
+}
+
+// Collect implements scorev1connect.PeerServiceHandler.
+func (s PeerService) Collect(ctx context.Context, request *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+	if err := s.jobs.collect(ctx, request.Msg); err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+}
+
+// collect takes a step of a collective from another node's agent.
+func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) error {
+	j := js.Get(request.GetJobId())
+	if j == nil || j.group == nil {
+		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), js.options.Node)
+	}
+	if err := j.checkCaller(ctx, request.GetFromNodeIndex()); err != nil {
+		return err
+	}
+	return j.group.Collect(request)
+}
+
+// Gossip implements scorev1connect.PeerServiceHandler.
+func (s PeerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+	m := request.Msg
+	j := s.jobs.Get(m.GetJobId())
+	if j == nil || !j.group.Gossips() || j.Attempt() != m.GetAttempt() {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), s.jobs.options.Node))
+	}
+	if err := j.checkCaller(ctx, m.GetFromNodeIndex()); err != nil {
+		return nil, err
+	}
+	if m.GetKind() > uint32(gossip.RankReborn) {
+		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no failure of kind %d", m.GetKind()))
+	}
+	j.group.Receive(m)
+	return connect.NewResponse(&scorev1.GossipResponse{}), nil
+}
+
+// Relay implements scorev1connect.PeerServiceHandler.
+func (s PeerService) Relay(ctx context.Context, request *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+	err := s.jobs.relay(ctx, request.Msg)
+	switch {
+	case errors.Is(err, peers.ErrNoPart):
+		return nil, connect.NewError(connect.CodeNotFound, err)
+	case err != nil:
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return connect.NewResponse(&scorev1.RelayResponse{}), nil
+}

@@ -1,0 +1,70 @@
+package jobs
+
+import (
+	"fmt"
+	"score/nodeagent/jobstate"
+	"score/nodeagent/realtime"
+	"score/nodeagent/strays"
+	"score/nodeagent/wait"
+	"score/scored/api/scorev1"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// onStewardLost takes the end of the connection to the steward; err is nil when the agent ended it.
+func (j *Job) onStewardLost(err error) {
+	if err == nil || j.IsOver() {
+		return
+	}
+	<-j.claimed
+	if j.IsOver() {
+		return // it could not start
+	}
+	j.options.Logger.Warn("a steward was lost", zap.Uint64("job", j.id), zap.Int("steward", j.stewardOf().Pid()), zap.Error(err))
+	j.step(jobstate.Lost)
+}
+
+// lossReason says what has happened to the job's steward.
+func (j *Job) lossReason() string {
+	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node, j.stewardOf().Pid())
+}
+
+// sweep ends what a lost steward has left. The ranks die with their steward; this is for what they
+// have started.
+func (j *Job) sweep() {
+	j.group.PartLost(int(j.order.GetNodeIndex()), j.lossReason())
+	steward := j.stewardOf()
+	for logged := false; j.options.Forced.Err() == nil; logged = true {
+		err := steward.Container.Kill(time.Now().Add(killAttempt))
+		if err == nil {
+			break
+		}
+		if !logged {
+			j.options.Logger.Warn("processes of a job do not end; they are killed again until they do", zap.Uint64("job", j.id), zap.Error(err))
+		}
+		wait.Sleep(j.options.Forced, killPause)
+	}
+	if group, _ := steward.Groups(); group == "" {
+		strays.Kill(j.options.Forced, j.mark)
+	}
+	usage := &scorev1.Usage{}
+	if cpu, err := steward.CPUTime(); err == nil {
+		usage.CpuNanos = cpu.Nanoseconds()
+	}
+	j.account.SetUsage(usage)
+	j.step(jobstate.Swept)
+}
+
+// reportKilled reports the ranks that died with their steward, as it would have: the job goes on
+// without them.
+func (j *Job) reportKilled() {
+	j.note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")
+	j.mu.Lock()
+	left := j.state.Left()
+	j.mu.Unlock()
+	for _, rank := range left {
+		j.onRankExited(&scorev1.RankExited{Rank: rank, Signal: int32(unix.SIGKILL), Survived: true, AtNanos: realtime.Now()})
+	}
+}

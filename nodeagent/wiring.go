@@ -1,0 +1,69 @@
+package nodeagent
+
+import (
+	"context"
+	"score/nodeagent/idlewatch"
+	"score/nodeagent/jobs"
+	"score/nodeagent/timekeeper"
+)
+
+// newJobs makes the jobs' part of the agent, once all is there that they need.
+func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
+	return jobs.New(jobs.Options{
+		Node:       a.options.Name,
+		Address:    a.address,
+		Cluster:    a.options.Cluster,
+		ClusterKey: a.options.ClusterKey,
+		BootID:     a.bootID,
+		CPUs:       a.cpuIDs,
+		SharesCPUs: a.options.SharesCPUs,
+		Switcher:   a.switcher,
+		Pool:       a.pool,
+		Plane:      a.plane,
+		Peers:      a.peers,
+		Files:      a.files,
+		Dirs:       a.dirs,
+		Clock:      a.clock,
+		Metrics:    a.metrics,
+		Logger:     a.log,
+		Send:       a.link.Send,
+		Connected:  a.connected.Load,
+		Go:         a.workers.Go,
+		Working:    a.working,
+		Forced:     forced,
+	})
+}
+
+func (a *Agent) newIdleWatch() *idlewatch.Watcher {
+	return idlewatch.New(idlewatch.Options{
+		Jobs: func() []idlewatch.Job {
+			all := a.jobs.All()
+			list := make([]idlewatch.Job, len(all))
+			for i, j := range all {
+				list[i] = j
+			}
+			return list
+		},
+		Job: func(id uint64) idlewatch.Job {
+			if j := a.jobs.Get(id); j != nil {
+				return j
+			}
+			return nil
+		},
+		Connected:   a.connected.Load,
+		Contexts:    func() int { return a.plane.Contexts() }, // there is none yet
+		ClusterTime: func(local int64) int64 { return a.clock.Cluster(local) },
+	})
+}
+
+// heartbeats is the uplink's Clock. Each heartbeat that was answered renews the leases of the jobs.
+type heartbeats struct {
+	*timekeeper.Keeper
+	agent *Agent
+}
+
+// Sample takes a heartbeat's round trip.
+func (h heartbeats) Sample(term uint64, sent, cluster, received int64) {
+	h.Keeper.Sample(term, sent, cluster, received)
+	h.agent.jobs.RenewLeases(sent)
+}
