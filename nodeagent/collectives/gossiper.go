@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	// gossipTimeout bounds telling one other node of a failure. It is not
-	// tried again: others tell that node, too.
+	// gossipTimeout bounds the call by which one other node is told of a failure. It is not tried
+	// again: others tell that node, too.
 	gossipTimeout = 2 * time.Second
-	// leaderTimeout is how long a job that has lost a rank or a node has for the
-	// leader to end it, who knows best why. Then, as while there is no leader, its fences
-	// end here with the reason: they would never be complete.
+	// leaderTimeout is how long the leader, who knows best why, has to end a job that has lost a rank
+	// or a node. Then its fences end here with the reason, as they would never be complete.
 	leaderTimeout = time.Second
 )
 
@@ -68,7 +67,7 @@ func (r *gossiper) rankExited(m *scorev1.RankExited) {
 	}
 }
 
-// rankFailure spreads what has become of a rank that failed while the job goes on.
+// rankFailure spreads that a rank has failed, or was started again, while the job goes on.
 func (r *gossiper) rankFailure(m *stewardpb.RankFailure) {
 	if r == nil {
 		return
@@ -145,7 +144,7 @@ func (r *gossiper) deliver(item gossip.Item) {
 	})
 }
 
-// receive takes word of a failure from another node.
+// receive takes a failure from another node.
 func (r *gossiper) receive(m *scorev1.GossipRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,5 @@
 // Package collectives joins a job's part on this node with those on its other nodes: it carries
-// collectives between them (package fence decides how) and spreads word of failures (package
-// gossip).
+// collectives between them (package fence decides how) and spreads failures (package gossip).
 package collectives
 
 import (
@@ -9,25 +8,36 @@ import (
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
-	"score/nodeagent/peers"
 	"score/nodeagent/steward/stewardpb"
-	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// Options are what a group needs of the agent and of its job.
+// Peers calls the agents at the addresses of other nodes.
+type Peers interface {
+	Collect(ctx context.Context, address string, request *scorev1.CollectRequest) error
+	Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error
+}
+
+// Steward is the job's here. One that is gone returns errors.
+type Steward interface {
+	Collective(*stewardpb.CollectiveResult) error
+	RankFailure(*stewardpb.RankFailure) error
+	PartLost(*stewardpb.PartLost) error
+}
+
+// Options are what a group needs of the node and of its job.
 type Options struct {
 	Node    string          // this one's name
 	Context context.Context // ends when the job is forgotten
-	Peers   *peers.Clients
+	Peers   Peers
 	Go      func(func()) // runs a goroutine that acts for the job
 	Metrics *metrics.Metrics
 	Logger  *zap.Logger
-	// Steward is the job's here; nil: it has none yet.
-	Steward func() *stewardpool.Steward
+	// Steward is nil before the job has one.
+	Steward func() Steward
 	// Ends reports whether the job is over within so long, or is being killed then.
 	Ends func(within time.Duration) bool
 }
@@ -95,14 +105,14 @@ func (g *Group) RankExited(m *scorev1.RankExited) {
 	}
 }
 
-// RankFailure spreads what has become of a rank here that failed while the job goes on.
+// RankFailure spreads that a rank here has failed, or was started again, while the job goes on.
 func (g *Group) RankFailure(m *stewardpb.RankFailure) {
 	if g != nil {
 		g.gossiper.rankFailure(m)
 	}
 }
 
-// Receive takes word of a failure from another node of the job.
+// Receive takes a failure from another node of the job.
 func (g *Group) Receive(m *scorev1.GossipRequest) { g.gossiper.receive(m) }
 
 // Gossips reports whether the group spreads failures.

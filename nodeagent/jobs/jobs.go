@@ -91,8 +91,13 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 	}
 	j.group = collectives.New(order, collectives.Options{
 		Node: js.options.Node, Context: ctx, Peers: js.options.Peers, Go: js.options.Go, Metrics: js.options.Metrics, Logger: js.options.Logger,
-		Steward: j.stewardOf,
-		Ends:    func(within time.Duration) bool { return j.overWithin(within) || j.isKilled() },
+		Steward: func() collectives.Steward {
+			if steward := j.stewardOf(); steward != nil {
+				return steward
+			}
+			return nil
+		},
+		Ends: func(within time.Duration) bool { return j.overWithin(within) || j.isKilled() },
 	})
 	return j
 }
