@@ -1,39 +1,36 @@
-// Package idlewatch looks at the jobs with channels on a node: which of them sleep, and what could
-// wake them. Package quiescence decides; scored/idle puts together what the nodes of a job say.
+// Package idlewatch checks which jobs with channels on a node sleep, and what could wake them.
+// Package quiescence decides; scored/idle joins what the nodes of a job report.
 package idlewatch
 
 import (
 	"context"
 	"score/channels/abi"
 	"score/channels/node"
-	"score/nodeagent/dataplane"
 	"score/nodeagent/quiescence"
 	"score/nodeagent/realtime"
-	"score/nodeagent/stewardpool"
-	"score/nodeagent/switcher"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
 	"sync/atomic"
 	"time"
 )
 
-// How often is looked whether the ranks of a job sleep. A look is a few loads for each channel, and
-// one read of what the job's processes have used: some 10 us.
+// The time between two checks of the jobs. A check is a few loads for each channel, and one read of
+// the CPU time of the job's processes: some 10 us.
 const (
-	// lookEvery is for gangs that take their turns.
-	lookEvery = 100 * time.Millisecond
-	// lookAsleep is for gangs that have given their turn away: one that wakes runs beside another
-	// gang until this is noticed, and the plan has changed.
-	lookAsleep = 20 * time.Millisecond
-	// lookForJobs is for nodes on which no program has opened a channel: they are looked at no more
-	// than the switching thread is asked for its report.
-	lookForJobs = time.Second
-	// lookTwice is the pause before a rank that seems to be awake is looked at again: one that
-	// sleeps wakes once a second for a moment to look around.
-	lookTwice = time.Millisecond
-	// cutsAsked bounds questions of the leader that wait: one for each job that may be idle. One
-	// that finds no room is asked again.
-	cutsAsked = 64
+	// checkEvery is for gangs that take their turns.
+	checkEvery = 100 * time.Millisecond
+	// checkAsleepEvery is for gangs that have given their turn away: one that wakes runs beside
+	// another gang until this is noticed, and the plan has changed.
+	checkAsleepEvery = 20 * time.Millisecond
+	// checkForJobsEvery is for nodes on which no program has opened a channel: they are checked as
+	// often as the switching thread is asked for its report.
+	checkForJobsEvery = time.Second
+	// recheckAfter is the pause before a rank that seems to be awake is checked again: one that
+	// sleeps wakes for a moment once a second.
+	recheckAfter = time.Millisecond
+	// maxQuestions bounds questions of the leader that wait: one for each job that may be idle. The
+	// leader asks again if there was no room.
+	maxQuestions = 64
 )
 
 // Job is a job's part on this node.
@@ -42,12 +39,26 @@ type Job interface {
 	IsOver() bool
 	// Use does something with what the job has here, unless it is forgotten: its container may be
 	// closed by then. do must not wait, nor call the job.
-	Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle))
+	Use(do func(Part))
 	// Send sends the leader a message about the job.
 	Send(*scorev1.AgentMessage)
 }
 
-// Options are the watcher's view of the agent.
+// Part is what a job has here.
+type Part interface {
+	// Cut fills in the state of its channels. Own are the inodes of what they are made of.
+	Cut(*node.Cut)
+	Own() wakesource.Own
+	// Ran is how long its gang has been on until now, by the machine's monotonic clock.
+	Ran(now int64) time.Duration
+	// CPUTime is what its processes have used, and Pids lists them.
+	CPUTime() (time.Duration, error)
+	Pids() ([]int, error)
+	// InGroup reports whether the processes are in a control group: then CPUTime is cheap.
+	InGroup() bool
+}
+
+// Options are what the watcher needs of the node.
 type Options struct {
 	// Jobs lists the jobs here; Job returns one of them, or nil.
 	Jobs func() []Job
@@ -74,14 +85,14 @@ type Watcher struct {
 type sleeper struct {
 	watch quiescence.Watch
 	cut   node.Cut
-	on    time.Duration // how long its gang had been on at the last look
-	// watched says that what its processes use is cheap to ask for: they are in a control group.
-	watched bool
+	on    time.Duration // how long its gang had been on at the last check
+	// inGroup says that its processes are in a control group.
+	inGroup bool
 }
 
 // New is a watcher that has seen no job.
 func New(options Options) *Watcher {
-	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, cutsAsked), jobs: make(map[Job]*sleeper)}
+	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), jobs: make(map[Job]*sleeper)}
 	w.asleep.Store(&map[uint64]bool{})
 	return w
 }
@@ -108,7 +119,7 @@ func (w *Watcher) ReportAgain() { w.again.Store(true) }
 
 // Run watches until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
-	timer := time.NewTimer(lookForJobs)
+	timer := time.NewTimer(checkForJobsEvery)
 	defer timer.Stop()
 	for {
 		select {
@@ -118,41 +129,41 @@ func (w *Watcher) Run(ctx context.Context) {
 			w.answer(question)
 			continue
 		case <-timer.C:
-			timer.Reset(w.lookAll())
+			timer.Reset(w.checkAll())
 		}
 	}
 }
 
-// lookAll looks at all jobs with channels, and says when to look again.
-func (w *Watcher) lookAll() (next time.Duration) {
+// checkAll checks all jobs with channels, and returns the time to the next check.
+func (w *Watcher) checkAll() (next time.Duration) {
 	if w.options.Contexts() == 0 || !w.options.Connected() {
 		clear(w.jobs)
-		return lookForJobs
+		return checkForJobsEvery
 	}
-	again, next := w.again.Swap(false), lookEvery
+	again, next := w.again.Swap(false), checkEvery
 	for j := range w.jobs {
 		if j.IsOver() {
 			delete(w.jobs, j)
 		}
 	}
 	for _, j := range w.options.Jobs() {
-		s := w.look(j)
+		s := w.check(j)
 		if s == nil {
 			continue
 		}
 		if again && s.watch.Asleep() {
 			w.report(j, s, nil)
 		}
-		if s.watched && (*w.asleep.Load())[j.ID()] {
-			next = lookAsleep
+		if s.inGroup && (*w.asleep.Load())[j.ID()] {
+			next = checkAsleepEvery
 		}
 	}
 	return next
 }
 
-// look looks at a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks
+// check checks a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks
 // with channels.
-func (w *Watcher) look(j Job) *sleeper {
+func (w *Watcher) check(j Job) *sleeper {
 	s := w.jobs[j]
 	if s == nil {
 		s = &sleeper{}
@@ -168,19 +179,19 @@ func (w *Watcher) look(j Job) *sleeper {
 	return s
 }
 
-// sample is false if there is nothing new: a gang that was not on since the last look has done
+// sample is false if there is nothing new: a gang that was not on since the last check has done
 // nothing.
 func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	if j.IsOver() {
 		return sample, false
 	}
 	fresh := false
-	j.Use(func(channels *dataplane.Job, _ *stewardpool.Steward, handle *switcher.Handle) {
+	j.Use(func(p Part) {
 		sample.Now = realtime.Now()
-		sample.On = handle.Ran(sample.Now)
+		sample.On = p.Ran(sample.Now)
 		if fresh = sample.On != s.on; fresh {
 			s.on = sample.On
-			channels.Cut(&s.cut)
+			p.Cut(&s.cut)
 		}
 	})
 	if !fresh {
@@ -189,23 +200,23 @@ func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	}
 	twice := s.watch.Asleep() && s.cut.Asleep < s.cut.Ranks
 	if twice {
-		time.Sleep(lookTwice) // without the job's lock
+		time.Sleep(recheckAfter) // without the job's lock
 	}
-	j.Use(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
+	j.Use(func(p Part) {
 		if twice {
-			channels.Cut(&s.cut)
+			p.Cut(&s.cut)
 		}
 		var err error
-		sample.CPU, err = steward.CPUTime()
+		sample.CPU, err = p.CPUTime()
 		sample.Ranks, sample.Asleep, sample.Pending, sample.Mark = s.cut.Ranks, s.cut.Asleep, s.cut.Pending, markOf(&s.cut)
-		s.watched = steward.Container.FD() >= 0
+		s.inGroup = p.InGroup()
 		ok = err == nil
 	})
 	return sample, ok
 }
 
-// answer tells the leader how a job is now, and, if it asks for that, what could wake it. What
-// happens while that is found out is seen by the look after it.
+// answer tells the leader how a job is now, and, if it asks for that, what could wake it. The check
+// after that finds what has happened meanwhile.
 func (w *Watcher) answer(question *scorev1.AskCut) {
 	j := w.options.Job(question.GetJobId())
 	if j == nil {
@@ -220,7 +231,7 @@ func (w *Watcher) answer(question *scorev1.AskCut) {
 		reply.Examined, reply.WakeSource = true, waker(j, &s.cut)
 		reply.Waits = w.waits(&s.cut)
 	}
-	if w.look(j) != nil {
+	if w.check(j) != nil {
 		w.report(j, s, reply)
 	}
 }
@@ -234,9 +245,9 @@ func waker(j Job, cut *node.Cut) string {
 	}
 	var pids []int
 	var own wakesource.Own
-	j.Use(func(channels *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
-		pids, _ = steward.Container.Pids(nil)
-		own = channels.Own()
+	j.Use(func(p Part) {
+		pids, _ = p.Pids()
+		own = p.Own()
 	})
 	if len(pids) == 0 {
 		return "its processes cannot be listed"
@@ -272,7 +283,7 @@ func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 	return waits
 }
 
-// markOf is another number when a rank has sent, received, or waits another time (FNV-1a).
+// markOf is a different number when a rank has sent, received, or waits another time (FNV-1a).
 func markOf(cut *node.Cut) uint64 {
 	const basis, prime = 14695981039346656037, 1099511628211
 	mark := uint64(basis)

@@ -5,9 +5,9 @@ import (
 	"score/channels/node"
 	"score/ctxswitch"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobaccount"
 	"score/nodeagent/metrics"
-	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 )
@@ -32,11 +32,11 @@ func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 		return usage
 	}
 	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.account.Fences()
-	j.Use(func(_ *dataplane.Job, steward *stewardpool.Steward, _ *switcher.Handle) {
-		if cpu, err := steward.CPUTime(); err == nil {
+	j.Use(func(p idlewatch.Part) {
+		if cpu, err := p.CPUTime(); err == nil {
 			usage.CpuNanos = max(cpu.Nanoseconds(), 0)
 		}
-		if pids, err := steward.Container.Pids(nil); err == nil {
+		if pids, err := p.Pids(); err == nil {
 			usage.MaxRssBytes = jobaccount.Largest(pids)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/collectives"
 	"score/nodeagent/dataplane"
+	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobaccount"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobstate"
@@ -114,13 +115,26 @@ func (j *Job) Attempt() uint32 { return j.order.GetAttempt() }
 func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message, false) }
 
 // Use implements idlewatch.Job.
-func (j *Job) Use(do func(*dataplane.Job, *stewardpool.Steward, *switcher.Handle)) {
+func (j *Job) Use(do func(idlewatch.Part)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.state.Forgotten() && j.steward != nil && j.handle != nil && j.channels != nil {
-		do(j.channels, j.steward, j.handle)
+		do(part{j.channels, j.steward, j.handle})
 	}
 }
+
+// part implements idlewatch.Part.
+type part struct {
+	*dataplane.Job
+	*stewardpool.Steward
+	*switcher.Handle
+}
+
+// Pids implements idlewatch.Part.
+func (p part) Pids() ([]int, error) { return p.Container.Pids(nil) }
+
+// InGroup implements idlewatch.Part.
+func (p part) InGroup() bool { return p.Container.FD() >= 0 }
 
 // countReader counts a reader of the job's output; the function returned ends it.
 func (j *Job) countReader() (end func()) {

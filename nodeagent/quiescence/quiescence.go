@@ -1,4 +1,4 @@
-// Package quiet decides, of one job's part on a node, whether all its ranks sleep: until a message
+// Package quiescence decides, of one job's part on a node, whether all its ranks sleep: until a message
 // comes, with none on its way, for so long that it is worth giving the job's turn away. It is a
 // machine without I/O: samples go in, and what is to be told comes out.
 package quiescence
