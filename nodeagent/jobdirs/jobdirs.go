@@ -68,7 +68,7 @@ func Default(runDir string) string { return runDir + ".jobs" }
 func (d *Dirs) dirIn(order *scorev1.Prepare) string {
 	for _, v := range order.GetSpec().GetEnv() {
 		dir, ok := strings.CutPrefix(v, dirVariable+"=")
-		if ok && slices.Contains(d.places(), filepath.Dir(dir)) {
+		if ok && dir == filepath.Clean(dir) && slices.Contains(d.places(), filepath.Dir(dir)) {
 			return dir
 		}
 	}
