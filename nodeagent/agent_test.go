@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent"
-	"score/nodeagent/jobs"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
 	"score/scored/api/scorev1"
@@ -164,11 +163,6 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		{"program not found", func(p *scorev1.Prepare) { p.Spec.Argv = []string{"no-such-program"} }, 127, "no-such-program"},
 		{"not executable", func(p *scorev1.Prepare) { p.Spec.Argv = []string{"/etc/passwd"} }, 126, "/etc/passwd"},
 		{"no directory", func(p *scorev1.Prepare) { p.Spec.WorkDir = "/no/such/dir" }, 126, "/no/such/dir"},
-		{"no place", func(p *scorev1.Prepare) { p.NodeIndex = 1 }, 125, "no place"},
-		{"other node", func(p *scorev1.Prepare) { p.Places[0].Node = "n2" }, 125, "n2"},
-		{"no rank", func(p *scorev1.Prepare) { p.Places[0].Ranks = nil }, 125, "no rank"},
-		{"too many ranks", func(p *scorev1.Prepare) { p.Places[0].Ranks = make([]uint32, jobs.MaxRanks+1) }, 125, "4096"},
-		{"no program", func(p *scorev1.Prepare) { p.Spec.Argv = nil }, 125, "no program"},
 		{"CPU beyond", func(p *scorev1.Prepare) { p.Places[0].Cpus = []uint32{60000} }, 125, "CPU 60000"},
 		{"memory too small", func(p *scorev1.Prepare) { p.MemoryLimitBytes = 1000 }, 125, "1000 bytes"},
 	} {

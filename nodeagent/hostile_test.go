@@ -130,7 +130,7 @@ func TestAnAgentSpeaksForItsNode(t *testing.T) {
 			_, err := calls.Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1, FromNodeIndex: 1, Again: true}))
 			return err
 		},
-		"news": func(calls scorev1connect.PeerServiceClient) error {
+		"a failure": func(calls scorev1connect.PeerServiceClient) error {
 			_, err := calls.Gossip(t.Context(), connect.NewRequest(&scorev1.GossipRequest{JobId: 1, FromNodeIndex: 1}))
 			return err
 		},

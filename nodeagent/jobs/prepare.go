@@ -21,9 +21,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// MaxRanks is how many ranks a job may have on one node: each takes some
-// descriptors of the steward and of the node's process table.
-const MaxRanks = 4096
+// maxRanks is how many ranks a job may have on one node: each takes some descriptors of the steward
+// and of the node's process table.
+const maxRanks = 4096
 
 // Prepare makes a job's part ready. The leader has been told of one that is known already.
 func (js *Jobs) Prepare(order *scorev1.Prepare) {
@@ -49,7 +49,7 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	js.options.Go(j.prepare)
 }
 
-// checkOrder refuses what a confused leader could send.
+// checkOrder refuses an order that a correct leader does not give.
 func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 	places := order.GetPlaces()
 	if int64(order.GetNodeIndex()) >= int64(len(places)) {
@@ -65,8 +65,8 @@ func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 		return errors.New("the order names no program")
 	case len(place.GetRanks()) == 0:
 		return errors.New("the order gives this node no rank")
-	case len(place.GetRanks()) > MaxRanks:
-		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), MaxRanks)
+	case len(place.GetRanks()) > maxRanks:
+		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), maxRanks)
 	}
 	for _, cpu := range place.GetCpus() {
 		if int64(cpu) >= int64(len(js.options.CPUs)) {
