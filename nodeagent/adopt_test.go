@@ -26,7 +26,7 @@ type mortal struct {
 // startMortal starts an agent as a process of its own, whose stewards wait long for another.
 func startMortal(t *testing.T, leader *leadertest.Leader, change ...func(*nodeagent.Options)) *mortal {
 	t.Helper()
-	m := &mortal{node: newNode(t, leader, append(change, func(o *nodeagent.Options) { o.Grace = patience })...)}
+	m := &mortal{node: newNode(t, leader, append(change, func(o *nodeagent.Options) { o.Grace = timeout })...)}
 	m.begin()
 	t.Cleanup(func() {
 		m.process.Process.Signal(unix.SIGTERM)
@@ -176,7 +176,7 @@ func TestAJobThatEndedWithoutAnAgentIsReported(t *testing.T) {
 // awaitEnd waits until a process is gone.
 func awaitEnd(t testing.TB, pid int) {
 	t.Helper()
-	for limit := time.Now().Add(patience); unix.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); unix.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatalf("process %d does not end", pid)
 		}
@@ -250,7 +250,7 @@ func size(path string) int64 {
 func grows(t testing.TB, path string) {
 	t.Helper()
 	from := size(path)
-	for limit := time.Now().Add(patience); size(path) == from; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); size(path) == from; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatalf("%s does not grow: its writer stands still", path)
 		}
@@ -261,7 +261,7 @@ func grows(t testing.TB, path string) {
 func standsStill(t testing.TB, path string) {
 	t.Helper()
 	const quiet = 100 * time.Millisecond
-	for limit := time.Now().Add(patience); ; {
+	for limit := time.Now().Add(timeout); ; {
 		from := size(path)
 		time.Sleep(quiet) // that nothing happens takes time to see
 		if size(path) == from {

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	patience = leadertest.Patience
-	testKey  = "the key of the tests"
+	timeout = leadertest.Timeout
+	testKey = "the key of the tests"
 )
 
 // node is an agent under test.
@@ -153,7 +153,7 @@ func (n *node) wait() error {
 	case err := <-n.result:
 		n.ended = true
 		return err
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		n.t.Fatal("the agent does not stop")
 		return nil
 	}

@@ -41,7 +41,7 @@ func TestIdleAgentIsCheap(t *testing.T) {
 	// It comes to rest when the stewards are warm, which takes longer where others
 	// fill the CPUs.
 	const length = 2 * time.Second
-	share, limit := 100.0, time.Now().Add(patience)
+	share, limit := 100.0, time.Now().Add(timeout)
 	for share > maxIdleShare && time.Now().Before(limit) {
 		begun, before := time.Now(), cpuTime(t, process.Process.Pid)
 		time.Sleep(length)

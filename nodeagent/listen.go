@@ -23,9 +23,9 @@ const (
 	// listenTries is how often a pair of free ports is looked for: a port that the kernel gives
 	// for TCP is rarely taken for UDP.
 	listenTries = 16
-	// listenPatience is how long the address of a dead agent may stay taken: the kernel
+	// listenTimeout is how long the address of a dead agent may stay taken: the kernel
 	// closes the sockets of a process that was killed within milliseconds.
-	listenPatience = 3 * time.Second
+	listenTimeout = 3 * time.Second
 	// listenPause is the time between two looks.
 	listenPause = 10 * time.Millisecond
 )
@@ -86,7 +86,7 @@ func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
 
 // listenPatiently waits for an address that is taken.
 func (a *Agent) listenPatiently(address string) (net.Listener, error) {
-	for limit := time.Now().Add(listenPatience); ; time.Sleep(listenPause) {
+	for limit := time.Now().Add(listenTimeout); ; time.Sleep(listenPause) {
 		listener, err := a.listenAt(address)
 		if !errors.Is(err, unix.EADDRINUSE) || time.Now().After(limit) {
 			return listener, err

@@ -93,7 +93,7 @@ func TestNobodyTakesTheSocketOfTheRanks(t *testing.T) {
 
 func awaitFile(t *testing.T, path string) string {
 	t.Helper()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		text, err := os.ReadFile(path)
 		if err == nil {
 			return string(text)
@@ -161,13 +161,13 @@ func TestAStrangerHasThePortOfTheMetrics(t *testing.T) {
 	startNode(t, leader, signalsOnly, func(o *nodeagent.Options) { o.MetricsAddress = address })
 	s := leader.Next(t)
 	told := func(text string) bool { return strings.Contains(text, "metrics_listen") }
-	for limit := time.Now().Add(patience); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
+	for limit := time.Now().Add(timeout); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
 		if time.Now().After(limit) {
 			t.Fatal("no ping tells of the port")
 		}
 	}
 	free()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		response, err := http.Get("http://" + address + "/metrics")
 		if err == nil {
 			text, _ := io.ReadAll(response.Body)

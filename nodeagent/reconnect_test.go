@@ -54,7 +54,7 @@ func TestTimeSharingGoesOnWithoutLeader(t *testing.T) {
 	leader.Stop()
 	<-s.Gone()
 	seen := map[bool]int{}
-	for limit := time.Now().Add(patience); seen[true] < 5 || seen[false] < 5; {
+	for limit := time.Now().Add(timeout); seen[true] < 5 || seen[false] < 5; {
 		if time.Now().After(limit) {
 			t.Fatalf("job stood still %d times of %d", seen[true], seen[true]+seen[false])
 		}
@@ -104,7 +104,7 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 // gone waits until no process of the node's jobs is left.
 func (n *node) gone() {
 	n.t.Helper()
-	for limit := time.Now().Add(patience); len(processesOf(n.options.RunDir)) > 0; {
+	for limit := time.Now().Add(timeout); len(processesOf(n.options.RunDir)) > 0; {
 		if time.Now().After(limit) {
 			n.t.Fatalf("processes are left: %v", processesOf(n.options.RunDir))
 		}

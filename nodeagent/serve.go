@@ -20,9 +20,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// stopPatience is how long the processes of all jobs may take to end when
+// stopTimeout is how long the processes of all jobs may take to end when
 // the agent stops; the kernel takes milliseconds.
-const stopPatience = 5 * time.Second
+const stopTimeout = 5 * time.Second
 
 // serve runs the parts of the agent, and stops them in the order in which they
 // need each other.
@@ -94,7 +94,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 func (a *Agent) giveBack(leaves bool) {
 	a.peers.Close()
 	a.closePlane()
-	closing, done := context.WithTimeout(context.Background(), stopPatience)
+	closing, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()
 	if err := a.pool.Close(closing); err != nil && !leaves {
 		a.log.Error("something of a job is left", zap.Error(err))
@@ -133,10 +133,10 @@ func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCa
 	}
 }
 
-// finishWork waits for what is under way. After stopPatience the stewards are ended by force, and
+// finishWork waits for what is under way. After stopTimeout the stewards are ended by force, and
 // what does not end then is left to the next agent's sweep.
 func (a *Agent) finishWork(force func()) {
-	timer := time.AfterFunc(stopPatience, force)
+	timer := time.AfterFunc(stopTimeout, force)
 	defer timer.Stop()
 	a.workers.Wait()
 }

@@ -61,7 +61,7 @@ func spin(args []string) int {
 // awaitSpinning waits until a rank spins, and SIGTERM may come.
 func awaitSpinning(t testing.TB, path string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
@@ -90,7 +90,7 @@ func readSpans(t testing.TB, path string) []span {
 func letTurn(while time.Duration, enough func() bool) {
 	// The passing of time is what is tested here.
 	time.Sleep(while)
-	for end := time.Now().Add(patience); !enough() && time.Now().Before(end); {
+	for end := time.Now().Add(timeout); !enough() && time.Now().Before(end); {
 		time.Sleep(while / 10)
 	}
 }

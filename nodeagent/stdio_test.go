@@ -43,7 +43,7 @@ func attach(t testing.TB, n *node, s *leadertest.Session, job uint64) *stdio {
 // attachFrom is for who has the output up to a number.
 func attachFrom(t testing.TB, n *node, s *leadertest.Session, job, has uint64) *stdio {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	peer := n.peer(s)
 	stream := peer.Stdio(ctx)
 	t.Cleanup(func() {

@@ -22,7 +22,7 @@ func unkillable(t *testing.T, pid int) (thaw func()) {
 	thaw = func() { write(t, filepath.Join(dir, "freezer.state"), "THAWED") }
 	t.Cleanup(func() {
 		thaw()
-		for limit := time.Now().Add(patience); os.Remove(dir) != nil; time.Sleep(time.Millisecond) {
+		for limit := time.Now().Add(timeout); os.Remove(dir) != nil; time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
 				t.Errorf("%s is left", dir)
 				return
@@ -31,7 +31,7 @@ func unkillable(t *testing.T, pid int) (thaw func()) {
 	})
 	write(t, filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
 	write(t, filepath.Join(dir, "freezer.state"), "FROZEN")
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		state, err := os.ReadFile(filepath.Join(dir, "freezer.state"))
 		if err != nil || time.Now().After(limit) {
 			t.Fatalf("it is %s: %v", state, err)
@@ -67,13 +67,13 @@ func TestNewJobsBeginBesideAProcessThatDoesNotEnd(t *testing.T) {
 		t.Fatalf("the next job: %v", p)
 	}
 	told := func(text string) bool { return strings.Contains(text, "jobs [1]") }
-	for limit := time.Now().Add(patience); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
+	for limit := time.Now().Add(timeout); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
 		if time.Now().After(limit) {
 			t.Fatal("no ping tells of the process")
 		}
 	}
 	thaw()
-	for limit := time.Now().Add(patience); slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
+	for limit := time.Now().Add(timeout); slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
 		if time.Now().After(limit) {
 			t.Fatal("pings tell of the process that has ended")
 		}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lockPatience is how long the lock of an agent that was killed may last: a steward that it was
+	// lockTimeout is how long the lock of an agent that was killed may last: a steward that it was
 	// starting has a copy, until the program runs.
-	lockPatience = 2 * time.Second
+	lockTimeout = 2 * time.Second
 	// lockPause is the time between two tries.
 	lockPause = 10 * time.Millisecond
 )
@@ -39,7 +39,7 @@ func Lock(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the run directory: %w", err)
 	}
-	for limit := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
+	for limit := time.Now().Add(lockTimeout); ; time.Sleep(lockPause) {
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(limit) {
 			break

@@ -116,7 +116,7 @@ func benchmarkSwitch(b *testing.B, slice time.Duration) {
 			b.Fatal(err)
 		}
 		for atomic.LoadInt64(word) == stopped {
-			if monotonic()-begin > int64(patience) {
+			if monotonic()-begin > int64(timeout) {
 				b.Fatal("the job does not go on")
 			}
 		}

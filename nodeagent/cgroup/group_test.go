@@ -85,7 +85,7 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 	g := testGroup(t)
 	start(t, g, spin)
 	if n := testing.AllocsPerRun(20, func() {
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(timeout)
 		if g.Freeze() != nil || g.WaitFrozen(deadline) != nil || g.Thaw() != nil {
 			t.Error("a switch failed")
 		}
@@ -332,10 +332,10 @@ func TestUnlimitMemory(t *testing.T) {
 // A group that somebody else has emptied and removed meanwhile needs no killing.
 func TestAGroupThatIsGoneIsKilled(t *testing.T) {
 	g := testGroup(t)
-	if err := g.Close(time.Now().Add(patience)); err != nil {
+	if err := g.Close(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Kill(time.Now().Add(patience)); err != nil {
+	if err := g.Kill(time.Now().Add(timeout)); err != nil {
 		t.Error(err)
 	}
 }

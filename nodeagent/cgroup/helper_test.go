@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// patience bounds every wait of these tests.
-const patience = 60 * time.Second
+// timeout bounds every wait of these tests.
+const timeout = 60 * time.Second
 
-func soon() time.Time { return time.Now().Add(patience) }
+func soon() time.Time { return time.Now().Add(timeout) }
 
 var roots atomic.Int32
 

@@ -18,7 +18,7 @@ const (
 	MaxDriftPPM = 50
 
 	// MaxRoundTrip is the longest round trip a sample is accepted with. A
-	// longer one says less than the sender's patience with the leader.
+	// longer one says less than how long the sender waits for the leader.
 	MaxRoundTrip = time.Second
 
 	// SlewPPM is how fast an offset in use moves to a better one. Cluster time

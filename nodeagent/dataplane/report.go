@@ -44,8 +44,8 @@ func (j *Job) Messages(most int) *scorev1.Messages {
 }
 
 // Dump copies the contexts of the ranks here that are wanted; see node.Job.Dump.
-func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, patience time.Duration) ([]node.Dumped, error) {
-	return j.handle.Dump(ctx, wanted, most, patience)
+func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, timeout time.Duration) ([]node.Dumped, error) {
+	return j.handle.Dump(ctx, wanted, most, timeout)
 }
 
 // Rank tells about the contexts of one rank, and about its exchange with ranks on other nodes.

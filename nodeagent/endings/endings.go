@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// endingsPatience is how long a new job waits for processes to end that this node should no
+	// endingsTimeout is how long a new job waits for processes to end that this node should no
 	// longer run, counted from when they were ended: longer than the agent and a steward take to
 	// end them by force, also on a busy machine. What has not ended then, as a process that waits
 	// for a dead file system, may never end.
-	endingsPatience = 10 * time.Second
-	// ownEndingPatience is how long a job waits for what is left of itself, from before it was put
+	endingsTimeout = 10 * time.Second
+	// ownEndingTimeout is how long a job waits for what is left of itself, from before it was put
 	// back into the queue: less than the leader gives it to become ready.
-	ownEndingPatience = 20 * time.Second
+	ownEndingTimeout = 20 * time.Second
 	// endingsMost is how many jobs whose processes do not end new jobs go on beside. They may still
 	// have memory and processors; a node with more of them is ill.
 	endingsMost = 16
@@ -77,11 +77,11 @@ func (l *List) Under(id uint64) (overs []<-chan struct{}) {
 func (l *List) Await(ctx context.Context, id uint64) error {
 	begin, late := time.Now(), 0
 	for over, of := range l.all() {
-		patience := endingsPatience - time.Since(of.since)
+		timeout := endingsTimeout - time.Since(of.since)
 		if of.id == id {
-			patience = ownEndingPatience - time.Since(begin)
+			timeout = ownEndingTimeout - time.Since(begin)
 		}
-		switch isOver, err := wait.Within(ctx, over, patience); {
+		switch isOver, err := wait.Within(ctx, over, timeout); {
 		case err != nil:
 			return err
 		case isOver:
@@ -100,7 +100,7 @@ func (l *List) Await(ctx context.Context, id uint64) error {
 // Late lists the jobs whose processes should have ended.
 func (l *List) Late() (jobs []uint64) {
 	for _, of := range l.all() {
-		if time.Since(of.since) > endingsPatience {
+		if time.Since(of.since) > endingsTimeout {
 			jobs = append(jobs, of.id)
 		}
 	}

@@ -23,7 +23,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if waited := time.Since(begin); waited != endingsPatience {
+		if waited := time.Since(begin); waited != endingsTimeout {
 			t.Errorf("three new jobs have waited %v", waited)
 		}
 		time.Sleep(time.Nanosecond)
@@ -31,7 +31,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("trouble: %q", l.Trouble())
 		}
 		begin = time.Now()
-		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownEndingPatience {
+		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownEndingTimeout {
 			t.Errorf("the same job again after %v: %v", time.Since(begin), err)
 		}
 		soon := make(chan struct{})

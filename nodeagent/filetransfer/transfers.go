@@ -25,9 +25,9 @@ const (
 	// stageFanout is how many nodes fetch from one: each file leaves a node so often, at the whole
 	// speed of its network, and a thousand nodes are ten steps deep.
 	stageFanout = 2
-	// stagePatience is how long a node tries to get a file without getting a byte of it: a node on
+	// stageTimeout is how long a node tries to get a file without getting a byte of it: a node on
 	// the way may have begun anew.
-	stagePatience = 15 * time.Second
+	stageTimeout = 15 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond
 	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's
@@ -185,7 +185,7 @@ func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.S
 			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {
 				return fmt.Errorf("%w on the node that was given it; submit the job again", errGone)
 			}
-			if time.Since(last) > stagePatience {
+			if time.Since(last) > stageTimeout {
 				return fmt.Errorf("none of the nodes that have it gives it: %w; submit the job again", trouble)
 			}
 			wait.Sleep(ctx, stagePause)

@@ -22,7 +22,7 @@ type Machine struct {
 	goesOn    bool // the other nodes go on without this one's ranks: phase >= Orphaned
 
 	// A kill is first the steward's. The agent helps until patientAt, kills patiently then, and ends
-	// the steward KillPatience later. Without an escalation under way nextAt is zero; it is once the
+	// the steward KillTimeout later. Without an escalation under way nextAt is zero; it is once the
 	// job is over.
 	nextAt, patientAt time.Time
 	patient           bool
@@ -190,7 +190,7 @@ func (m *Machine) escalate(now time.Time) {
 	if m.phase == Over || !m.nextAt.IsZero() {
 		return
 	}
-	m.nextAt, m.patientAt = now.Add(KillAlone), now.Add(KillPatience)
+	m.nextAt, m.patientAt = now.Add(KillAlone), now.Add(KillTimeout)
 	m.patient, m.exhausted = false, false
 	m.order(Watch)
 }
@@ -210,7 +210,7 @@ func (m *Machine) tick(now time.Time) {
 	case !m.steward: // claiming one is bounded, and then finds the job killed
 		m.nextAt, m.exhausted = time.Time{}, true
 	default:
-		m.patient, m.nextAt = true, now.Add(KillPatience)
+		m.patient, m.nextAt = true, now.Add(KillTimeout)
 		m.order(KillPatiently)
 	}
 }

@@ -204,7 +204,7 @@ func TestRules(t *testing.T) {
 			c.now = at
 			step(Tick)
 		}
-		if !c.m.retired || c.now.Sub(begin) > 2*KillPatience+KillAlone {
+		if !c.m.retired || c.now.Sub(begin) > 2*KillTimeout+KillAlone {
 			t.Fatalf("not given back after %v: %+v", c.now.Sub(begin), *c.m)
 		}
 	})

@@ -125,9 +125,9 @@ const (
 	// kernel takes milliseconds. A steward whose rank was frozen while it was being forked can do
 	// nothing until that rank goes on, or ends; on a busy machine the rank may be forked late.
 	KillAlone = 50 * time.Millisecond
-	// KillPatience is how long a steward may take to report the end of the job before its container
+	// KillTimeout is how long a steward may take to report the end of the job before its container
 	// is killed patiently, and after that before the steward is killed.
-	KillPatience = 3 * time.Second
+	KillTimeout = 3 * time.Second
 )
 
 // Config is what the machine must know of a job.

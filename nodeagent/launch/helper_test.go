@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// patience bounds every wait of these tests; a machine that is busy with other
+// timeout bounds every wait of these tests; a machine that is busy with other
 // things can be slow, a hang is longer than this.
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // bench is a Forker with its Reaper, and what the Reaper reports.
 type bench struct {
@@ -43,7 +43,7 @@ func (b *bench) exit(t testing.TB) Exit {
 	select {
 	case e := <-b.exits:
 		return e
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no exit was reported")
 		return Exit{}
 	}

@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := b.exit(t).Usage
-	if u.CPU() < time.Millisecond || u.CPU() > patience {
+	if u.CPU() < time.Millisecond || u.CPU() > timeout {
 		t.Errorf("CPU time %v", u.CPU())
 	}
 	if u.MaxRSS < 100<<10 || u.MaxRSS > 1<<30 {
@@ -183,7 +183,7 @@ func adoptingSteward() int {
 func TestAdoptOrphans(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), orphanEnv+"=1")
-	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(timeout, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -30,8 +30,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Patience bounds every wait of a test for something that must happen.
-const Patience = 60 * time.Second
+// Timeout bounds every wait of a test for something that must happen.
+const Timeout = 60 * time.Second
 
 // Options say how the leader greets.
 type Options struct {
@@ -148,7 +148,7 @@ func (l *Leader) Next(t testing.TB) *Session {
 	select {
 	case session := <-l.sessions:
 		return session
-	case <-time.After(Patience):
+	case <-time.After(Timeout):
 		t.Fatal("no agent connected")
 		return nil
 	}

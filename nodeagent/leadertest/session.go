@@ -91,7 +91,7 @@ func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessa
 	if i := slices.IndexFunc(s.passed, pick); i >= 0 {
 		return s.takeOut(i)
 	}
-	limit := time.After(Patience)
+	limit := time.After(Timeout)
 	for {
 		select {
 		case message := <-s.messages:
@@ -135,7 +135,7 @@ func (s *Session) Ping(t testing.TB) *scorev1.Ping {
 	select {
 	case ping := <-s.pings:
 		return ping
-	case <-time.After(Patience):
+	case <-time.After(Timeout):
 		t.Fatal("the agent did not ping")
 		return nil
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// dialPatience is how long its host may take to answer a connection, when it is
+	// dialTimeout is how long its host may take to answer a connection, when it is
 	// asked whether it is there at all.
-	dialPatience = 500 * time.Millisecond
+	dialTimeout = 500 * time.Millisecond
 )
 
 // Options say how a watcher reaches its neighbours and the leader.
@@ -146,7 +146,7 @@ func (w *Watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredet
 		return failuredetector.Fine
 	}
 	// Whatever kept the answer away: is the host there, and does anybody listen?
-	dialer := net.Dialer{Timeout: dialPatience}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", peer.Address)
 	switch {
 	case err == nil:

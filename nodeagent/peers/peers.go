@@ -24,18 +24,18 @@ const (
 	// maxMessage bounds a message that is read; the largest is the data of a
 	// collective.
 	maxMessage = fence.MaxBytes + 1<<20
-	// collectPatience is how long a step of a collective is sent before its
-	// receiver is taken for lost: its agent may be starting anew, and the leader gives
+	// collectRetryTimeout is how long a step of a collective is sent before its
+	// receiver is taken for lost: its agent may be restarting, and the leader gives
 	// it 10 s for that before it ends the job.
-	collectPatience = 15 * time.Second
+	collectRetryTimeout = 15 * time.Second
 	// collectPause is the time between two tries.
 	collectPause = 100 * time.Millisecond
 	// collectTimeout bounds one of them: the largest data on a slow network.
 	collectTimeout = 30 * time.Second
 	// fetchStall is after how long without a byte a file is looked for at another node.
 	fetchStall = 5 * time.Second
-	// probePatience is how long a neighbour may take to answer a probe.
-	probePatience = time.Second
+	// probeTimeout is how long a neighbour may take to answer a probe.
+	probeTimeout = time.Second
 )
 
 // Clients are the other agents, by address, over one connection each.
@@ -117,7 +117,7 @@ func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.
 	if err = c.MayCall(address); err != nil {
 		return err
 	}
-	for limit := time.Now().Add(collectPatience); ; wait.Sleep(ctx, collectPause) {
+	for limit := time.Now().Add(collectRetryTimeout); ; wait.Sleep(ctx, collectPause) {
 		err = c.collectOnce(ctx, address, request)
 		if err == nil || !unanswered(err) || time.Now().After(limit) || ctx.Err() != nil {
 			break
@@ -201,7 +201,7 @@ func (c *Clients) Probe(ctx context.Context, name, address string) error {
 	if err := c.MayCall(address); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	_, err := c.at(address).Probe(ctx, connect.NewRequest(&scorev1.ProbeRequest{Node: name}))
 	return err

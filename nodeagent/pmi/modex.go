@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// keyPatience is how long a get waits, unless it says otherwise, for a key that
+// keyTimeout is how long a get waits, unless it says otherwise, for a key that
 // its owner has not put, though it has committed others. It is what libpmix's own
 // server takes. For an owner that has committed nothing there is no such bound:
 // programs that start at different times wait for each other.
-const keyPatience = 2 * time.Second
+const keyTimeout = 2 * time.Second
 
 // Fetch asks for the keys of a rank: the direct modex.
 type Fetch struct {
@@ -60,7 +60,7 @@ type fetch struct {
 	job uint64 // 0: this one
 	of  int
 	key string
-	// timeout is what was asked for, deadline when it is over; asked is set once
+	// setDeadline is what was asked for, deadline when it is over; asked is set once
 	// the owner's node has been asked.
 	timeout  time.Duration
 	deadline time.Time
@@ -163,15 +163,15 @@ func (e *Engine) advanceFetch(now time.Time, w *fetch) {
 	case !e.isLocal(w.of):
 		e.askNode(w, address{e.info.Job, int(e.info.RankNode[w.of])})
 	default:
-		e.patience(now, w)
+		e.setDeadline(now, w)
 	}
 }
 
-// patience bounds the wait for a key that a committed card lacks.
-func (e *Engine) patience(now time.Time, w *fetch) {
+// setDeadline bounds the wait for a key that a committed card lacks.
+func (e *Engine) setDeadline(now time.Time, w *fetch) {
 	c := e.store.cards[int32(w.of)]
 	if w.deadline.IsZero() && c != nil && c.committed {
-		w.deadline = now.Add(keyPatience)
+		w.deadline = now.Add(keyTimeout)
 	}
 }
 
@@ -200,7 +200,7 @@ func (e *Engine) onCommitted(now time.Time, of int) {
 			e.answerFetch(w, Found, e.cardFor(w))
 			continue
 		}
-		e.patience(now, w)
+		e.setDeadline(now, w)
 	}
 }
 
@@ -257,7 +257,7 @@ func (e *Engine) fetchAsked(now time.Time, from address, m *relayed) error {
 	if m.timeout > 0 {
 		held.deadline = now.Add(m.timeout)
 	}
-	e.patience(now, held)
+	e.setDeadline(now, held)
 	return nil
 }
 

@@ -104,11 +104,11 @@ func TestFetchEnds(t *testing.T) {
 		"timed out elsewhere":  {Fetch{Of: 2, Key: "k", Timeout: 3 * time.Second}, later(3 * time.Second), TimedOut},
 		"key never comes": {Fetch{Of: 0, Key: "k"}, func(w *world) {
 			put(w, 1, 0, "g1")
-			later(keyPatience)(w)
+			later(keyTimeout)(w)
 		}, Missing},
 		"key never comes elsewhere": {Fetch{Of: 2, Key: "k"}, func(w *world) {
 			put(w, 1, 2, "g1")
-			later(keyPatience)(w)
+			later(keyTimeout)(w)
 		}, TimedOut},
 		"the rank ends": {Fetch{Of: 0, Key: "k"}, func(w *world) {
 			w.do(1, 0, func(e *Engine) error { _, err := e.OnDisconnected(0); return err })

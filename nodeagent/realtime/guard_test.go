@@ -24,7 +24,7 @@ func policyOf(t *testing.T, tid int) uint32 {
 // awaitPolicy waits until a thread has it.
 func awaitPolicy(t *testing.T, tid int, policy uint32) {
 	t.Helper()
-	for end := time.Now().Add(patience); policyOf(t, tid) != policy; time.Sleep(guardPeriod / 10) {
+	for end := time.Now().Add(timeout); policyOf(t, tid) != policy; time.Sleep(guardPeriod / 10) {
 		if time.Now().After(end) {
 			t.Fatalf("thread %d has policy %d, want %d", tid, policyOf(t, tid), policy)
 		}

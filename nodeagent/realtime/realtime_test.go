@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 func newSleeper(t testing.TB) *Sleeper {
 	t.Helper()
@@ -29,7 +29,7 @@ func TestNowIsGosMonotonicClock(t *testing.T) {
 		runtime.Gosched()
 	}
 	gone, b := time.Since(start), Now()
-	if d := time.Duration(b - a); d < gone || d > gone+patience {
+	if d := time.Duration(b - a); d < gone || d > gone+timeout {
 		t.Errorf("Now has gone %v, time.Now %v", d, gone)
 	}
 }
@@ -69,7 +69,7 @@ func TestWakeEndsTheSleep(t *testing.T) {
 		if !ok {
 			t.Error("not woken")
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("still asleep")
 	}
 }
@@ -130,7 +130,7 @@ func onThread(t *testing.T, f func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the thread hangs")
 	}
 }

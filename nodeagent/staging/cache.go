@@ -299,8 +299,8 @@ func removeAs(uid uint32, path string) error {
 }
 
 // await waits for a file to be here or on its way, for a node that asks before it has come.
-func (c *Cache) await(ctx context.Context, k key, patience time.Duration) *entry {
-	timer := time.NewTimer(patience)
+func (c *Cache) await(ctx context.Context, k key, timeout time.Duration) *entry {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()

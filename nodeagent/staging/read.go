@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// comePatience is how long a node that asks waits for a file to be on its way here: the orders
+	// comeTimeout is how long a node that asks waits for a file to be on its way here: the orders
 	// of one job reach its nodes within milliseconds, but on a busy machine.
-	comePatience = 3 * time.Second
+	comeTimeout = 3 * time.Second
 	// readChunk is how much is passed on at a time: a few of them fill the way through a tree.
 	readChunk = 256 << 10
 )
@@ -20,7 +20,7 @@ const (
 // it is not here and not on its way.
 func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, send func([]byte) error) error {
 	k := key{u.UID, f.Sum}
-	e := c.await(ctx, k, comePatience)
+	e := c.await(ctx, k, comeTimeout)
 	if e == nil {
 		return ErrAbsent
 	}

@@ -21,7 +21,7 @@ func (a *agent) raw() net.Conn {
 		a.t.Fatal(err)
 	}
 	a.t.Cleanup(func() { conn.Close() })
-	a.do(conn.SetDeadline(time.Now().Add(patience)))
+	a.do(conn.SetDeadline(time.Now().Add(timeout)))
 	return conn
 }
 

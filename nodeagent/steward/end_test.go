@@ -100,7 +100,7 @@ func TestKillWhileFrozen(t *testing.T) {
 		if err := a.group.Freeze(); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.group.WaitFrozen(time.Now().Add(patience)); err != nil {
+		if err := a.group.WaitFrozen(time.Now().Add(timeout)); err != nil {
 			t.Fatal(err)
 		}
 		a.do(a.conn.AskRankStates(5))
@@ -231,7 +231,7 @@ func TestNoOtherAgentComes(t *testing.T) {
 }
 
 func TestAnotherAgentComes(t *testing.T) {
-	a := start(t, withGrace(patience))
+	a := start(t, withGrace(timeout))
 	fifo := makeFIFO(t)
 	a.run(2, sh(`[ $SCORE_RANK = 0 ] && exit 5; read line <`+fifo.path+`; exit 6`))
 	a.exit(0)
@@ -316,7 +316,7 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("rank 1: %v", e)
 	}
 	// The forking thread has left the group, so that it can be removed.
-	if err := a.group.Close(time.Now().Add(patience)); err != nil {
+	if err := a.group.Close(time.Now().Add(timeout)); err != nil {
 		t.Errorf("removing the group: %v", err)
 	}
 }
@@ -339,7 +339,7 @@ func makeFIFO(t *testing.T) fifo {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	if err := file.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := file.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	return fifo{path, file}

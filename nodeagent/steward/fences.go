@@ -87,7 +87,7 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
 		return
 	}
-	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: messageCollective, Patience: collectivePatience})
+	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: messageCollective, Timeout: collectiveTimeout})
 }
 
 // maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.

@@ -24,7 +24,7 @@ func listenAt(t *testing.T, port uint16) *net.UDPConn {
 		t.Skip("another program has the port: " + err.Error())
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	return c

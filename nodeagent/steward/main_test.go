@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// timeout is how long a test waits for what must come.
+const timeout = 60 * time.Second
 
 const (
 	testJob  = 7
@@ -69,7 +69,7 @@ func withCgroup(a *agent) {
 		a.t.Fatal(err)
 	}
 	a.t.Cleanup(func() {
-		if _, err := root.Sweep(time.Now().Add(patience), nil); err != nil {
+		if _, err := root.Sweep(time.Now().Add(timeout), nil); err != nil {
 			a.t.Errorf("control groups: %v", err)
 		}
 		if err := root.Remove(time.Now().Add(time.Minute)); err != nil {
@@ -101,7 +101,7 @@ func start(t testing.TB, options ...option) *agent {
 		t.Fatal(err)
 	}
 	a := &agent{t: t, news: make(chan struct{}, 1)}
-	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: patience, Stderr: complaints(t)}
+	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: timeout, Stderr: complaints(t)}
 	for _, o := range options {
 		o(a)
 	}
@@ -163,7 +163,7 @@ func (a *agent) dial() {
 	a.dials++
 	dial := a.dials
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	var err error
 	a.conn, a.status, err = client.Dial(ctx, a.process.Socket, client.Events{
@@ -196,7 +196,7 @@ func (a *agent) note(dial int, m *stewardpb.FromSteward) {
 // await returns the n-th message (from 0) for which pick is not nil.
 func await[T any](a *agent, what string, n int, pick func(*stewardpb.FromSteward) *T) *T {
 	a.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(timeout)
 	for {
 		a.mu.Lock()
 		seen := 0
@@ -279,7 +279,7 @@ func (a *agent) left() {
 	a.t.Helper()
 	select {
 	case <-a.process.Done():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		a.t.Fatal("the steward does not exit")
 	}
 	if _, err := os.Stat(a.process.Socket); err == nil {
@@ -381,7 +381,7 @@ func (a *agent) stdioOf(job uint64) *reader {
 // stdioFrom is for a reader that has the output up to a number.
 func (a *agent) stdioFrom(job, has uint64) *client.Stdio {
 	a.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s, err := client.DialStdio(ctx, a.process.Socket, job, has)
 	if err != nil {

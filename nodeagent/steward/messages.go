@@ -17,10 +17,10 @@ const (
 )
 
 const (
-	// collectivePatience is how long a step of a fence is sent before its receiver is taken for
+	// collectiveTimeout is how long a step of a fence is sent before its receiver is taken for
 	// lost: its agent may be starting again, and the leader gives it 10 s for that before it ends
 	// the job.
-	collectivePatience = 15 * time.Second
+	collectiveTimeout = 15 * time.Second
 	// directRepeat is when a message that went by a datagram is sent again, by the agents: more
 	// than post waits with an acknowledgement, and than a busy machine takes.
 	directRepeat = 250 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 // Why a message does not arrive, besides post.ErrFull.
 var (
 	errNoJob  = errors.New("the job is not there any more")
-	errSilent = fmt.Errorf("its steward has not answered for %v", collectivePatience)
+	errSilent = fmt.Errorf("its steward has not answered for %v", collectiveTimeout)
 )
 
 // messages are what a job's steward says to others: of other nodes and, for jobs that are

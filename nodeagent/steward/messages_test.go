@@ -263,7 +263,7 @@ func TestFencesWithoutAgents(t *testing.T) {
 	}
 	select {
 	case <-hears("over"):
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the fences do not go on without agents")
 	}
 	for _, a := range p.agents {

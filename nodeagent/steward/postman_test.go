@@ -97,7 +97,7 @@ func (p *postman) untilClosed(what string, over <-chan struct{}) {
 
 func (p *postman) wait(what string, so func() bool, over <-chan struct{}) {
 	p.t.Helper()
-	for limit := time.After(patience); ; {
+	for limit := time.After(timeout); ; {
 		p.look()
 		if so() {
 			return

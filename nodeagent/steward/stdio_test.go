@@ -388,7 +388,7 @@ func TestIdleStewardIsSmall(t *testing.T) {
 	a := start(t)
 	a.run(64, []string{"sleep", "1000"})
 	a.launched()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	n := residentBytes(t, a.process.Pid)
 	for n > residentMost && time.Now().Before(deadline) {
 		n = residentBytes(t, a.process.Pid)

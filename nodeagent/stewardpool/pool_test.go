@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait of these tests.
-const patience = 60 * time.Second
+// timeout bounds every wait of these tests.
+const timeout = 60 * time.Second
 
 const (
 	ann uint32 = 1001
@@ -46,7 +46,7 @@ func testPool(t *testing.T, warm int) *Pool {
 	if r := cgroup.Probe(); !r.Usable {
 		t.Skip("control groups cannot be used: ", r.Reason)
 	}
-	o := Options{Cluster: fmt.Sprintf("pool-test-%d-%d", os.Getpid(), pools.Add(1)), Node: "n1", Warm: warm, Grace: patience}
+	o := Options{Cluster: fmt.Sprintf("pool-test-%d-%d", os.Getpid(), pools.Add(1)), Node: "n1", Warm: warm, Grace: timeout}
 	var err error
 	if o.Exe, err = os.Executable(); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func testPool(t *testing.T, warm int) *Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := p.Close(ctx); err != nil {
 			t.Error(err)
@@ -118,7 +118,7 @@ func serve(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Stewa
 	}
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the job does not end")
 	}
 	return s
@@ -292,7 +292,7 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 		t.Error("it counts as removed, and is still there")
 	}
 	leave()
-	for limit := time.Now().Add(patience); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatal(p.Problem())
 		}

@@ -196,8 +196,8 @@ func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 	if renewed == nil || s.Recycle() != nil {
 		return nil
 	}
-	patience := time.NewTicker(retireWait)
-	defer patience.Stop()
+	timeout := time.NewTicker(retireWait)
+	defer timeout.Stop()
 	for {
 		select {
 		case <-renewed:
@@ -206,7 +206,7 @@ func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 			return nil
 		case <-ctx.Done():
 			return nil
-		case <-patience.C:
+		case <-timeout.C:
 			if !reading() {
 				return nil
 			}

@@ -16,7 +16,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 	if err := os.WriteFile(script, []byte("exec /bin/sh \"$0\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const rounds, patience = 100, time.Minute
+	const rounds, timeout = 100, time.Minute
 	for i := range rounds {
 		mark := fmt.Sprintf("%s=test-%d-%d", Variable, os.Getpid(), i)
 		stray := exec.Command("/bin/sh", script)
@@ -32,7 +32,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 		Kill(t.Context(), mark)
 		select {
 		case <-ended:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			_ = stray.Process.Kill() // the test has failed
 			<-ended
 			t.Fatalf("round %d: the stray was not found", i)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // cell is a container that only remembers.
 type cell struct {
@@ -99,7 +99,7 @@ func (c *cell) news() { c.set(func(c *cell) { c.read = len(c.log) }) }
 
 func (c *cell) await(t *testing.T, word string, said func() bool) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(timeout)
 	for {
 		c.mu.Lock()
 		ok, log := said(), len(c.log)
@@ -261,7 +261,7 @@ func TestTimeLimit(t *testing.T) {
 
 func notice(t *testing.T, s *Switcher, kind NoticeKind) Notice {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(timeout)
 	for {
 		select {
 		case n := <-s.Notices():

@@ -107,7 +107,7 @@ func (s *Switcher) round() {
 }
 
 // tick tells the machine that its deadline has come. What stands still by now
-// is told first: it may be the patience with a freeze that is over.
+// is told first: the deadline may be that of a freeze which is over.
 func (s *Switcher) tick() {
 	if len(s.freezing) > 0 {
 		s.checkStopped()

@@ -70,7 +70,7 @@ func await[T any](t *testing.T, what string, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(leadertest.Patience):
+	case <-time.After(leadertest.Timeout):
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}

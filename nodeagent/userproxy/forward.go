@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// reachPatience is how long a call waits here for a server that can be reached: as long as a
+	// reachTimeout is how long a call waits here for a server that can be reached: as long as a
 	// server waits for one that leads, an election and a half.
-	reachPatience = 3 * time.Second
+	reachTimeout = 3 * time.Second
 	// passPause is the time between the first two tries, when nothing says that another server
 	// leads; it doubles up to passPauseMost.
 	passPause     = 50 * time.Millisecond
@@ -84,7 +84,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass has a server answer; the error is for the caller.
 func (c *call) pass() error {
-	for limit, pause := time.Now().Add(reachPatience), passPause; ; pause = min(2*pause, passPauseMost) {
+	for limit, pause := time.Now().Add(reachTimeout), passPause; ; pause = min(2*pause, passPauseMost) {
 		changed := c.servers.LeaderChanged()
 		for _, server := range c.order() {
 			answered, err := c.by(server)

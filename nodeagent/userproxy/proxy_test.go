@@ -31,8 +31,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait of a test for something that must happen.
-const patience = 60 * time.Second
+// timeout bounds every wait of a test for something that must happen.
+const timeout = 60 * time.Second
 
 // server is one of the cluster's, which takes whatever comes.
 type server struct {
@@ -107,7 +107,7 @@ func openProxy(t *testing.T, c pkitest.Cluster, path string, servers Servers) (s
 // dial waits until somebody listens.
 func dial(t *testing.T, path string) net.Conn {
 	t.Helper()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		conn, err := net.Dial("unix", path)
 		if err == nil {
 			t.Cleanup(func() { conn.Close() })

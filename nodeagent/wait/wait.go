@@ -18,8 +18,8 @@ func Closed(c <-chan struct{}) bool {
 
 // Within waits until c is closed, and reports whether that happens in time. Its error is the cause
 // of the end of ctx.
-func Within(ctx context.Context, c <-chan struct{}, patience time.Duration) (bool, error) {
-	timer := time.NewTimer(max(patience, 0))
+func Within(ctx context.Context, c <-chan struct{}, timeout time.Duration) (bool, error) {
+	timer := time.NewTimer(max(timeout, 0))
 	defer timer.Stop()
 	select {
 	case <-c:

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience ends a test that hangs.
-const patience = 30 * time.Second
+// timeout ends a test that hangs.
+const timeout = 30 * time.Second
 
 // TestMain lets the test binary be a process that waits for something.
 func TestMain(m *testing.M) {
@@ -112,7 +112,7 @@ func start(t *testing.T, what ...string) int {
 func until(t *testing.T, pid int, want string) {
 	t.Helper()
 	got := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if got = Find([]int{pid}, Own{}); got == "" == (want == "") && strings.Contains(got, want) {
 			return
 		}

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	patience = 60 * time.Second
-	spin     = "while :; do :; done"
+	timeout = 60 * time.Second
+	spin    = "while :; do :; done"
 	// stewardEnv makes the test binary play a steward: it adopts orphans, runs
 	// the line of shell in the variable as a rank, and waits for all children.
 	stewardEnv = "PROCGROUP_TEST_LINE"
 )
 
-func soon() time.Time { return time.Now().Add(patience) }
+func soon() time.Time { return time.Now().Add(timeout) }
 
 func TestMain(m *testing.M) {
 	if line := os.Getenv(stewardEnv); line != "" {
@@ -155,7 +155,7 @@ func TestWaitFrozenKeepsItsDeadline(t *testing.T) {
 func TestSwitchAllocatesNothing(t *testing.T) {
 	g, _, _ := job(t, spin)
 	if n := testing.AllocsPerRun(20, func() {
-		if g.Freeze() != nil || g.WaitFrozen(time.Now().Add(patience)) != nil || g.Thaw() != nil {
+		if g.Freeze() != nil || g.WaitFrozen(time.Now().Add(timeout)) != nil || g.Thaw() != nil {
 			t.Error("a switch failed")
 		}
 	}); n != 0 {

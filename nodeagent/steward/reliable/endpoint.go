@@ -20,9 +20,9 @@ const (
 	// message may just be slow.
 	repeatAfter = time.Second
 	repeatMost  = 8 * time.Second
-	// Patience is how long a peer may be out of reach: as long as a server may take
+	// Timeout is how long a peer may be out of reach: as long as a server may take
 	// to come back.
-	Patience = 30 * time.Second
+	Timeout = 30 * time.Second
 	// ackDelay is how long an acknowledgement waits for a message to go with.
 	ackDelay = 100 * time.Millisecond
 )
@@ -68,8 +68,8 @@ type SendOptions struct {
 	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least
 	// ackDelay; 0: when an agent may have died with it.
 	RepeatAfter time.Duration
-	// Patience is when it is given up; 0: Patience.
-	Patience time.Duration
+	// Timeout is when it is given up; 0: Timeout.
+	Timeout time.Duration
 }
 
 // Endpoint is one steward's end of all its exchanges.
@@ -132,7 +132,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 		data:   data,
 		again:  now.Add(after),
 		pause:  2 * after,
-		until:  now.Add(cmp.Or(sendOptions.Patience, Patience)),
+		until:  now.Add(cmp.Or(sendOptions.Timeout, Timeout)),
 	}
 	p.open = append(p.open, k)
 	e.open, e.bytes = e.open+1, e.bytes+len(data)

@@ -159,7 +159,7 @@ func TestLost(t *testing.T) {
 	for w.way = nil; w.tick(); w.way = nil {
 		repeated += len(w.way)
 	}
-	if !w.lost["a"] || !w.lost["c"] || w.lost["b"] || w.now.Sub(begin) != Patience {
+	if !w.lost["a"] || !w.lost["c"] || w.lost["b"] || w.now.Sub(begin) != Timeout {
 		t.Fatalf("after %v lost %v", w.now.Sub(begin), w.lost)
 	}
 	if repeated != 2*5 { // after 1, 3, 7, 15 and 23 s
@@ -179,7 +179,7 @@ func TestLost(t *testing.T) {
 func TestSendOptions(t *testing.T) {
 	w := newWorld()
 	const kind = 3
-	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Patience: Patience / 2}); err != nil {
+	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Timeout: Timeout / 2}); err != nil {
 		t.Fatal(err)
 	}
 	begin := w.now
@@ -194,7 +194,7 @@ func TestSendOptions(t *testing.T) {
 		w.way = nil
 	}
 	want := []time.Duration{repeatAfter / 4, 3 * repeatAfter / 4, 7 * repeatAfter / 4, 15 * repeatAfter / 4, 31 * repeatAfter / 4}
-	if !slices.Equal(after, want) || w.now.Sub(begin) != Patience/2 || !w.lost["a"] {
+	if !slices.Equal(after, want) || w.now.Sub(begin) != Timeout/2 || !w.lost["a"] {
 		t.Errorf("repeated after %v, given up after %v", after, w.now.Sub(begin))
 	}
 }
