@@ -40,15 +40,15 @@ import (
 
 // Agent is the agent of one node. Make it with New and run it once.
 type Agent struct {
-	options Options
-	log     *zap.Logger
-	own     *pki.Credentials // Options.Credentials, or what follows from the key
-	servers *http.Client
-	bootID  string   // tells this run from an earlier one
-	socket  string   // the name of the ranks' socket
-	cpuIDs  []uint32 // options.CPUs
-	notes   []string // what the node lacks
-	address string   // where servers and other agents reach it
+	options     Options
+	log         *zap.Logger
+	credentials *pki.Credentials // Options.Credentials, or what follows from the key
+	servers     *http.Client
+	bootID      string   // tells this run from an earlier one
+	socket      string   // the name of the ranks' socket
+	cpuIDs      []uint32 // options.CPUs
+	notes       []string // what the node lacks
+	address     string   // where servers and other agents reach it
 
 	jobs     *jobs.Jobs // nil before serve
 	pool     *stewardpool.Pool
@@ -64,12 +64,12 @@ type Agent struct {
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *neighbours.Watcher
 	// connected says that there is a stream to the leader.
-	connected atomic.Bool
-	unserved  atomic.Pointer[string] // why the metrics are not served; nil: they are
+	connected      atomic.Bool
+	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
 
 	// workers are all goroutines that act for a job. working ends when the agent shall stop.
 	workers sync.WaitGroup
-	working context.Context
+	running context.Context
 }
 
 // New checks the options; nothing runs and nothing is made yet. Its errors wrap
@@ -88,12 +88,12 @@ func New(options Options) (*Agent, error) {
 	boot := make([]byte, 16)
 	rand.Read(boot) // never fails
 	a := &Agent{
-		options: options,
-		log:     options.Logger.With(zap.String("node", options.Name)),
-		own:     own,
-		servers: h2.NewClient(own, pki.Server),
-		bootID:  hex.EncodeToString(boot),
-		cpuIDs:  make([]uint32, len(options.CPUs)),
+		options:     options,
+		log:         options.Logger.With(zap.String("node", options.Name)),
+		credentials: own,
+		servers:     h2.NewClient(own, pki.Server),
+		bootID:      hex.EncodeToString(boot),
+		cpuIDs:      make([]uint32, len(options.CPUs)),
 	}
 	for i, cpu := range options.CPUs {
 		a.cpuIDs[i] = uint32(cpu)
@@ -112,14 +112,14 @@ func New(options Options) (*Agent, error) {
 	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
 	a.link = uplink.New(uplink.Options{
 		Servers:       withKnownServers(options),
-		Learnt:        a.keepServers,
+		Learnt:        a.saveServers,
 		Client:        a.servers,
 		ClientOptions: peers.ClientOptions(),
-		Revoked:       a.revokedBy(),
+		Revoked:       a.revocationCheck(),
 		Hello:         a.hello,
-		Handler:       leaderOrders{a},
+		Handler:       leaderHandler{a},
 		Clock:         heartbeats{a.clock, a},
-		Troubles:      a.troubles,
+		Problems:      a.problems,
 		Now:           realtime.Now,
 		Logger:        a.log,
 	})
@@ -138,7 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	defer a.bePunctual()()
+	defer a.reduceLatency()()
 	raise := a.raise("the switching thread", realtime.SwitchPriority)
 	if a.switcher, err = switcher.New(switcher.Options{Raise: raise, Logger: a.log}); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	defer a.dirs.Close()
 	a.dirs.SweepFiles(orphans)
-	listener, err := a.listenAs(orphans)
+	listener, err := a.listen(orphans)
 	if err != nil {
 		// What was found goes on without an agent; where nothing was, nothing stays.
 		_ = a.pool.Close(ctx)
@@ -189,7 +189,7 @@ func (a *Agent) Address() string { return a.address }
 // Options.Serving is called.
 func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
 
-// openPool makes the pool of stewards, and gives those that an agent before this one has left.
+// openPool makes the pool of stewards, and returns those that an agent before this one has left.
 func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 	root, err := a.openRoot()
 	if err != nil {
@@ -234,7 +234,7 @@ func (a *Agent) openRoot() (*cgroup.Root, error) {
 	return root, nil
 }
 
-// noteLoopback tells of a node that the others of its cluster cannot reach.
+// noteLoopback notes that the other nodes of the cluster cannot reach this one.
 func (a *Agent) noteLoopback() {
 	if !onLoopback(a.address) || !slices.ContainsFunc(a.options.Servers, func(server string) bool {
 		at, err := url.Parse(server)
@@ -269,16 +269,15 @@ func (a *Agent) hello() *scorev1.Hello {
 	return hello
 }
 
-// troubles are what is amiss on the node at present, a sentence each; the agent's log has said so,
-// too.
-func (a *Agent) troubles() (sentences []string) {
+// problems are what is wrong on the node now, a sentence each. The agent's log has them, too.
+func (a *Agent) problems() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
-	if sentence := a.jobs.Trouble(); sentence != "" {
+	if sentence := a.jobs.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
-	if sentence := a.unserved.Load(); sentence != nil {
+	if sentence := a.metricsProblem.Load(); sentence != nil {
 		sentences = append(sentences, *sentence)
 	}
 	return sentences

@@ -32,16 +32,16 @@ const (
 // cluster's any more.
 var ErrRemoved = uplink.ErrRemoved
 
-// encrypted lets only servers and agents in that show a certificate.
-func (a *Agent) encrypted(listener net.Listener) net.Listener {
-	return handshake.Listen(listener, a.own.ServerSide(h2.Protocol, pki.Server, pki.Agent), a.log)
+// encryptedListener accepts only servers and agents that show a certificate.
+func (a *Agent) encryptedListener(listener net.Listener) net.Listener {
+	return handshake.Listen(listener, a.credentials.ServerSide(h2.Protocol, pki.Server, pki.Agent), a.log)
 }
 
-// keepCertificate renews it until ctx ends.
-func (a *Agent) keepCertificate(ctx context.Context) {
+// renewCertificate renews the certificate in time, until ctx ends.
+func (a *Agent) renewCertificate(ctx context.Context) {
 	credentials := a.options.Credentials
 	credentials.Keep(ctx, pki.Keeper{
-		Dir: a.options.CertificateDir, Ask: a.askCertificates,
+		Dir: a.options.CertificateDir, Ask: a.requestCertificate,
 		Unusable: func(err error) { a.log.Warn("the certificate on disk cannot be used", zap.Error(err)) },
 		Failed: func(err error) {
 			a.log.Error("the node's certificate could not be renewed", zap.Time("expires", credentials.Expires()), zap.Error(err))
@@ -52,11 +52,11 @@ func (a *Agent) keepCertificate(ctx context.Context) {
 	})
 }
 
-// askCertificates asks the servers, one after the other.
-func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, error) {
+// requestCertificate asks the servers, one after the other, to sign a request.
+func (a *Agent) requestCertificate(ctx context.Context, request []byte) ([]byte, error) {
 	var errs []error
 	for _, server := range a.link.Servers() {
-		signed, err := a.askCertificate(ctx, server, request)
+		signed, err := a.requestCertificateFrom(ctx, server, request)
 		if err == nil {
 			return signed, nil
 		}
@@ -65,7 +65,7 @@ func (a *Agent) askCertificates(ctx context.Context, request []byte) ([]byte, er
 	return nil, errors.Join(errs...)
 }
 
-func (a *Agent) askCertificate(ctx context.Context, server string, request []byte) ([]byte, error) {
+func (a *Agent) requestCertificateFrom(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	client := scorev1connect.NewAgentServiceClient(a.servers, server, peers.ClientOptions()...)
@@ -76,10 +76,10 @@ func (a *Agent) askCertificate(ctx context.Context, server string, request []byt
 	return response.Msg.GetCertificate(), nil
 }
 
-// revokedBy asks a server whether the certificate was revoked; nil where there are none. A server
-// that does not show a certificate of the cluster's, is away, or is of a version that does not
-// tell, says nothing.
-func (a *Agent) revokedBy() func(ctx context.Context, server string) bool {
+// revocationCheck asks a server whether the certificate was revoked; nil without certificates. The
+// answer is false if the server is away, shows no certificate of the cluster, or is of a version
+// that does not answer.
+func (a *Agent) revocationCheck() func(ctx context.Context, server string) bool {
 	own := a.options.Credentials
 	if own == nil {
 		return nil
@@ -96,16 +96,16 @@ func (a *Agent) revokedBy() func(ctx context.Context, server string) bool {
 	}
 }
 
-// removed says what to do when the link has ended for good.
-func (a *Agent) removed(err error) error {
+// explainRemoval adds what to do to the error with which the link has ended for good.
+func (a *Agent) explainRemoval(err error) error {
 	if !errors.Is(err, ErrRemoved) {
 		return err
 	}
 	return fmt.Errorf("%w; to make it a node again, remove its certificates (%s) and join it with a new token", err, a.options.CertificateDir)
 }
 
-// takeRevoked has the node know nobody by certificates that were taken back.
-func (a *Agent) takeRevoked(m *scorev1.Revoked) {
+// onRevoked refuses certificates that were revoked from now on.
+func (a *Agent) onRevoked(m *scorev1.Revoked) {
 	if a.options.Credentials != nil {
 		a.options.Credentials.Revoke(m.GetSerials())
 	}

@@ -68,7 +68,7 @@ func TestRevokedBy(t *testing.T) {
 		{"a server speaks rubbish", teller{server, rubbish}, false},
 		{"a server says nothing", teller{server, func(net.Conn, *scorev1.JoinRequest) {}}, false},
 	}
-	ask := (&Agent{options: Options{Credentials: own}}).revokedBy()
+	ask := (&Agent{options: Options{Credentials: own}}).revocationCheck()
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := ask(t.Context(), test.listen(t)); got != test.want {
@@ -83,7 +83,7 @@ func TestRevokedBy(t *testing.T) {
 			t.Errorf("%q says yes", url)
 		}
 	}
-	if (&Agent{}).revokedBy() != nil {
+	if (&Agent{}).revocationCheck() != nil {
 		t.Error("an agent without a certificate asks about it")
 	}
 }

@@ -1,14 +1,15 @@
-// Package nodeagent is the agent of one node: what concerns the node as a
-// whole and outlives the single job.
+// Package nodeagent is the agent of one node: what concerns the node as a whole and outlives the
+// single job.
 //
-// It holds the node's stream to the leader, keeps the rotation plan and
-// switches gangs by the clock, keeps a few stewards warm and gives one to
-// every job, relays the jobs' input and output to the servers, and exchanges
-// the collectives of the process management interface with the other agents.
+// It holds the node's stream to the leader, switches gangs by the leader's plan and the clock, keeps
+// a few stewards warm and gives one to every job, relays the jobs' input and output to the servers,
+// and exchanges the collectives of the process management interface with the other agents.
 //
-// It does not decide which job runs where or when: that is the leader's. It is
-// no parent of ranks and speaks no PMI: that is the steward's. How a switch
-// proceeds is decided by package ctxswitch; this package acts on it.
+// The leader decides which job runs where and when. A job's steward is the parent of its ranks and
+// speaks PMI with them. Package ctxswitch decides how a switch proceeds.
+//
+// This package makes the parts of the agent, which are packages below it, joins them, listens, and
+// passes the leader's orders on. Package jobs has the jobs' parts on the node.
 //
 //	agent, err := nodeagent.New(nodeagent.Options{
 //		Name:       "n1",

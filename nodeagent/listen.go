@@ -20,25 +20,22 @@ import (
 )
 
 const (
-	// listenTries is how often a pair of free ports is looked for: a port that the kernel gives
-	// for TCP is rarely taken for UDP.
+	// listenTries is how often the agent tries to get a pair of free ports. A port that the kernel
+	// gives for TCP is rarely taken for UDP.
 	listenTries = 16
 	// listenTimeout is how long the address of a dead agent may stay taken: the kernel
 	// closes the sockets of a process that was killed within milliseconds.
 	listenTimeout = 3 * time.Second
-	// listenPause is the time between two looks.
+	// listenPause is the time between two tries.
 	listenPause = 10 * time.Millisecond
 )
 
-const (
-	// abstractPrefix begins the name of the ranks' socket where they cannot reach that place.
-	abstractPrefix = "@score-pm-"
-)
+// abstractPrefix begins the name of the ranks' socket where it has no path.
+const abstractPrefix = "@score-pm-"
 
-// ranksSocket is where ranks find the agent: a path that no other user can take while the agent is
-// restarted. It is beside the run directory or, where users cannot pass to that, as in a
-// development cluster of root's, among the jobs' directories. Where neither will do, it is an
-// abstract name.
+// ranksSocket is where ranks find the agent: a path that no other user can take while the agent
+// restarts. It is beside the run directory. If users cannot reach that, as in a development cluster
+// of root, it is among the jobs' directories. If they reach neither, it is an abstract name.
 func (a *Agent) ranksSocket() string {
 	for _, dir := range a.socketDirs() {
 		path, err := filepath.Abs(filepath.Join(dir, jobdirs.RanksSocket))
@@ -52,10 +49,10 @@ func (a *Agent) ranksSocket() string {
 // socketDirs are where the ranks' socket may be, the best first.
 func (a *Agent) socketDirs() []string { return []string{a.dirs.RanksDir(), a.options.JobsDir} }
 
-// listenAs listens where the agent was that has left the orphans, since the other nodes of their
-// jobs know it there, and their ranks know its socket. Without any, it is where the agent before it
-// noted that it was; where that address cannot be had, it listens elsewhere.
-func (a *Agent) listenAs(orphans []*stewardpool.Orphan) (net.Listener, error) {
+// listen listens at the address of the agent that left the orphans: the other nodes of their jobs
+// know that address, and their ranks know its socket. Without orphans it listens at the address that
+// the agent before it has noted. If that is taken, it listens at another one.
+func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	former := agentdir.FormerAddress(a.options.RunDir, a.options.Listen)
 	for _, o := range orphans {
@@ -69,9 +66,9 @@ func (a *Agent) listenAs(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	if former == "" {
 		return a.listenConfigured()
 	}
-	listener, err := a.listenPatiently(former)
+	listener, err := a.listenRetrying(former)
 	if err != nil {
-		return a.listenElse(former, err)
+		return a.listenFallback(former, err)
 	}
 	return listener, nil
 }
@@ -84,8 +81,8 @@ func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
 	return nil
 }
 
-// listenPatiently waits for an address that is taken.
-func (a *Agent) listenPatiently(address string) (net.Listener, error) {
+// listenRetrying waits some time for an address that is taken.
+func (a *Agent) listenRetrying(address string) (net.Listener, error) {
 	for limit := time.Now().Add(listenTimeout); ; time.Sleep(listenPause) {
 		listener, err := a.listenAt(address)
 		if !errors.Is(err, unix.EADDRINUSE) || time.Now().After(limit) {
@@ -94,9 +91,9 @@ func (a *Agent) listenPatiently(address string) (net.Listener, error) {
 	}
 }
 
-// listenElse listens where it can. An abstract name of a socket that was known to ranks may be
-// taken by somebody; then no rank finds the agent there.
-func (a *Agent) listenElse(former string, why error) (net.Listener, error) {
+// listenFallback listens where it can after the former address, or the former name of the ranks'
+// socket, was refused. Without that name no rank finds the agent again.
+func (a *Agent) listenFallback(former string, why error) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	if listener, err := a.listenAt(former); err == nil {
 		a.log.Warn("the agent cannot have its former socket for ranks", zap.Error(why))
@@ -104,7 +101,7 @@ func (a *Agent) listenElse(former string, why error) (net.Listener, error) {
 	}
 	a.log.Warn("the agent cannot have its former address", zap.String("address", former), zap.Error(why))
 	if former == a.options.Listen {
-		return a.listenAside(why)
+		return a.listenOtherPort(why)
 	}
 	return a.listenConfigured()
 }
@@ -116,22 +113,22 @@ func (a *Agent) listenConfigured() (net.Listener, error) {
 		return nil, err
 	}
 	if port == "0" {
-		return a.listenAnywhere(host)
+		return a.listenFreePort(host)
 	}
-	listener, err := a.listenPatiently(a.options.Listen)
+	listener, err := a.listenRetrying(a.options.Listen)
 	if err != nil {
-		return a.listenAside(err)
+		return a.listenOtherPort(err)
 	}
 	return listener, nil
 }
 
-// listenAside listens at another port than the options say if another user has taken that one, for
-// which the agent was away long enough. The leader and the other nodes are told where.
-func (a *Agent) listenAside(why error) (net.Listener, error) {
+// listenOtherPort listens at another port than the options say if another user has taken that one
+// while no agent ran. The leader and the other nodes are told where.
+func (a *Agent) listenOtherPort(why error) (net.Listener, error) {
 	if !errors.Is(why, unix.EADDRINUSE) {
 		return nil, why
 	}
-	stranger, ok := a.strangerAt(a.options.Listen)
+	stranger, ok := a.foreignListener(a.options.Listen)
 	if !ok {
 		return nil, why
 	}
@@ -139,7 +136,7 @@ func (a *Agent) listenAside(why error) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := a.listenAnywhere(host)
+	listener, err := a.listenFreePort(host)
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +151,9 @@ func (a *Agent) listenAside(why error) (net.Listener, error) {
 	return listener, nil
 }
 
-// strangerAt finds the user, other than root and the agent's own, of a socket that keeps the agent
-// from an address.
-func (a *Agent) strangerAt(address string) (uid uint32, ok bool) {
+// foreignListener finds the user of the socket that keeps the agent from an address. Root and the
+// agent's own user do not count.
+func (a *Agent) foreignListener(address string) (uid uint32, ok bool) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return 0, false
@@ -169,9 +166,9 @@ func (a *Agent) strangerAt(address string) (uid uint32, ok bool) {
 	return 0, false
 }
 
-// listenAnywhere listens at a free port by TCP, and opens the data plane at the UDP port of the
-// same number: who knows the agent's address knows its directory's.
-func (a *Agent) listenAnywhere(host string) (listener net.Listener, err error) {
+// listenFreePort listens at a free TCP port, and opens the data plane at the UDP port of the same
+// number: whoever knows the agent's address knows its directory's.
+func (a *Agent) listenFreePort(host string) (listener net.Listener, err error) {
 	for range listenTries {
 		listener, err = a.listenAt(net.JoinHostPort(host, "0"))
 		if !errors.Is(err, unix.EADDRINUSE) {

@@ -9,12 +9,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// leaderOrders does what the leader says; it is the uplink's Handler. Nothing in it waits for long,
-// since the heartbeat comes by the same stream.
-type leaderOrders struct{ *Agent }
+// leaderHandler is the uplink's Handler: it follows the leader's orders. None waits for long, since
+// the heartbeat comes by the same stream.
+type leaderHandler struct{ *Agent }
 
 // Welcome ends what the leader does not know, and tells the rest again.
-func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
+func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
 	a.jobs.Reconcile(welcome.GetKeepJobs())
 	// Stage orders come again for the files of jobs that wait.
 	a.files.ReleaseBut(func(job uint64) bool { return a.jobs.Get(job) != nil })
@@ -24,20 +24,20 @@ func (a leaderOrders) Welcome(welcome *scorev1.Welcome) {
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
 
-// Lost leaves everything as it is: time sharing goes on by the plan.
-func (a leaderOrders) Lost() {
+// Lost changes nothing: time sharing goes on by the plan.
+func (a leaderHandler) Lost() {
 	a.connected.Store(false)
 	a.log.Info("connection to the leader lost")
 }
 
-// Message obeys one message.
-func (a leaderOrders) Message(message *scorev1.ServerMessage) {
+// Message follows one order.
+func (a leaderHandler) Message(message *scorev1.ServerMessage) {
 	switch m := message.GetMessage().(type) {
 	case *scorev1.ServerMessage_Prepare:
 		_ = failpoint.Hit(failpoint.PrepareArrived) // cannot fail
 		a.jobs.Prepare(m.Prepare)
 	case *scorev1.ServerMessage_Stage:
-		a.files.FetchEarly(a.working, m.Stage)
+		a.files.FetchEarly(a.running, m.Stage)
 	case *scorev1.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
 		a.idle.Planned(m.Plan)
@@ -57,7 +57,7 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	case *scorev1.ServerMessage_AskRankStates:
 		a.jobs.AskRankStates(m.AskRankStates)
 	case *scorev1.ServerMessage_Revoked:
-		a.takeRevoked(m.Revoked)
+		a.onRevoked(m.Revoked)
 	case *scorev1.ServerMessage_AskChannels:
 		a.jobs.AskChannels(m.AskChannels)
 	case *scorev1.ServerMessage_PartGone:
@@ -77,8 +77,8 @@ func (a leaderOrders) Message(message *scorev1.ServerMessage) {
 	}
 }
 
-// planOf takes a plan from its message. What is wrong with it, the machine
-// that obeys it finds (ctxswitch.Plan.Validate).
+// planOf takes a plan from its message. The machine that follows it validates it
+// (ctxswitch.Plan.Validate).
 func planOf(m *scorev1.Plan) *ctxswitch.Plan {
 	plan := &ctxswitch.Plan{
 		Term:    m.GetTerm(),

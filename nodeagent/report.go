@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// reportEvery is how often the leader hears what was measured: people look at
-// figures of a second, and a switch costs some bytes only.
+// reportEvery is the time between two reports: people read figures of a second, and a switch costs
+// some bytes only.
 const reportEvery = time.Second
 
-// reports tells the leader once a second what was measured, if anything was.
-// Without a stream to the leader nothing is collected: the switching thread
-// goes on measuring.
+// reports sends the leader once a second what was measured, if anything was. Without a stream to the
+// leader nothing is collected: the switching thread goes on measuring.
 func (a *Agent) reports(ctx context.Context) {
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()

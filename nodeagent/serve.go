@@ -20,18 +20,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// stopTimeout is how long the processes of all jobs may take to end when
-// the agent stops; the kernel takes milliseconds.
+// stopTimeout is how long the processes of all jobs may take to end when the agent stops; the kernel
+// takes milliseconds.
 const stopTimeout = 5 * time.Second
 
-// serve runs the parts of the agent, and stops them in the order in which they
-// need each other.
+// serve runs the parts of the agent, and stops each before those that it needs.
 func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*stewardpool.Orphan) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	forced, force := context.WithCancel(context.Background())
 	defer force()
-	a.working = ctx
+	a.running = ctx
 	a.jobs = a.newJobs(forced)
 
 	// The switching thread answers to the end of the last job.
@@ -45,20 +44,20 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
 	agents := a.newServer(access.Guard(mux))
-	servers := []*http.Server{agents, a.newServer(a.scraped())}
-	parts.Go(func() { serveAt(agents, a.encrypted(listener), cancel) })
+	servers := []*http.Server{agents, a.newServer(a.metricsHandler())}
+	parts.Go(func() { serveAt(agents, a.encryptedListener(listener), cancel) })
 	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
 	parts.Go(func() { a.idle.Run(ctx) })
 	parts.Go(func() { a.watcher.Run(ctx) })
 	if a.options.Credentials != nil {
-		parts.Go(func() { a.keepCertificate(ctx) })
+		parts.Go(func() { a.renewCertificate(ctx) })
 		a.serveUsers(ctx, &parts)
 	}
 	parts.Go(func() {
 		if err := a.link.Run(ctx); err != nil {
-			cancel(a.removed(err))
+			cancel(a.explainRemoval(err))
 		}
 	})
 	a.log.Info("agent runs", zap.String("address", a.address), zap.Int("cpus", len(a.cpuIDs)), zap.Strings("notes", a.notes))
@@ -68,20 +67,20 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	<-ctx.Done()
 	reason := context.Cause(ctx)
 
-	// Whoever gave orders first, then the jobs, then what the jobs need.
+	// First those who give orders, then the jobs, then what the jobs need.
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
 	leaves := errors.Is(reason, ErrLeave)
 	if !leaves {
 		a.jobs.ForgetAll()
 	}
-	a.finishWork(force)
+	a.awaitWorkers(force)
 	stopThread()
 	thread.Wait()
 	if leaves {
 		a.jobs.Leave() // no more are stopped or let run by files that are closed
 	}
-	a.giveBack(leaves)
+	a.closeParts(leaves)
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
 	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
 		return nil
@@ -89,9 +88,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	return reason
 }
 
-// giveBack closes what the jobs needed; leaves: they go on, and what an agent that comes after this
-// one looks for stays.
-func (a *Agent) giveBack(leaves bool) {
+// closeParts closes what the jobs needed. If the agent leaves, the jobs go on, and what the next
+// agent needs stays.
+func (a *Agent) closeParts(leaves bool) {
 	a.peers.Close()
 	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopTimeout)
@@ -105,8 +104,7 @@ func (a *Agent) giveBack(leaves bool) {
 	}
 }
 
-// ErrLeave as the cause of the end of Run's context lets the jobs go on, for an agent that
-// comes after this one.
+// ErrLeave as the cause of the end of Run's context lets the jobs go on, for the next agent.
 var ErrLeave = errors.New("the agent makes way for another")
 
 // serveUsers passes calls of the host's users on to the servers.
@@ -133,9 +131,9 @@ func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCa
 	}
 }
 
-// finishWork waits for what is under way. After stopTimeout the stewards are ended by force, and
-// what does not end then is left to the next agent's sweep.
-func (a *Agent) finishWork(force func()) {
+// awaitWorkers waits for the work for jobs. After stopTimeout the stewards are ended by force; what
+// is left then is for the sweep of the next agent.
+func (a *Agent) awaitWorkers(force func()) {
 	timer := time.AfterFunc(stopTimeout, force)
 	defer timer.Stop()
 	a.workers.Wait()

@@ -18,7 +18,8 @@ const serversFile = "servers"
 // maxServersFile bounds what is read of it.
 const maxServersFile = 16 << 10
 
-// withKnownServers adds those that an earlier agent of the node has learnt to the configured ones.
+// withKnownServers adds the servers that an earlier agent of the node has saved to the configured
+// ones.
 func withKnownServers(o Options) []string {
 	servers := o.Servers
 	if o.CertificateDir == "" {
@@ -43,8 +44,8 @@ func withKnownServers(o Options) []string {
 	return servers
 }
 
-// keepServers writes the addresses down.
-func (a *Agent) keepServers(addresses []string) {
+// saveServers writes the addresses to serversFile.
+func (a *Agent) saveServers(addresses []string) {
 	if a.options.CertificateDir == "" {
 		return
 	}

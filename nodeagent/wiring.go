@@ -29,7 +29,7 @@ func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 		Send:       a.link.Send,
 		Connected:  a.connected.Load,
 		Go:         a.workers.Go,
-		Working:    a.working,
+		Running:    a.running,
 		Forced:     forced,
 	})
 }

@@ -62,8 +62,8 @@ func (l *List) all() map[<-chan struct{}]ending {
 	return maps.Clone(l.jobs)
 }
 
-// Under lists what must be over before nothing is left of a job.
-func (l *List) Under(id uint64) (overs []<-chan struct{}) {
+// Of lists what must be over before nothing is left of a job.
+func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	for over, of := range l.all() {
 		if of.id == id {
 			overs = append(overs, over)
@@ -108,8 +108,8 @@ func (l *List) Late() (jobs []uint64) {
 	return slices.Compact(jobs)
 }
 
-// Trouble tells of those jobs in a sentence; empty: there are none.
-func (l *List) Trouble() string {
+// Problem tells of those jobs in a sentence; empty: there are none.
+func (l *List) Problem() string {
 	jobs := l.Late()
 	if len(jobs) == 0 {
 		return ""

@@ -27,8 +27,8 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("three new jobs have waited %v", waited)
 		}
 		time.Sleep(time.Nanosecond)
-		if !strings.Contains(l.Trouble(), "[7]") {
-			t.Errorf("trouble: %q", l.Trouble())
+		if !strings.Contains(l.Problem(), "[7]") {
+			t.Errorf("trouble: %q", l.Problem())
 		}
 		begin = time.Now()
 		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownEndingTimeout {
@@ -42,7 +42,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("beside one that ends in a second: %v, %v", err, time.Since(begin))
 		}
 		close(stuck)
-		if text := l.Trouble(); text != "" {
+		if text := l.Problem(); text != "" {
 			t.Errorf("when all is over: %q", text)
 		}
 	})

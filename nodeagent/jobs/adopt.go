@@ -28,7 +28,7 @@ func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 			js.endings.Add(o.Status.GetJobId(), over)
 			js.options.Go(func() {
 				defer close(over)
-				js.options.Pool.Refuse(js.options.Working, o)
+				js.options.Pool.Refuse(js.options.Running, o)
 				js.options.Dirs.Found(o).Remove()
 			})
 		}

@@ -140,5 +140,5 @@ func (j *Job) retire() {
 	if j.spares != nil {
 		j.spares.close()
 	}
-	j.options.Pool.Retire(j.options.Working, steward, func() bool { return j.readers.Load() > 0 })
+	j.options.Pool.Retire(j.options.Running, steward, func() bool { return j.readers.Load() > 0 })
 }

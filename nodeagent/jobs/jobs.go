@@ -50,8 +50,8 @@ type Options struct {
 	Connected func() bool
 	// Go runs a goroutine that acts for a job.
 	Go func(func())
-	// Working ends when the agent shall stop; Forced, when it no longer waits for processes to end.
-	Working context.Context
+	// Running ends when the agent shall stop; Forced, when it no longer waits for processes to end.
+	Running context.Context
 	Forced  context.Context
 }
 
@@ -69,7 +69,7 @@ func New(options Options) *Jobs { return &Jobs{options: options, table: jobtable
 
 // newJob is a job as an order describes it; it is not in the table yet.
 func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
-	ctx, cancel := context.WithCancel(js.options.Working)
+	ctx, cancel := context.WithCancel(js.options.Running)
 	j := &Job{
 		jobs:      js,
 		options:   &js.options,
@@ -111,8 +111,8 @@ func (js *Jobs) Get(id uint64) *Job { return js.table.Get(id) }
 // Count counts the jobs that the leader has not forgotten.
 func (js *Jobs) Count() int { return js.table.Count() }
 
-// Trouble tells in a sentence of processes that do not end; empty: there are none.
-func (js *Jobs) Trouble() string { return js.endings.Trouble() }
+// Problem tells in a sentence of processes that do not end; empty: there are none.
+func (js *Jobs) Problem() string { return js.endings.Problem() }
 
 // Reconcile begins a new stream to the leader: what it may not know of the jobs that it keeps is
 // sent again, and the other jobs are ended.
@@ -145,7 +145,7 @@ func (js *Jobs) Forget(id uint64) {
 	j.endLaunch()
 	j.withChannels((*dataplane.Job).Over)
 	js.options.Go(func() {
-		defer js.table.Left(j)
+		defer js.table.Remove(j)
 		<-j.removed
 		<-j.retired
 		j.retire()

@@ -52,7 +52,7 @@ func newNode(t *testing.T) *testNode {
 		Send:      func(m *scorev1.AgentMessage) { n.sent = append(n.sent, m) },
 		Connected: func() bool { return true },
 		Go:        func(f func()) { n.workers = append(n.workers, f) },
-		Working:   t.Context(),
+		Running:   t.Context(),
 		Forced:    t.Context(),
 	})
 	return n

@@ -34,7 +34,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 	done := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
 		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
 	}}
-	ends := js.endings.Under(order.GetJobId())
+	ends := js.endings.Of(order.GetJobId())
 	if len(ends) == 0 {
 		js.options.Send(done)
 		return
@@ -43,7 +43,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 		for _, over := range ends {
 			select {
 			case <-over:
-			case <-js.options.Working.Done():
+			case <-js.options.Running.Done():
 				return
 			}
 		}

@@ -109,8 +109,8 @@ func (t *Table[J]) MayCome(id uint64, now time.Time) bool {
 	return t.absent.mayCome(id, now)
 }
 
-// Left takes a job out for good.
-func (t *Table[J]) Left(j J) {
+// Remove takes a job out for good.
+func (t *Table[J]) Remove(j J) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.leaving, j)

@@ -36,9 +36,9 @@ func TestTable(t *testing.T) {
 	if !table.Add(second) || table.Await(t.Context(), 5, 2) != second || table.Await(t.Context(), 5, 1) != first {
 		t.Error("each attempt has its own output")
 	}
-	table.Left(first)
+	table.Remove(first)
 	table.Forget(5)
-	table.Left(second)
+	table.Remove(second)
 	if table.Count() != 1 || len(table.leaving) != 0 {
 		t.Errorf("%d jobs, %d leaving", table.Count(), len(table.leaving))
 	}

@@ -60,7 +60,7 @@ type fetch struct {
 	job uint64 // 0: this one
 	of  int
 	key string
-	// setDeadline is what was asked for, deadline when it is over; asked is set once
+	// timeout is what was asked for, deadline when it is over; asked is set once
 	// the owner's node has been asked.
 	timeout  time.Duration
 	deadline time.Time

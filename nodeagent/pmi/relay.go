@@ -27,7 +27,7 @@ const (
 // relayed is a message between the engines of two nodes:
 //
 //	message := version kind id ...
-//	fetch   := rank key setDeadline            nanoseconds
+//	fetch   := rank key timeout            nanoseconds
 //	card    := outcome n n*(key value)
 //	open, in, out := group outcome         group as in groupKey, its number as id
 //	notify  := source code range infos     range with fleetingBit

@@ -49,7 +49,7 @@ type Options struct {
 	Clock   Clock
 	// Troubles, if not nil, tells what is amiss on the node now, a sentence each: pings carry it to
 	// the leader.
-	Troubles func() []string
+	Problems func() []string
 	// Now is the monotonic clock in nanoseconds.
 	Now    func() int64
 	Logger *zap.Logger

@@ -166,8 +166,8 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {
 	offset, errorBound, roundTrip := l.options.Clock.Reading()
 	var troubles []string
-	if l.options.Troubles != nil {
-		troubles = l.options.Troubles()
+	if l.options.Problems != nil {
+		troubles = l.options.Problems()
 	}
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
 		Troubles:       troubles,

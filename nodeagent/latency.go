@@ -7,16 +7,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// minProcessors is how many goroutines may run at once at least, on a node with
-// one CPU too. The switching thread needs a processor of Go's scheduler in the
-// instant in which it wakes; the collector of garbage and the streams to leader
-// and peers seldom take more than the others.
+// minProcessors is how many goroutines may run at once at least, also on a node with one CPU. The
+// switching thread needs a processor of Go's scheduler as soon as it wakes. The garbage collector and
+// the streams to leader and peers seldom take more than the others.
 const minProcessors = 4
 
-// bePunctual keeps from the switching thread what could hold it up in this
-// process: others that have all of Go's processors, and pages read from a disk.
-// It returns what ends its part.
-func (a *Agent) bePunctual() (end func()) {
+// reduceLatency removes what could delay the switching thread in this process: goroutines that have
+// all of Go's processors, and pages read from a disk. The function returned ends it.
+func (a *Agent) reduceLatency() (end func()) {
 	if err := realtime.CalmMonitor(); err != nil {
 		a.log.Debug("the agent wakes often", zap.Error(err))
 	}
