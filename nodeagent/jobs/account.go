@@ -15,15 +15,15 @@ import (
 // allContexts is for the usage at the job's end.
 const allContexts = math.MaxInt
 
-// messages is what the job's ranks here have done with messages, as far as is known after reading so
-// many of their contexts; nil if they never had one.
+// messages counts the messages of the job's ranks here, after reading at most so many of their
+// contexts; nil if they never had one.
 func (j *Job) messages(contexts int) (m *scorev1.Messages) {
 	j.withChannels(func(c *dataplane.Job) { m = c.Messages(contexts) })
 	return m
 }
 
-// Usage is what a job has used until now: what the switching thread has measured, and what its ranks
-// here have used if it is still here.
+// Usage returns what the switching thread has measured of a job and, if the job is still here, what
+// its ranks have used.
 func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	usage := &scorev1.Usage{}
 	setSwitching(usage, measured)
@@ -43,8 +43,8 @@ func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	return usage
 }
 
-// addSwitching takes the job from the switching thread and adds what only that knows. Afterwards the
-// thread does not touch the job's container.
+// addSwitching takes the job from the switching thread and adds what that has measured. Afterwards
+// the thread does not touch the job's container.
 func (j *Job) addSwitching(usage *scorev1.Usage) {
 	var answer <-chan switcher.Usage
 	j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { answer = s.Remove(id) })
@@ -60,7 +60,7 @@ func setSwitching(to *scorev1.Usage, from switcher.Usage) {
 	to.SwitchNanos = from.Switching.Nanoseconds()
 }
 
-// countKeys counts what keys in fences were before and after they were packed.
+// countKeys counts the bytes of keys in fences, before and after they were packed.
 func (js *Jobs) countKeys(plain, packed uint64) {
 	js.options.Metrics.Add(metrics.CardBytesPlain, plain)
 	js.options.Metrics.Add(metrics.CardBytesPacked, packed)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// errMoved says why a job of several nodes cannot go on.
+// errMoved ends an adopted job whose other nodes do not find this one.
 var errMoved = errors.New(
 	"the restarted agent could not have its former address, where the job's other nodes look for it: another process has taken the port; give agent.listen a fixed port below 1024, which only root can take",
 )
@@ -66,8 +66,7 @@ func (js *Jobs) adopt(o *stewardpool.Orphan) error {
 	return nil
 }
 
-// resume makes the switching thread, the data plane and the other nodes know a job that has its
-// steward.
+// resume makes an adopted job known to the switching thread, the data plane and its other nodes.
 func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 	status := o.Status
 	switch {
@@ -91,7 +90,7 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 	j.group.AskAgain()
 }
 
-// endAdopted ends a job that was found and cannot go on.
+// endAdopted ends an adopted job that cannot go on.
 func (j *Job) endAdopted(reason error) {
 	j.options.Logger.Warn("a job of a former agent cannot go on", zap.Uint64("job", j.id), zap.Error(reason))
 	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v; submit it again",

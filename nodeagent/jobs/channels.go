@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// openChannels makes the job known to the data plane, before any node may start it, and
-// says where its ranks find that. A job that cannot be there runs without.
+// openChannels makes the job known to the data plane, before any node may start it, and returns the
+// socket for its ranks. If that fails, the job runs without channels.
 func (j *Job) openChannels(steward *stewardpool.Steward) (socket string) {
 	j.spares = newSpareKeeper(steward.Socket(), j.id)
 	channels, err := j.options.Plane.Add(j.ctx, j.order, steward.Pid(), dataplane.Spares{Keep: j.spares.keep})
@@ -20,8 +20,8 @@ func (j *Job) openChannels(steward *stewardpool.Steward) (socket string) {
 	return j.options.Plane.Socket()
 }
 
-// reopenChannels makes the data plane know a job of a former agent, with the contexts that its
-// steward has kept.
+// reopenChannels makes an adopted job known to the data plane, with the contexts that its steward has
+// kept.
 func (j *Job) reopenChannels() error {
 	j.spares = newSpareKeeper(j.steward.Socket(), j.id)
 	kept, err := j.spares.reopen(j.ctx)
@@ -55,8 +55,8 @@ func (j *Job) withChannels(do func(*dataplane.Job)) {
 	}
 }
 
-// closeChannels gives them up in the background: the end of the job does not wait. What ranks that
-// ended by themselves have sent may still be on its way to ranks of other nodes.
+// closeChannels closes them in the background: the end of the job does not wait. Messages of ranks
+// that ended by themselves may still be on their way to ranks of other nodes.
 func (j *Job) closeChannels() {
 	j.withChannels(func(c *dataplane.Job) {
 		if j.isKilled() {

@@ -1,8 +1,8 @@
-// Package jobs has the parts of jobs on a node, each from the order to prepare it until its steward
-// is given back.
+// Package jobs has the parts of jobs on a node. A part lives from the order to prepare it until its
+// steward is given back.
 //
-// Package jobstate decides what happens to a part; this package carries that out. It takes what the
-// leader orders, what the stewards report, what the switching thread notices, and the calls of
-// servers and other agents about jobs. What it needs of the node stands in Options. It calls the
-// packages below it and, for the leader, Options.Send; it knows nothing of the agent around it.
+// Package jobstate decides what happens to a part; this package applies the effects. Its inputs are
+// the leader's orders, the stewards' messages, the notices of the switching thread, and the calls of
+// servers and other agents about jobs. Options hold what it needs of the node. It calls the packages
+// below it, and Options.Send for the leader; it does not know the agent around it.
 package jobs

@@ -27,8 +27,8 @@ const (
 
 type dumpStream = connect.ServerStream[scorev1.DumpPart]
 
-// Dump implements scorev1connect.PeerServiceHandler. One dump at a time bounds the memory that it
-// takes.
+// Dump implements scorev1connect.PeerServiceHandler. It takes one dump at a time, which bounds its
+// memory.
 func (s PeerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	if !s.jobs.dumping.TryLock() {
 		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", s.jobs.options.Node))

@@ -89,13 +89,13 @@ func (j *Job) apply(effect jobstate.Effect) {
 	}
 }
 
-// kill ends the job here, whatever it is doing; NodeDone tells when it is over.
+// kill ends the job here in any phase; NodeDone reports its end.
 func (j *Job) kill(reason string) {
 	j.options.Logger.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
 	j.step(jobstate.Kill)
 }
 
-// watchKill ends the job without its steward's help when that takes too long.
+// watchKill ticks the machine, which ends the job without its steward when that takes too long.
 func (j *Job) watchKill() {
 	for {
 		j.mu.Lock()
@@ -108,7 +108,7 @@ func (j *Job) watchKill() {
 	}
 }
 
-// rankExited notes that the end of a rank is reported.
+// rankExited notes that the end of a rank was reported.
 func (j *Job) rankExited(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// onMessage takes one message of the job's steward; the next comes when it returns.
+// onMessage handles one message of the job's steward; the next comes when it returns.
 func (j *Job) onMessage(message *stewardpb.FromSteward) {
 	switch m := message.GetMessage().(type) {
 	case *stewardpb.FromSteward_Prepared:
@@ -77,8 +77,7 @@ func (j *Job) onPrepared(m *scorev1.Prepared) {
 	j.outbox.Send(message, true)
 }
 
-// onLaunched tells the switching thread first: a gang whose slice is over
-// must stop.
+// onLaunched informs the switching thread first: a gang whose slice is over must stop.
 func (j *Job) onLaunched(m *scorev1.Launched) {
 	_ = failpoint.Hit(failpoint.LaunchEnd) // cannot fail
 	steward := j.stewardOf()
@@ -105,10 +104,10 @@ func (j *Job) onRankExited(m *scorev1.RankExited) {
 	j.group.RankExited(m)
 }
 
-// onRankFailure takes a rank that has failed, or was started again, while the job goes on.
+// onRankFailure handles the failure or the new start of a rank while the job goes on.
 func (j *Job) onRankFailure(m *stewardpb.RankFailure) {
 	if pid := int(m.GetPid()); pid != 0 {
-		if container := j.stewardOf().Container; container.FD() < 0 { // into a cgroup processes are born as it stands
+		if container := j.stewardOf().Container; container.FD() < 0 { // in a control group a new process has the state of the group
 			container.Started(pid, pid)
 			j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Respawned(id) })
 		}
@@ -133,7 +132,7 @@ func exitKind(m *scorev1.RankExited) metrics.ID {
 	}
 }
 
-// onCollective takes the piece of this node's ranks.
+// onCollective takes the piece of this node's ranks for a collective.
 func (j *Job) onCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
 	if !j.order.GetFencesByMessage() { // else the steward counts
@@ -149,7 +148,7 @@ func (j *Job) onCollective(m *stewardpb.Collective) {
 	})
 }
 
-// onPartLost spreads that the job's steward cannot reach that of another node.
+// onPartLost informs the other nodes that the job's steward cannot reach that of one of them.
 func (j *Job) onPartLost(m *stewardpb.PartLost) {
 	if int64(m.GetNodeIndex()) >= int64(len(j.order.GetPlaces())) {
 		return

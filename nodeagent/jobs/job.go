@@ -27,25 +27,24 @@ type Job struct {
 	options *Options
 	id      uint64
 	order   *scorev1.Prepare
-	// mark is in the environment of all its processes. No other job that ever ran on this machine has
-	// the same.
+	// mark is in the environment of all its processes. No other job on this machine ever has the same.
 	mark string
 	// ctx ends when the job is forgotten.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// owned is what it has on the disks.
+	// owned are its files.
 	owned *jobdirs.Owned
 	// endLaunch lets the pool start other stewards again.
 	endLaunch func()
-	// claimed is closed once the job has its steward, or never will; retired, when that may be given
-	// back.
+	// claimed is closed once the job has its steward or will have none; retired, once the steward may
+	// be given back.
 	claimed chan struct{}
 	retired chan struct{}
 	// over is closed once no process of the job is left here.
 	over chan struct{}
-	// group joins it with the other nodes; nil with one node.
+	// group connects it with its other nodes; nil if it has one node.
 	group *collectives.Group
-	// outbox holds what the leader is to be told of it.
+	// outbox holds its messages for the leader.
 	outbox *outbox.Outbox
 	// account is what it has used, and how its start went.
 	account *jobaccount.Account
@@ -53,22 +52,21 @@ type Job struct {
 	readers atomic.Int32
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
-	// spares has the contexts outlive this agent; nil before there can be any. It is set before
+	// spares keeps its contexts for the next agent; nil before there can be any. It is set before
 	// claimed is closed.
 	spares *spareKeeper
 
 	mu       sync.Mutex
 	state    *jobstate.Machine
 	steward  *stewardpool.Steward
-	channels *dataplane.Job // nil before it has a steward, and if it cannot have any
+	channels *dataplane.Job // nil before it has a steward, and if they failed to open
 	handle   *switcher.Handle
 	done     *scorev1.AgentMessage // NodeDone, when what the job had is cleared
-	removed  <-chan switcher.Usage // answers when the switching thread has forgotten the job; nil: it is not forgotten
-	unstage  context.CancelFunc    // ends the fetching of its files; nil: that is over
+	removed  <-chan switcher.Usage // answers once the switching thread has forgotten the job; nil before Unswitch
+	unstage  context.CancelFunc    // ends the fetching of its files; nil before it begins
 }
 
-// withSwitcher does something with the switching thread on the job's behalf, unless the job is
-// forgotten: its number may be another job's by then.
+// withSwitcher calls do unless the job is forgotten: its number may be another job's by then.
 func (j *Job) withSwitcher(do func(*switcher.Switcher, ctxswitch.JobID)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,7 +143,7 @@ func (j *Job) countReader() (end func()) {
 // place is the job's part here.
 func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.GetNodeIndex()] }
 
-// note tells the user something, once.
+// note sends the user a sentence, once.
 func (j *Job) note(text string) {
 	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
 }
@@ -160,8 +158,7 @@ func (j *Job) abort(reason string) {
 	}}}, true)
 }
 
-// leaseUntil is how long the ranks of a new job may live at first, by CLOCK_MONOTONIC; 0: the job
-// has no lease.
+// leaseUntil is the end of a new job's first lease, by CLOCK_MONOTONIC; 0: it has no lease.
 func (j *Job) leaseUntil() int64 {
 	lease := j.order.GetLeaseNanos()
 	if lease <= 0 {
@@ -169,12 +166,12 @@ func (j *Job) leaseUntil() int64 {
 	}
 	answered := j.jobs.answered.Load()
 	if answered == 0 {
-		answered = realtime.Now() // by the order, as no heartbeat was answered yet
+		answered = realtime.Now() // the order has come, and no heartbeat was answered yet
 	}
 	return answered + lease
 }
 
-// timeLimit is how long the job may be on. One node of the job watches.
+// timeLimit is how long the job may be on; 0: another node watches that, or it has no limit.
 func (j *Job) timeLimit() time.Duration {
 	if j.order.GetNodeIndex() != 0 {
 		return 0

@@ -30,7 +30,7 @@ type Options struct {
 	Address    string // where servers and other agents reach it
 	Cluster    string
 	ClusterKey string
-	BootID     string   // tells this run of the agent from an earlier one
+	BootID     string   // identifies this run of the agent
 	CPUs       []uint32 // as the kernel numbers them
 	SharesCPUs bool     // another node of this machine has the same CPUs
 
@@ -64,10 +64,10 @@ type Jobs struct {
 	dumping  sync.Mutex   // held while a dump is taken
 }
 
-// New starts without a job.
+// New returns Jobs without a job.
 func New(options Options) *Jobs { return &Jobs{options: options, table: jobtable.New[*Job]()} }
 
-// newJob is a job as an order describes it; it is not in the table yet.
+// newJob makes a job of an order; it is not in the table yet.
 func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 	ctx, cancel := context.WithCancel(js.options.Running)
 	j := &Job{
@@ -111,11 +111,11 @@ func (js *Jobs) Get(id uint64) *Job { return js.table.Get(id) }
 // Count counts the jobs that the leader has not forgotten.
 func (js *Jobs) Count() int { return js.table.Count() }
 
-// Problem tells in a sentence of processes that do not end; empty: there are none.
+// Problem is a sentence about processes that do not end; empty: there are none.
 func (js *Jobs) Problem() string { return js.endings.Problem() }
 
-// Reconcile begins a new stream to the leader: what it may not know of the jobs that it keeps is
-// sent again, and the other jobs are ended.
+// Reconcile begins a new stream to the leader: it sends again what the leader may not know of the
+// jobs that it keeps, and ends the other jobs.
 func (js *Jobs) Reconcile(keep []uint64) {
 	kept := make(map[uint64]bool, len(keep))
 	for _, id := range keep {
@@ -131,7 +131,7 @@ func (js *Jobs) Reconcile(keep []uint64) {
 	}
 }
 
-// Forget lets a job go: its end is committed, or the leader never had it. One that still runs is
+// Forget releases a job: its end is committed, or the leader never had it. One that still runs is
 // ended.
 func (js *Jobs) Forget(id uint64) {
 	j := js.table.Forget(id)
@@ -159,7 +159,7 @@ func (js *Jobs) ForgetAll() {
 	}
 }
 
-// Leave lets go of the stewards that have jobs, for an agent that comes after this one.
+// Leave disconnects from the stewards that have jobs: the next agent adopts them.
 func (js *Jobs) Leave() {
 	for _, j := range js.All() {
 		if steward := j.stewardOf(); steward != nil {
@@ -185,11 +185,10 @@ func (js *Jobs) HandleNotices(stop <-chan struct{}) {
 	}
 }
 
-// The ranks of jobs that may be begun again elsewhere have a lease: they live only as long as the
-// node hears of a leader. The stewards keep it, as they outlive the agent.
-
-// RenewLeases renews the leases after a heartbeat was answered that was sent at this instant of
-// CLOCK_MONOTONIC: the leader counts from later.
+// RenewLeases renews the leases of jobs that may be started again elsewhere: their ranks live only
+// as long as a leader answers the node's heartbeats. Stewards keep the lease, as they outlive the
+// agent. It counts from when the heartbeat was sent, by CLOCK_MONOTONIC: the leader counts from
+// later.
 func (js *Jobs) RenewLeases(sent int64) {
 	js.answered.Store(sent)
 	for _, j := range js.All() {

@@ -6,13 +6,11 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// The leader's orders, and its replies to what ranks have asked. None waits for long.
-
 // maxSignal is SIGRTMAX of Linux.
 const maxSignal = 64
 
-// withSteward does something with the steward of a job. It does nothing if the job is not here, or
-// has no steward yet; a steward that is gone takes nothing, and ends the job.
+// withSteward calls do with the steward of a job, unless the job is not here or has no steward yet.
+// Errors are dropped: a steward that is gone ends the job.
 func (js *Jobs) withSteward(id uint64, do func(*stewardpool.Steward) error) {
 	if j := js.Get(id); j != nil {
 		j.withSteward(do)
@@ -25,7 +23,7 @@ func (j *Job) withSteward(do func(*stewardpool.Steward) error) {
 	}
 }
 
-// Kill ends a job. It answers for one that is not here, too: nothing of it is left.
+// Kill ends a job. A job that is not here is reported as done: nothing of it is left.
 func (js *Jobs) Kill(order *scorev1.Kill) {
 	if j := js.Get(order.GetJobId()); j != nil {
 		j.kill(order.GetReason())
@@ -59,28 +57,28 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.Signal(order.GetSignal()) })
 }
 
-// NameReply passes on a reply of the name service.
+// NameReply takes a reply of the name service.
 func (js *Jobs) NameReply(reply *scorev1.NameReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Name(reply) })
 }
 
-// SpawnReply passes on what has become of a rank's wish for another job.
+// SpawnReply takes the reply to a rank that wants to start a job.
 func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Spawn(reply) })
 }
 
-// PlacesReply passes on where the ranks of another job are.
+// PlacesReply takes the places of another job's ranks.
 func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Places(reply) })
 }
 
-// onReply drops the request that is answered, and passes the reply on.
+// onReply drops the request that is answered, and passes the reply to the steward.
 func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pass func(*stewardpool.Steward) error) {
 	if j := js.Get(id); j != nil {
 		j.outbox.Drop(answered)
@@ -88,24 +86,24 @@ func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pa
 	}
 }
 
-// PartGone spreads that a node has lost its part of a job.
+// PartGone informs a job's nodes that one has lost its part.
 func (js *Jobs) PartGone(m *scorev1.PartGone) {
 	if j := js.Get(m.GetJobId()); j != nil {
 		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
 	}
 }
 
-// ChildEnded passes on the end of a job that a job here has spawned.
+// ChildEnded informs a job of the end of a job that it has spawned.
 func (js *Jobs) ChildEnded(m *scorev1.ChildEnded) {
 	js.withSteward(m.GetJobId(), func(s *stewardpool.Steward) error { return s.ChildEnded(m) })
 }
 
-// AskRankStates asks a job's steward what its ranks do. RankStates answers.
+// AskRankStates asks a job's steward what its ranks do; its RankStates are the reply.
 func (js *Jobs) AskRankStates(order *scorev1.AskRankStates) {
 	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.AskRankStates(order.GetRequest()) })
 }
 
-// AskChannels answers in the background: each channel's driver is asked in turn.
+// AskChannels replies in the background, since it asks each channel's driver in turn.
 func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
 	js.options.Go(func() {
 		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}

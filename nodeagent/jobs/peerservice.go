@@ -21,8 +21,7 @@ type PeerService struct{ jobs *Jobs }
 // PeerService serves the jobs.
 func (js *Jobs) PeerService() PeerService { return PeerService{js} }
 
-// checkCaller refuses an agent that is not the one of a node of the job. Who calls is in the
-// certificate.
+// checkCaller refuses an agent that is not that of the job's node. The certificate says who calls.
 func (j *Job) checkCaller(ctx context.Context, nodeIndex uint32) error {
 	places := j.order.GetPlaces()
 	caller, _ := access.CallerOf(ctx)

@@ -25,7 +25,7 @@ import (
 // and of the node's process table.
 const maxRanks = 4096
 
-// Prepare makes a job's part ready. The leader has been told of one that is known already.
+// Prepare makes a job's part ready, unless it is here already.
 func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	if js.table.Get(order.GetJobId()) != nil {
 		return
@@ -76,7 +76,7 @@ func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 	return nil
 }
 
-// prepare gives the job a steward and has it prepare.
+// prepare gives the job a steward, which prepares it.
 func (j *Job) prepare() {
 	defer close(j.claimed)
 	defer j.step(jobstate.Settled)
@@ -120,13 +120,13 @@ func (j *Job) makeReady() error {
 	return steward.Prepare(j.prepareOrder(steward, programs))
 }
 
-// stage fetches the job's files, until it is killed.
+// stage fetches the job's files, unless the job is killed.
 func (j *Job) stage() error {
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.mu.Lock()
 	j.unstage = cancel
-	if j.state.Killed() { // what forget has let go is not held again
+	if j.state.Killed() { // Forget may have released the files
 		cancel()
 	} else {
 		j.options.Files.Hold(j.order)
@@ -154,7 +154,7 @@ func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	if j.step(jobstate.Claimed); j.isKilled() {
 		return nil, errKilled
 	}
-	// Where nothing can keep a limit, Hello has said so.
+	// The notes in Hello say where nothing can keep a limit.
 	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	return steward, nil
 }
 
-// prepareOrder is what the job's steward is told; programs is the directory of those that were sent
-// along, if any.
+// prepareOrder is the order to the job's steward; programs is the directory of the files that were
+// sent with the job, if any.
 func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
 	return &stewardpb.PrepareJob{
@@ -184,7 +184,7 @@ func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 	}
 }
 
-// directKey is that of the datagrams between the job's stewards; nil: there are none.
+// directKey is the key of the datagrams between the job's stewards; nil: there are none.
 func (j *Job) directKey() []byte {
 	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByMessage() {
 		return nil
@@ -194,7 +194,7 @@ func (j *Job) directKey() []byte {
 		secret = j.options.ClusterKey // the order of a server of a former version
 	}
 	if secret == "" {
-		return nil // and without: the messages go by the agents
+		return nil // the messages go by the agents
 	}
 	return direct.JobKey(secret, j.options.Cluster, j.id, j.order.GetAttempt())
 }
@@ -210,8 +210,7 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 	}
 }
 
-// refuse ends a job that cannot start. It is not reported as done, since the
-// failure says more, unless the leader asks for its end.
+// refuse ends a job that cannot start. Its end is not reported as well, unless the leader asks.
 func (j *Job) refuse(failure *scorev1.AgentMessage) {
 	j.outbox.Send(failure, true)
 	j.step(jobstate.Refused)

@@ -16,15 +16,14 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxRelays bounds those of a job that are on their way: each rank of a large
-	// node asks for a few others' keys at once. What is beyond is dropped, and its
-	// steward sends it again.
+	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a few
+	// others' keys at once. More are dropped, and their steward sends them again.
 	maxRelays = 4096
 )
 
-// onRelay carries a message of the job's steward to that of another node, or of
-// another job. Messages may overtake each other. One to a job that is not there comes
-// back; of others that do not arrive the steward gets no acknowledgement.
+// onRelay sends a message of the job's steward to that of another node or another job. Messages may
+// overtake each other. One to a job that is not there comes back; the steward gets no
+// acknowledgement of others that do not arrive.
 func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
@@ -56,7 +55,7 @@ func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
 	j.withSteward(func(s *stewardpool.Steward) error { return s.RelayFailed(m) })
 }
 
-// relayTo delivers a message, on this node without a detour.
+// relayTo delivers a message, on this node without the network.
 func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
 	if address == js.options.Address {
 		return js.relay(ctx, request)
@@ -64,9 +63,9 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 	return js.options.Peers.Relay(ctx, address, request)
 }
 
-// relay takes a message for the steward of a job here. Only agents of the cluster
-// get so far (package access), so it is true which job speaks; addresses of other jobs'
-// nodes the leader gives only to jobs of the same user.
+// relay takes a message for the steward of a job here. Only agents of the cluster can call (package
+// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of the
+// same user.
 func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
@@ -96,8 +95,7 @@ func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	})
 }
 
-// receiver is who takes the job's messages; nil before it has a steward, and lost when nobody will
-// again.
+// receiver is the job's steward, nil before it has one, and whether it is lost.
 func (j *Job) receiver() (steward *stewardpool.Steward, lost bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -23,7 +23,7 @@ func newSpareKeeper(socket string, job uint64) *spareKeeper {
 	return &spareKeeper{socket: socket, job: job}
 }
 
-// reopen takes what was kept by an agent before this one.
+// reopen returns what an agent before this one has left.
 func (k *spareKeeper) reopen(ctx context.Context) ([]node.Spare, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -56,12 +56,12 @@ func (k *spareKeeper) keep(s node.Spare) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.conn == nil {
-		kept, err := k.dial(context.Background()) // it is bounded by itself
+		kept, err := k.dial(context.Background()) // it has a timeout of its own
 		if err != nil {
 			return err
 		}
 		for i := range kept {
-			kept[i].Close() // which this agent has
+			kept[i].Close() // this agent has them
 		}
 	}
 	err := k.conn.Keep(client.Spare{Channel: s.Channel, Rank: s.Rank, Image: s.Image, Socket: s.Socket})

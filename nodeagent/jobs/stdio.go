@@ -13,16 +13,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// jobTimeout is how long an early reader waits for its job to come: a
-// server opens its output when it orders the job, by another stream.
+// jobTimeout is how long an early reader waits for its job: a server opens the output when it orders
+// the job, by another stream.
 const jobTimeout = 10 * time.Second
 
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 
-// Stdio implements scorev1connect.PeerServiceHandler: it relays between the
-// server and the job's steward. Nothing is kept here: a server that does not
-// read makes the relay wait, and that the steward, and that the ranks; and the
-// other way round for their input.
+// Stdio implements scorev1connect.PeerServiceHandler: it relays between the server and the job's
+// steward. It buffers nothing: if the server does not read, the relay waits, then the steward, then
+// the ranks. Input waits the other way round.
 func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	first, err := stream.Receive()
 	if err != nil {
@@ -69,8 +68,7 @@ func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	}
 }
 
-// errStewardLost is for a reader of output that nobody has any more: what a steward kept is lost
-// with it.
+// errStewardLost refuses a reader of output that was lost with its steward.
 func errStewardLost() error {
 	return connect.NewError(connect.CodeDataLoss, errors.New("the process that kept the output was lost"))
 }
@@ -94,8 +92,7 @@ func drained(stream *stdioStream) error {
 	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
 }
 
-// exitTimeout is how long a process whose connections have ended may take to
-// be reaped.
+// exitTimeout is how long a process whose connections have ended may take to be reaped.
 const exitTimeout = time.Second
 
 // relayOutput ends when all output has been relayed, or either side has gone.

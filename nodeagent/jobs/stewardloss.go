@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onStewardLost takes the end of the connection to the steward; err is nil when the agent ended it.
+// onStewardLost handles the end of the connection to the steward; err is nil if the agent ended it.
 func (j *Job) onStewardLost(err error) {
 	if err == nil || j.IsOver() {
 		return
@@ -31,8 +31,8 @@ func (j *Job) lossReason() string {
 	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node, j.stewardOf().Pid())
 }
 
-// sweep ends what a lost steward has left. The ranks die with their steward; this is for what they
-// have started.
+// sweep kills the processes that a lost steward has left. The ranks die with their steward, but not
+// what they have started.
 func (j *Job) sweep() {
 	j.group.PartLost(int(j.order.GetNodeIndex()), j.lossReason())
 	steward := j.stewardOf()
