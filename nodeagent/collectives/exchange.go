@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// exchange carries the collectives of one job between its nodes: it gives the
-// machine that decides (package fence) its messages, and sends what that says.
+// exchange is a job's collectives: it passes messages between its nodes and the machine that decides
+// (package fence).
 type exchange struct {
 	group *Group
 
@@ -20,8 +20,7 @@ type exchange struct {
 	// machine is nil when the job cannot have one, for the reason of broken.
 	machine fence.Collective
 	broken  error
-	// open are the exchanges to which this node has added and whose end the
-	// steward has not been told.
+	// open are the exchanges to which this node has added and that the steward has no result of.
 	open map[fence.Op]bool
 	// sent are the messages of each that have not arrived.
 	sent map[fence.Op]*sync.WaitGroup
@@ -59,8 +58,8 @@ func (x *exchange) receive(from int, message fence.Message) {
 	}
 }
 
-// lost ends the job's exchanges: a node cannot be reached.
-func (x *exchange) lost(node int, reason string) {
+// nodeLost ends the job's exchanges: a node cannot be reached.
+func (x *exchange) nodeLost(node int, reason string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.machine != nil {
@@ -68,14 +67,14 @@ func (x *exchange) lost(node int, reason string) {
 	}
 }
 
-// carryOut does what the machine says. The caller holds mu.
+// carryOut applies the machine's effects. The caller holds mu.
 func (x *exchange) carryOut(effects []fence.Effect) {
 	for _, effect := range effects {
 		switch effect.Kind {
 		case fence.Send:
 			x.send(effect.To, effect.Message)
 		case fence.Done:
-			x.over(effect.Message)
+			x.onResult(effect.Message)
 		case fence.Failed:
 			x.fail(effect.Err)
 		case fence.Large: // of stewards alone
@@ -83,25 +82,25 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 	}
 }
 
-// over takes a result. A steward that has it does not ask for it again: this agent may be lost only
-// when the others have what it sent for the exchange as well. The caller holds mu.
-func (x *exchange) over(m fence.Message) {
+// onResult delivers a result once the other nodes have what this one sent for the exchange: a steward
+// that has the result does not give its piece again to the next agent. The caller holds mu.
+func (x *exchange) onResult(m fence.Message) {
 	sent := x.sent[m.Op]
 	delete(x.sent, m.Op)
 	if sent == nil {
-		x.done(m)
+		x.deliver(m)
 		return
 	}
 	x.group.options.Go(func() {
 		sent.Wait()
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.done(m)
+		x.deliver(m)
 	})
 }
 
-// done gives the steward a result, unless the exchanges have failed meanwhile. The caller holds mu.
-func (x *exchange) done(m fence.Message) {
+// deliver gives the steward a result, unless the exchanges have failed. The caller holds mu.
+func (x *exchange) deliver(m fence.Message) {
 	if !x.open[m.Op] {
 		return
 	}
@@ -114,20 +113,20 @@ func (x *exchange) done(m fence.Message) {
 	})
 }
 
-// askAgain has the other nodes repeat what an agent before this one has heard.
-func (x *exchange) askAgain() {
+// requestRepeat asks the other nodes for what they sent to an agent before this one.
+func (x *exchange) requestRepeat() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.machine == nil {
 		return
 	}
 	for _, node := range x.machine.Neighbours() {
-		x.carry(node, &scorev1.CollectRequest{Again: true}, nil)
+		x.call(node, &scorev1.CollectRequest{Again: true}, nil)
 	}
 }
 
-// again repeats what a node has forgotten that has restarted.
-func (x *exchange) again(node int) {
+// repeat sends a node that has restarted its messages again.
+func (x *exchange) repeat(node int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.machine != nil {
@@ -135,8 +134,7 @@ func (x *exchange) again(node int) {
 	}
 }
 
-// fail tells the steward why what it waits for cannot complete; it ends the
-// job. The caller holds mu.
+// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds mu.
 func (x *exchange) fail(reason error) {
 	for op := range x.open {
 		x.answer(&stewardpb.CollectiveResult{
@@ -158,7 +156,7 @@ func (x *exchange) answer(result *stewardpb.CollectiveResult) {
 	}
 }
 
-// send carries a message to another node. The caller holds mu.
+// send sends a message to another node. The caller holds mu.
 func (x *exchange) send(to int, message fence.Message) {
 	var sent *sync.WaitGroup
 	if x.open[message.Op] {
@@ -167,7 +165,7 @@ func (x *exchange) send(to int, message fence.Message) {
 			x.sent[message.Op] = sent
 		}
 	}
-	x.carry(to, &scorev1.CollectRequest{
+	x.call(to, &scorev1.CollectRequest{
 		Kind:      uint32(message.Op.Kind),
 		Sequence:  message.Op.Seq,
 		Algorithm: uint32(message.Via),
@@ -176,8 +174,8 @@ func (x *exchange) send(to int, message fence.Message) {
 	}, sent)
 }
 
-// carry delivers a request to another node, and ends the exchanges if it cannot be reached.
-func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *sync.WaitGroup) {
+// call sends another node a request, and ends the exchanges if that fails.
+func (x *exchange) call(to int, request *scorev1.CollectRequest, delivered *sync.WaitGroup) {
 	place := x.group.order.GetPlaces()[to]
 	request.JobId, request.FromNodeIndex = x.group.order.GetJobId(), x.group.order.GetNodeIndex()
 	if delivered != nil {
@@ -198,7 +196,7 @@ func (x *exchange) carry(to int, request *scorev1.CollectRequest, delivered *syn
 			zap.Error(err),
 		)
 		reason := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), err)
-		x.lost(to, reason)
+		x.nodeLost(to, reason)
 		x.group.gossiper.learn(gossip.PartLost, to, 0, reason)
 	})
 }

@@ -39,7 +39,7 @@ func newGossiper(g *Group) *gossiper {
 	return &gossiper{group: g, machine: machine}
 }
 
-// learn spreads what this node has found.
+// learn spreads a failure that this node has found.
 func (r *gossiper) learn(kind gossip.Kind, node int, rank uint32, reason string) {
 	if r == nil {
 		return
@@ -87,7 +87,7 @@ func (r *gossiper) rankFailure(m *stewardpb.RankFailure) {
 	r.carryOut(r.machine.Learn(item))
 }
 
-// carryOut does what the machine says. The caller holds mu.
+// carryOut applies the machine's effects. The caller holds mu.
 func (r *gossiper) carryOut(effects []gossip.Effect) {
 	for _, e := range effects {
 		if e.Deliver {
@@ -116,8 +116,7 @@ func (r *gossiper) send(to int, item gossip.Item) {
 	}
 }
 
-// deliver tells the ranks here, by events if they have asked for them, and by the end of their
-// fences.
+// deliver informs the ranks here by the end of their fences, and by events if they asked for them.
 func (r *gossiper) deliver(item gossip.Item) {
 	g := r.group
 	g.options.Metrics.Add(metrics.News, 1)
@@ -140,7 +139,7 @@ func (r *gossiper) deliver(item gossip.Item) {
 		if g.options.Ends(leaderTimeout) || g.options.Context.Err() != nil {
 			return
 		}
-		g.exchange.lost(item.Node, item.Reason)
+		g.exchange.nodeLost(item.Node, item.Reason)
 	})
 }
 

@@ -60,20 +60,20 @@ func New(order *scorev1.Prepare, options Options) *Group {
 	return g
 }
 
-// Add gives this node's piece of a collective; the steward gets the result.
+// Add adds this node's piece to a collective; the steward gets the result.
 func (g *Group) Add(op fence.Op, data []byte) { g.exchange.add(op, data) }
 
-// AskAgain has the other nodes repeat what an agent before this one has got.
-func (g *Group) AskAgain() {
+// RequestRepeat asks the other nodes for what they sent to an agent before this one.
+func (g *Group) RequestRepeat() {
 	if g != nil {
-		g.exchange.askAgain()
+		g.exchange.requestRepeat()
 	}
 }
 
 // Collect takes a step of a collective from another node of the job.
 func (g *Group) Collect(request *scorev1.CollectRequest) error {
 	if request.GetAgain() {
-		g.exchange.again(int(request.GetFromNodeIndex()))
+		g.exchange.repeat(int(request.GetFromNodeIndex()))
 		return nil
 	}
 	if request.GetKind() > maxKind || request.GetAlgorithm() > maxKind {
@@ -88,7 +88,8 @@ func (g *Group) Collect(request *scorev1.CollectRequest) error {
 	return nil
 }
 
-// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
+// maxKind is the largest number that a fence.Kind or a fence.Algorithm can hold; the machine checks
+// them.
 const maxKind = 1<<8 - 1
 
 // PartLost spreads that a node has lost its part of the job.
@@ -98,7 +99,7 @@ func (g *Group) PartLost(node int, reason string) {
 	}
 }
 
-// RankExited spreads the end of a rank here, if its gang ends with it.
+// RankExited spreads the end of a rank here if it ends the gang.
 func (g *Group) RankExited(m *scorev1.RankExited) {
 	if g != nil {
 		g.gossiper.rankExited(m)

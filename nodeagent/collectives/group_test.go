@@ -125,7 +125,7 @@ func TestOneNodeHasNoGroup(t *testing.T) {
 	if g != nil || g.Gossips() {
 		t.Error("a job of one node has a group")
 	}
-	g.AskAgain()
+	g.RequestRepeat()
 	g.PartLost(0, "")
 	g.RankExited(&scorev1.RankExited{})
 	g.RankFailure(&stewardpb.RankFailure{})
@@ -154,7 +154,7 @@ func TestARestartedNodeAsksAgain(t *testing.T) {
 	w := newJob(2, nil)
 	w.addAll(1, 0)
 	w.restart(1, nil) // it had node 0's piece
-	w.groups[1].AskAgain()
+	w.groups[1].RequestRepeat()
 	w.run()
 	w.addAll(1, 1)
 	for i := range 2 {

@@ -1,5 +1,5 @@
-// Package endings knows the jobs that a node is ending though the leader has forgotten them: new jobs
-// wait for them, but not for ever.
+// Package endings holds the jobs that a node is still ending after the leader has forgotten them. New
+// jobs wait for them, but not for ever.
 package endings
 
 import (
@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// endingsTimeout is how long a new job waits for processes to end that this node should no
+	// othersTimeout is how long a new job waits for processes to end that this node should no
 	// longer run, counted from when they were ended: longer than the agent and a steward take to
 	// end them by force, also on a busy machine. What has not ended then, as a process that waits
 	// for a dead file system, may never end.
-	endingsTimeout = 10 * time.Second
-	// ownEndingTimeout is how long a job waits for what is left of itself, from before it was put
+	othersTimeout = 10 * time.Second
+	// ownTimeout is how long a job waits for what is left of itself, from before it was put
 	// back into the queue: less than the leader gives it to become ready.
-	ownEndingTimeout = 20 * time.Second
-	// endingsMost is how many jobs whose processes do not end new jobs go on beside. They may still
-	// have memory and processors; a node with more of them is ill.
-	endingsMost = 16
+	ownTimeout = 20 * time.Second
+	// maxLate is how many jobs whose processes do not end may be there when a new job begins. They may
+	// still have memory and processors.
+	maxLate = 16
 )
 
 // ErrStuck refuses a job on a node where others do not end.
 var ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
 
-// List holds the jobs that are being ended here after the leader has forgotten them, or that no
-// agent could take over. Until they are over, or have had their time, nothing new is accepted, and
-// nobody is told that nothing is left of them.
+// List holds the jobs that are being ended here: the leader has forgotten them, or no agent could
+// adopt them. Until they are over, or have had their time, no new job begins. A kill of one is answered
+// when it is over.
 type List struct {
 	mu   sync.Mutex
 	jobs map[<-chan struct{}]ending // by what is closed when they are over
@@ -44,7 +44,7 @@ type ending struct {
 	since time.Time
 }
 
-// Add notes a job that is being ended.
+// Add adds a job that is being ended; over is closed at its end.
 func (l *List) Add(id uint64, over <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *List) all() map[<-chan struct{}]ending {
 	return maps.Clone(l.jobs)
 }
 
-// Of lists what must be over before nothing is left of a job.
+// Of lists the endings of a job.
 func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	for over, of := range l.all() {
 		if of.id == id {
@@ -72,14 +72,13 @@ func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-// Await returns when a new job may begin: all jobs that are being ended now are over, or have had
-// their time.
+// Await waits until a new job may begin: all jobs of the list are over, or have had their time.
 func (l *List) Await(ctx context.Context, id uint64) error {
 	begin, late := time.Now(), 0
 	for over, of := range l.all() {
-		timeout := endingsTimeout - time.Since(of.since)
+		timeout := othersTimeout - time.Since(of.since)
 		if of.id == id {
-			timeout = ownEndingTimeout - time.Since(begin)
+			timeout = ownTimeout - time.Since(begin)
 		}
 		switch isOver, err := wait.Within(ctx, over, timeout); {
 		case err != nil:
@@ -91,7 +90,7 @@ func (l *List) Await(ctx context.Context, id uint64) error {
 			late++
 		}
 	}
-	if late > endingsMost {
+	if late > maxLate {
 		return ErrStuck
 	}
 	return nil
@@ -100,7 +99,7 @@ func (l *List) Await(ctx context.Context, id uint64) error {
 // Late lists the jobs whose processes should have ended.
 func (l *List) Late() (jobs []uint64) {
 	for _, of := range l.all() {
-		if time.Since(of.since) > endingsTimeout {
+		if time.Since(of.since) > othersTimeout {
 			jobs = append(jobs, of.id)
 		}
 	}
@@ -108,7 +107,7 @@ func (l *List) Late() (jobs []uint64) {
 	return slices.Compact(jobs)
 }
 
-// Problem tells of those jobs in a sentence; empty: there are none.
+// Problem is a sentence about those jobs; empty: there are none.
 func (l *List) Problem() string {
 	jobs := l.Late()
 	if len(jobs) == 0 {
@@ -119,6 +118,6 @@ func (l *List) Problem() string {
 		"processes of %d jobs that have ended cannot be killed (jobs %v); new jobs run beside them, up to %d of them: look at what the processes wait for, or restart the host",
 		len(jobs),
 		jobs[:min(len(jobs), named)],
-		endingsMost,
+		maxLate,
 	)
 }

@@ -23,7 +23,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if waited := time.Since(begin); waited != endingsTimeout {
+		if waited := time.Since(begin); waited != othersTimeout {
 			t.Errorf("three new jobs have waited %v", waited)
 		}
 		time.Sleep(time.Nanosecond)
@@ -31,7 +31,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("trouble: %q", l.Problem())
 		}
 		begin = time.Now()
-		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownEndingTimeout {
+		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownTimeout {
 			t.Errorf("the same job again after %v: %v", time.Since(begin), err)
 		}
 		soon := make(chan struct{})
@@ -52,7 +52,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 func TestManyEndingsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List
-		for id := range uint64(endingsMost) {
+		for id := range uint64(maxLate) {
 			l.Add(100+id, make(chan struct{}))
 		}
 		if err := l.Await(t.Context(), 8); err != nil {

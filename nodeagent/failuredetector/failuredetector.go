@@ -12,9 +12,9 @@ const (
 	// With the time to the last answer before, a loss is suspected within 2.5 s,
 	// and an agent that stood still for a second is not suspected.
 	SuspectAfter = 2 * time.Second
-	// asleep is how late a Tick may be; after more the watcher itself has not been
-	// running, and what it missed says nothing of others.
-	asleep = 2 * ProbeEvery
+	// maxLate is how late a Tick may be. After more the watcher itself has not been running, and
+	// answers that it missed mean nothing.
+	maxLate = 2 * ProbeEvery
 )
 
 // How a neighbour does not answer.
@@ -27,7 +27,7 @@ const (
 	Refused
 	// Hung: its host takes connections, and the agent does not answer.
 	Hung
-	// Unreachable: nothing is heard of the host.
+	// Unreachable: the host does not answer.
 	Unreachable
 )
 
@@ -37,8 +37,7 @@ type Peer struct {
 	Address string // host:port
 }
 
-// Effect is one thing to do: a probe to send, if Probe is not 0, or a word on the
-// peer for the leader.
+// Effect is a probe to send, if Probe is not 0, or a report to the leader.
 type Effect struct {
 	Peer  Peer
 	Probe uint64 // its number
@@ -48,11 +47,11 @@ type Effect struct {
 // watched is one neighbour.
 type watched struct {
 	Peer
-	fine    time.Time // of the last answer, or of the beginning
-	next    time.Time // when it is probed next
-	probe   uint64    // the newest probe
-	told    How       // what the leader was told last
-	missing How       // how the latest probe that failed did
+	answered time.Time // of the last answer, or of the beginning
+	next     time.Time // when it is probed next
+	probe    uint64    // the newest probe
+	reported How       // the last report
+	missing  How       // of the last probe that failed
 }
 
 // Machine watches the neighbours of one node.
@@ -66,8 +65,7 @@ type Machine struct {
 // New returns a machine that watches nobody.
 func New() *Machine { return &Machine{} }
 
-// Watch says who is to be watched from now on. What is known of those that were
-// watched before stays.
+// Watch sets the peers to watch. What is known of those that were watched before stays.
 func (m *Machine) Watch(now time.Time, peers []Peer) {
 	before := m.peers
 	m.peers = make([]*watched, 0, len(peers))
@@ -77,7 +75,7 @@ func (m *Machine) Watch(now time.Time, peers []Peer) {
 			m.peers = append(m.peers, before[i])
 			continue
 		}
-		m.peers = append(m.peers, &watched{Peer: p, fine: now, next: now})
+		m.peers = append(m.peers, &watched{Peer: p, answered: now, next: now})
 	}
 }
 
@@ -88,12 +86,12 @@ func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
 	if w == nil {
 		return m.effects
 	}
-	w.fine, w.missing = now, Fine
+	w.answered, w.missing = now, Fine
 	m.report(w, Fine)
 	return m.effects
 }
 
-// Failed takes word that a probe was not answered, and how.
+// Failed takes how a probe failed.
 func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Effect {
 	m.effects = m.effects[:0]
 	if w := m.find(peer, probe); w != nil {
@@ -103,12 +101,12 @@ func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Ef
 	return m.effects
 }
 
-// Tick does what is due at now; it is to be called at Deadline.
+// Tick returns what is due; it is to be called at Deadline.
 func (m *Machine) Tick(now time.Time) []Effect {
 	m.effects = m.effects[:0]
-	if !m.ticked.IsZero() && now.Sub(m.ticked) > asleep {
+	if !m.ticked.IsZero() && now.Sub(m.ticked) > maxLate {
 		for _, w := range m.peers {
-			w.fine, w.missing = now, Fine
+			w.answered, w.missing = now, Fine
 		}
 	}
 	m.ticked = now
@@ -135,18 +133,18 @@ func (m *Machine) Deadline(now time.Time) time.Time {
 	return next
 }
 
-// Suspects repeats what the leader was told, for one who does not know it.
+// Suspects repeats the reports, for a leader that may not have them.
 func (m *Machine) Suspects() []Effect {
 	m.effects = m.effects[:0]
 	for _, w := range m.peers {
-		if w.told != Fine {
-			m.effects = append(m.effects, Effect{Peer: w.Peer, How: w.told})
+		if w.reported != Fine {
+			m.effects = append(m.effects, Effect{Peer: w.Peer, How: w.reported})
 		}
 	}
 	return m.effects
 }
 
-// find finds who is watched, unless the word is on a probe that was never sent.
+// find returns a watched peer; nil if it is not watched, or the probe was never sent.
 func (m *Machine) find(peer string, probe uint64) *watched {
 	for _, w := range m.peers {
 		if w.Name == peer && probe != 0 && probe <= w.probe {
@@ -156,17 +154,17 @@ func (m *Machine) find(peer string, probe uint64) *watched {
 	return nil
 }
 
-// suspect suspects who has not answered for long, once it is known how.
+// suspect reports a peer that has not answered for long and whose last probe has failed.
 func (m *Machine) suspect(now time.Time, w *watched) {
-	if w.missing != Fine && now.Sub(w.fine) >= SuspectAfter {
+	if w.missing != Fine && now.Sub(w.answered) >= SuspectAfter {
 		m.report(w, w.missing)
 	}
 }
 
-// report gives the leader a word, once.
+// report reports a change to the leader.
 func (m *Machine) report(w *watched, how How) {
-	if w.told != how {
-		w.told = how
+	if w.reported != how {
+		w.reported = how
 		m.effects = append(m.effects, Effect{Peer: w.Peer, How: how})
 	}
 }

@@ -87,7 +87,7 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 			return
 		}
 	}
-	j.group.AskAgain()
+	j.group.RequestRepeat()
 }
 
 // endAdopted ends an adopted job that cannot go on.

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// comingFor is how long a job that others send messages to, and that was never here, may still
-	// be on its way: spawned jobs are told of when they are placed, and their nodes get the order
-	// within milliseconds, or when they are back.
+	// comingFor is how long a job that others send messages to, and that was never here, may still be
+	// on its way: others know a spawned job when it is placed, and its nodes get the order within
+	// milliseconds, or when they are connected again.
 	comingFor = 10 * time.Second
-	// maxComing bounds the jobs that are waited for, and maxGone those that are remembered as over:
-	// connected jobs are few.
+	// maxComing bounds the jobs that may come, and maxGone those that are known to be over: connected
+	// jobs are few.
 	maxComing = 256
 	maxGone   = 1024
 )
@@ -23,7 +23,7 @@ type absent struct {
 	order  []uint64 // of gone, the oldest first
 }
 
-// mayCome tells whether a job that is not here may be on its way.
+// mayCome reports whether a job that is not here may be on its way.
 func (a *absent) mayCome(id uint64, now time.Time) bool {
 	if a.gone[id] {
 		return false

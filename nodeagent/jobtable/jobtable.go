@@ -1,4 +1,4 @@
-// Package jobtable knows which jobs are on a node, and which may still come.
+// Package jobtable holds the jobs of a node, and knows which may still come.
 package jobtable
 
 import (
@@ -30,12 +30,12 @@ type Table[J Job] struct {
 	absent  absent
 }
 
-// New is an empty table.
+// New returns an empty table.
 func New[J Job]() *Table[J] {
 	return &Table[J]{jobs: make(map[uint64]J), leaving: make(map[J]bool), changed: make(chan struct{})}
 }
 
-// Add is false if there is such a job.
+// Add adds a job, and reports false if its number is in use.
 func (t *Table[J]) Add(j J) bool {
 	var none J
 	t.mu.Lock()
@@ -57,8 +57,8 @@ func (t *Table[J]) Get(id uint64) J {
 	return t.jobs[id]
 }
 
-// Await waits for an attempt of a job to come, for its output. One that is
-// forgotten and still leaving is found, too. It is nil when ctx ends.
+// Await waits for an attempt of a job, for its output. It finds one that is forgotten and still
+// leaving, too. It returns nil when ctx ends.
 func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 	var none J
 	for {
@@ -87,7 +87,7 @@ func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 	}
 }
 
-// Forget makes a job leave; it is nil if there is none.
+// Forget makes a job leave, and returns it; nil: there is none.
 func (t *Table[J]) Forget(id uint64) J {
 	var none J
 	t.mu.Lock()
@@ -102,14 +102,14 @@ func (t *Table[J]) Forget(id uint64) J {
 	return j
 }
 
-// MayCome tells whether a job that is not here may be on its way.
+// MayCome reports whether a job that is not here may be on its way.
 func (t *Table[J]) MayCome(id uint64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.absent.mayCome(id, now)
 }
 
-// Remove takes a job out for good.
+// Remove removes a job that was leaving.
 func (t *Table[J]) Remove(j J) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,6 +128,7 @@ func (t *Table[J]) All() []J {
 	return jobs
 }
 
+// Count counts the jobs that are not forgotten.
 func (t *Table[J]) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package neighbours finds out which of the neighbours that the leader named are alive.
+// Package neighbours checks whether the neighbours that the leader named are alive.
 package neighbours
 
 import (
@@ -15,11 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-const (
-	// dialTimeout is how long its host may take to answer a connection, when it is
-	// asked whether it is there at all.
-	dialTimeout = 500 * time.Millisecond
-)
+// dialTimeout bounds the connection that shows whether a neighbour's host is there.
+const dialTimeout = 500 * time.Millisecond
 
 // Options say how a watcher reaches its neighbours and the leader.
 type Options struct {
@@ -28,24 +25,24 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Watcher probes the neighbours that the leader named, as package failuredetector says, and
-// tells the leader who does not answer.
+// Watcher probes the neighbours that the leader named, by package failuredetector, and reports those
+// that do not answer.
 type Watcher struct {
 	options Options
 	probes  sync.WaitGroup
 
 	mu      sync.Mutex
 	machine *failuredetector.Machine
-	flying  map[string]bool // who is being probed
+	probing map[string]bool // the neighbours that are being probed
 	wake    chan struct{}   // one element: the machine has other neighbours
 }
 
 // New is a watcher without neighbours.
 func New(options Options) *Watcher {
-	return &Watcher{options: options, machine: failuredetector.New(), flying: make(map[string]bool), wake: make(chan struct{}, 1)}
+	return &Watcher{options: options, machine: failuredetector.New(), probing: make(map[string]bool), wake: make(chan struct{}, 1)}
 }
 
-// Watch takes the neighbours.
+// Watch sets the neighbours.
 func (w *Watcher) Watch(order *scorev1.Watch) {
 	peers := make([]failuredetector.Peer, 0, len(order.GetNeighbours()))
 	for _, n := range order.GetNeighbours() {
@@ -60,7 +57,7 @@ func (w *Watcher) Watch(order *scorev1.Watch) {
 	}
 }
 
-// ReportAgain repeats on a new stream what the leader may not know.
+// ReportAgain repeats the reports on a new stream to the leader.
 func (w *Watcher) ReportAgain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,13 +85,13 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// carryOut does what the machine says. The caller holds mu.
+// carryOut applies the machine's effects. The caller holds mu.
 func (w *Watcher) carryOut(ctx context.Context, effects []failuredetector.Effect) {
 	for _, e := range effects {
-		if e.Probe == 0 || w.flying[e.Peer.Name] {
-			continue // one that has not been answered yet says enough
+		if e.Probe == 0 || w.probing[e.Peer.Name] {
+			continue // the last probe was not answered yet
 		}
-		w.flying[e.Peer.Name] = true
+		w.probing[e.Peer.Name] = true
 		w.probes.Go(func() { w.probe(ctx, e) })
 	}
 	w.report(effects)
@@ -105,14 +102,14 @@ func (w *Watcher) report(effects []failuredetector.Effect) {
 		if e.Probe != 0 {
 			continue
 		}
-		w.options.Logger.Info("a neighbour", zap.String("neighbour", e.Peer.Name), zap.Stringer("found", found[e.How]))
+		w.options.Logger.Info("a neighbour", zap.String("neighbour", e.Peer.Name), zap.Stringer("found", reachability[e.How]))
 		w.options.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{
-			Suspicion: &scorev1.Suspicion{Node: e.Peer.Name, Found: found[e.How]},
+			Suspicion: &scorev1.Suspicion{Node: e.Peer.Name, Found: reachability[e.How]},
 		}})
 	}
 }
 
-var found = map[failuredetector.How]scorev1.Reachability{
+var reachability = map[failuredetector.How]scorev1.Reachability{
 	failuredetector.Fine: scorev1.Reachability_REACHABILITY_FINE, failuredetector.Refused: scorev1.Reachability_REACHABILITY_REFUSED,
 	failuredetector.Hung: scorev1.Reachability_REACHABILITY_HUNG, failuredetector.Unreachable: scorev1.Reachability_REACHABILITY_UNREACHABLE,
 }
@@ -122,7 +119,7 @@ func (w *Watcher) probe(ctx context.Context, e failuredetector.Effect) {
 	how := w.ask(ctx, e.Peer)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.flying, e.Peer.Name)
+	delete(w.probing, e.Peer.Name)
 	if ctx.Err() != nil {
 		return
 	}
@@ -140,12 +137,12 @@ func (w *Watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredet
 	case connect.CodeNotFound:
 		return failuredetector.Refused // another node has the address
 	default:
-		return failuredetector.Fine // whatever it says, it lives
+		return failuredetector.Fine // any other answer shows that it is alive
 	}
 	if err == nil {
 		return failuredetector.Fine
 	}
-	// Whatever kept the answer away: is the host there, and does anybody listen?
+	// There was no answer: is the host there, and does anybody listen?
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", peer.Address)
 	switch {
