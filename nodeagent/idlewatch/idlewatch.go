@@ -71,13 +71,13 @@ type Options struct {
 	ClusterTime func(local int64) int64
 }
 
-// Watcher watches which jobs sleep, and tells the leader. One goroutine runs it; the methods that
-// others call say so.
+// Watcher reports to the leader which jobs sleep. One goroutine runs it; only the methods that say so
+// may be called by others.
 type Watcher struct {
 	options Options
 	asked   chan *scorev1.AskCut
 	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
-	again   atomic.Bool                     // the leader is to be told all that sleeps
+	again   atomic.Bool                     // all sleeping jobs are to be reported
 	jobs    map[Job]*sleeper
 }
 
@@ -90,7 +90,7 @@ type sleeper struct {
 	inGroup bool
 }
 
-// New is a watcher that has seen no job.
+// New returns a watcher that knows no job.
 func New(options Options) *Watcher {
 	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), jobs: make(map[Job]*sleeper)}
 	w.asleep.Store(&map[uint64]bool{})
@@ -105,7 +105,7 @@ func (w *Watcher) Ask(question *scorev1.AskCut) {
 	}
 }
 
-// Planned takes from a plan which jobs have no turn. Any goroutine may call it.
+// Planned takes the jobs that have no turn by a plan. Any goroutine may call it.
 func (w *Watcher) Planned(plan *scorev1.Plan) {
 	asleep := make(map[uint64]bool, len(plan.GetAsleep()))
 	for _, id := range plan.GetAsleep() {
@@ -114,7 +114,7 @@ func (w *Watcher) Planned(plan *scorev1.Plan) {
 	w.asleep.Store(&asleep)
 }
 
-// ReportAgain has the leader told all that sleeps. Any goroutine may call it.
+// ReportAgain reports all sleeping jobs on a new stream. Any goroutine may call it.
 func (w *Watcher) ReportAgain() { w.again.Store(true) }
 
 // Run watches until ctx ends.
@@ -161,8 +161,8 @@ func (w *Watcher) checkAll() (next time.Duration) {
 	return next
 }
 
-// check checks a job, and tells the leader if it has fallen asleep or woken; nil: it has no ranks
-// with channels.
+// check checks a job, and reports when it has fallen asleep or woken; nil: it has no ranks with
+// channels.
 func (w *Watcher) check(j Job) *sleeper {
 	s := w.jobs[j]
 	if s == nil {
@@ -215,8 +215,8 @@ func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	return sample, ok
 }
 
-// answer tells the leader how a job is now, and, if it asks for that, what could wake it. The check
-// after that finds what has happened meanwhile.
+// answer reports a job's state and, if the leader asks, what could wake it. The check afterwards
+// finds what has happened meanwhile.
 func (w *Watcher) answer(question *scorev1.AskCut) {
 	j := w.options.Job(question.GetJobId())
 	if j == nil {
@@ -236,7 +236,7 @@ func (w *Watcher) answer(question *scorev1.AskCut) {
 	}
 }
 
-// waker is what could wake the job here; empty: nothing.
+// waker describes what could wake the job here; empty: nothing.
 func waker(j Job, cut *node.Cut) string {
 	for i := range cut.Waits {
 		if cut.Waits[i].How == abi.WaitTimed {
@@ -255,7 +255,7 @@ func waker(j Job, cut *node.Cut) string {
 	return wakesource.Find(pids, own)
 }
 
-// report tells the leader how the job is, with what the reply says beyond.
+// report sends the leader the job's state. The reply, if any, has answers beyond that.
 func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
 	if reply == nil {
 		reply = &scorev1.Cut{}
@@ -268,7 +268,7 @@ func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
 
 var waitNames = map[uint32]string{abi.WaitMessage: "a message", abi.WaitSpace: "space", abi.WaitTimed: "a message or a time"}
 
-// waits are how the ranks sleep.
+// waits describes for what the ranks sleep.
 func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 	for i := range cut.Waits {
 		wait := &cut.Waits[i]
