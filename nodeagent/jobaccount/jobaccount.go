@@ -1,4 +1,4 @@
-// Package jobaccount keeps what a job has used on a node, and how its start went there.
+// Package jobaccount keeps what a job has used on a node, and the instants of its start there.
 package jobaccount
 
 import (
@@ -20,8 +20,8 @@ type Account struct {
 	start  *scorev1.NodeStart // by the cluster's clock; replaced, never changed
 }
 
-// New converts instants by clusterTime, and tells countKeys how many bytes the keys in fences had
-// before they were packed, and then.
+// New returns an empty account. It converts instants by clusterTime, and gives countKeys the bytes of
+// keys in fences before and after they were packed.
 func New(clusterTime func(local int64) int64, countKeys func(plain, packed uint64)) *Account {
 	return &Account{clusterTime: clusterTime, countKeys: countKeys, usage: &scorev1.Usage{}, start: &scorev1.NodeStart{}}
 }
@@ -68,7 +68,7 @@ func (a *Account) CountFences(m *scorev1.Fences) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.fences.GetFences() >= m.GetFences() {
-		return // it is told again
+		return // it is a repetition
 	}
 	a.countKeys(m.GetPlainBytes()-min(a.fences.GetPlainBytes(), m.GetPlainBytes()), m.GetPackedBytes()-min(a.fences.GetPackedBytes(), m.GetPackedBytes()))
 	a.fences = m
@@ -82,8 +82,8 @@ func (a *Account) Fences() *scorev1.Fences {
 }
 
 // Started takes what the steward knows of the job's start, by the machine's clock, and returns all
-// that is known of it by the cluster's. What was known before stays: the estimate of the cluster's
-// clock moves.
+// that is known of it, by the cluster's clock. Known instants stay as they are, since the estimate of
+// the cluster's clock moves.
 func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,8 +109,8 @@ func (a *Account) instant(known, told int64) int64 {
 	return a.clusterTime(told)
 }
 
-// maxResident is at how many processes of a job one report looks for the largest: the time that it
-// takes, some ten microseconds each, comes off the ranks'.
+// maxResident bounds the processes of a job that one report reads: each takes some ten microseconds
+// of the ranks' time.
 const maxResident = 64
 
 // Largest is the most memory that one of the processes has had resident, in bytes. What has ended

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// filesIn is the name that the order to an orphan has got; empty: none of this agent's.
+// filesIn is the name in the order of an orphan; empty: it has none of this agent's.
 func (d *Dirs) filesIn(o *stewardpool.Orphan) string {
 	name := o.Status.GetOrder().GetFiles()
 	if mpidirs.Job(d.options.Prefix, name) == 0 {
@@ -25,8 +25,8 @@ func (d *Dirs) removeSegments(user *launch.User) {
 	}
 }
 
-// removeFiles removes the directories of a name. An agent that is not root's has all ranks
-// run as its own user.
+// removeFiles removes the directories of a name. The ranks of an agent that is not root's have its own
+// user.
 func (d *Dirs) removeFiles(name string, uid uint32) {
 	if name == "" {
 		return
@@ -39,8 +39,8 @@ func (d *Dirs) removeFiles(name string, uid uint32) {
 	}
 }
 
-// SweepFiles removes what ended jobs have left, of this agent's and of those before it in
-// its run directory. Those of the orphans stay.
+// SweepFiles removes what ended jobs of this agent, and of those before it in its run directory, have
+// left. The orphans' files stay.
 func (d *Dirs) SweepFiles(orphans []*stewardpool.Orphan) {
 	held := make(map[string]bool, len(orphans))
 	for _, o := range orphans {

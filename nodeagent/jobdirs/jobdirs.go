@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// dirVariable tells ranks the directory that their job has on the node for
-	// itself, for files that need not outlive it.
+	// dirVariable names the directory that a job has on the node, for files that need not outlive it.
 	dirVariable = "SCORE_JOB_DIR"
 	// dirsMode lets users reach the directories of their jobs, and list nobody's.
 	dirsMode = 0o711
@@ -30,7 +29,7 @@ const (
 	RanksSocket = "pm"
 )
 
-// errNotOwn means that somebody else has made what is at a path of the agent's.
+// errNotOwn means that something else is at the path of a directory.
 var errNotOwn = errors.New("it is not a directory of the agent's own")
 
 // Options say where the directories are, and whose.
@@ -43,7 +42,7 @@ type Options struct {
 	RunDir string
 	// Prefix begins the names of directories that are in everybody's places.
 	Prefix string
-	// Note tells the node's users what it lacks.
+	// Note shows a sentence to those who look at the node.
 	Note   func(string)
 	Logger *zap.Logger
 }
@@ -57,14 +56,14 @@ func New(options Options) *Dirs { return &Dirs{options} }
 // RanksDir is where the ranks' socket is.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
 
-// places are those in which jobs may have directories.
+// places are the directories in which jobs may have directories.
 func (d *Dirs) places() []string { return []string{d.options.JobsDir, d.RanksDir()} }
 
 // Default is JobsDir where it is not set.
 func Default(runDir string) string { return runDir + ".jobs" }
 
-// dirIn is the directory that an order to prepare has got; empty: none. The
-// order may come back from a steward.
+// dirIn is the directory in the environment of an order; empty: none. The order may come from a
+// steward, so only a name in one of the places counts.
 func (d *Dirs) dirIn(order *scorev1.Prepare) string {
 	for _, v := range order.GetSpec().GetEnv() {
 		dir, ok := strings.CutPrefix(v, dirVariable+"=")
@@ -75,8 +74,8 @@ func (d *Dirs) dirIn(order *scorev1.Prepare) string {
 	return ""
 }
 
-// Open makes the places for the jobs' directories and for the ranks' socket, and
-// removes what ended jobs of a former agent have left there.
+// Open makes the places for the jobs' directories and for the ranks' socket, and removes what ended
+// jobs of a former agent have left there.
 func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	if err := makePlace(d.RanksDir()); err != nil {
 		return fmt.Errorf("the ranks' socket cannot be in %s: %w; name another run_dir", d.RanksDir(), err)
@@ -98,8 +97,8 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	return nil
 }
 
-// noteDirs tells what is amiss with the place of the jobs' directories. A full disk, which may be
-// empty again for the next job, keeps no agent from its running jobs.
+// noteDirs notes what is wrong with the place of the jobs' directories. The agent starts all the same:
+// jobs may be running, and a full disk may have room for the next one.
 func (d *Dirs) noteDirs(err error) {
 	note := ""
 	switch {
@@ -132,8 +131,8 @@ func makePlace(dir string) error {
 	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
 }
 
-// sweepDirs removes the directories in a place, except those that are held, and what the ranks of
-// these jobs have left elsewhere.
+// sweepDirs removes the directories in a place, except those that are held, and the shared memory of
+// their jobs' ranks.
 func (d *Dirs) sweepDirs(place string, held map[string]bool) error {
 	// Ranks of the jobs that go on look for the socket until this agent listens there.
 	left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
@@ -146,7 +145,7 @@ func (d *Dirs) sweepDirs(place string, held map[string]bool) error {
 	return err
 }
 
-// jobsIn are the paths in a place but for those that are kept.
+// jobsIn lists the paths in a place, except those that are kept.
 func jobsIn(place string, kept func(dir string) bool) (dirs []string, err error) {
 	entries, err := os.ReadDir(place)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +159,7 @@ func jobsIn(place string, kept func(dir string) bool) (dirs []string, err error)
 	return dirs, err
 }
 
-// ownersOf are the users of directories, each once.
+// ownersOf lists the owners of directories, each once.
 func ownersOf(dirs []string) (owners []*launch.User) {
 	seen := make(map[uint32]bool)
 	for _, dir := range dirs {
@@ -173,8 +172,8 @@ func ownersOf(dirs []string) (owners []*launch.User) {
 	return owners
 }
 
-// Sweep removes what the jobs of an agent that will have no successor have left: their
-// directories in a place, and shared memory. It is quiet.
+// Sweep removes what jobs have left after the last agent of a node: their directories in a place, and
+// shared memory. It drops errors.
 func Sweep(place string) {
 	left, _ := jobsIn(place, func(dir string) bool { return filepath.Base(dir) == RanksSocket })
 	for _, owner := range ownersOf(left) {
@@ -199,7 +198,7 @@ func (d *Dirs) Close() {
 	}
 }
 
-// NoRoom says what helps against an error of a full file system; others stay as they are.
+// NoRoom adds to the error of a full file system what to do; it returns other errors as they are.
 func (d *Dirs) NoRoom(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
@@ -218,11 +217,11 @@ func (d *Dirs) removeDir(dir string) {
 	}
 }
 
-// removeOwned removes a directory; what is in it, with the rights of its owner alone.
+// removeOwned removes a directory. It removes the contents with the rights of its owner alone.
 func removeOwned(dir string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
-		return nil // the agent that died had removed it, and told nobody of the job's end
+		return nil // the agent died after it had removed it
 	}
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return os.Remove(dir)

@@ -25,23 +25,23 @@ type Owned struct {
 	files string // the name of its ranks' directories elsewhere, as dir
 }
 
-// Own is a new job's.
+// Own returns what a new job has: nothing yet.
 func (d *Dirs) Own(order *scorev1.Prepare) *Owned { return &Owned{dirs: d, order: order} }
 
-// Found is the job's that an agent before this one has left.
+// Found returns what a job of a former agent has.
 func (d *Dirs) Found(o *stewardpool.Orphan) *Owned {
 	order := o.Status.GetOrder().GetJob()
 	return &Owned{dirs: d, order: order, dir: d.dirIn(order), files: d.filesIn(o)}
 }
 
-// MakeDir makes the job's directory, which is its user's, and puts its name into
-// the environment of the ranks. Its name is new, since a job that is queued again
-// may come back while its former directory is being removed.
+// MakeDir makes the job's directory, owned by its user, and puts its name into the environment of the
+// ranks. The name is new each time: a job that is queued again may come back while its former
+// directory is being removed.
 func (o *Owned) MakeDir() (dir string, err error) {
 	spec, user, place := o.order.GetSpec(), o.order.GetUser(), o.dirs.options.JobsDir
 	name := strconv.FormatUint(o.order.GetJobId(), 10) + "-*"
 	dir, err = os.MkdirTemp(place, name) // mode 0700
-	if errors.Is(err, fs.ErrNotExist) {  // somebody has cleaned up there
+	if errors.Is(err, fs.ErrNotExist) {  // somebody has removed the place
 		if err = makePlace(place); err == nil {
 			dir, err = os.MkdirTemp(place, name)
 		}
@@ -62,8 +62,8 @@ func (o *Owned) MakeDir() (dir string, err error) {
 	return dir, nil
 }
 
-// NameFiles gives the job a name for its ranks' directories. The steward makes them,
-// and removes them if it lives so long.
+// NameFiles names the directories of the job's ranks. The steward makes them, and removes them if it
+// lives so long.
 func (o *Owned) NameFiles() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,8 +71,7 @@ func (o *Owned) NameFiles() string {
 	return o.files
 }
 
-// Remove removes all that the job, its ranks and its steward have left, once no process of the job
-// is there.
+// Remove removes all files of the job, its ranks and its steward. No process of the job is left.
 func (o *Owned) Remove() {
 	o.mu.Lock()
 	dir, files := o.dir, o.files

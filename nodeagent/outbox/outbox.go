@@ -1,4 +1,4 @@
-// Package outbox holds what the leader is to hear of a job, over more than one stream to it.
+// Package outbox holds a job's messages for the leader, which may need more than one stream.
 package outbox
 
 import (
@@ -26,8 +26,7 @@ func New(send func(*scorev1.AgentMessage), connected func() bool) *Outbox {
 	return &Outbox{send: send, connected: connected}
 }
 
-// Send sends a message, unless the outbox is closed. One that is kept is sent again on every new
-// stream.
+// Send sends a message, unless the outbox is closed. If keep is set, every new stream sends it again.
 func (o *Outbox) Send(message *scorev1.AgentMessage, keep bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,7 +52,7 @@ func (o *Outbox) Note(message *scorev1.AgentMessage) {
 	}
 }
 
-// Repeat sends on a new stream what the old one may have lost.
+// Repeat sends again on a new stream what the old one may have lost.
 func (o *Outbox) Repeat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,14 +65,14 @@ func (o *Outbox) Repeat() {
 	o.notes = nil
 }
 
-// Drop keeps no longer what the leader has answered.
+// Drop drops messages that the leader has answered.
 func (o *Outbox) Drop(answered func(*scorev1.AgentMessage) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept = slices.DeleteFunc(o.kept, answered)
 }
 
-// Close sends nothing any more: the job's number may be another job's.
+// Close drops everything; nothing is sent afterwards: the job's number may be another job's.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
