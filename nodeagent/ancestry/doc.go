@@ -1,4 +1,3 @@
-// Package lineage tells from which process another one descends, by what /proc
-// says: so a daemon finds out whether a process that speaks to it belongs to a
-// job whose ranks it knows.
+// Package ancestry reads from /proc of which process another one is a descendant. With it a daemon
+// finds out whether its caller belongs to a job whose ranks it knows.
 package ancestry

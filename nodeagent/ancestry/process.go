@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ancestorsMost bounds the walk from a process to its rank: shells, wrappers and
-// launchers in between are a few.
-const ancestorsMost = 32
+// maxAncestors bounds the walk from a process to its rank: there are few shells, wrappers and
+// launchers in between.
+const maxAncestors = 32
 
-// Process is what /proc tells of one.
+// Process is what /proc has of one.
 type Process struct {
 	PID, Parent int
 	Start       uint64 // in ticks since the machine started
@@ -27,10 +27,10 @@ func Read(pid int) (Process, error) {
 	return Process{PID: pid, Parent: stat.Parent, Start: stat.Start}, nil
 }
 
-// ChildOf finds the process of the chain from pid upwards whose parent is one for which
-// isParent is true. A number that was given to a younger process meanwhile breaks the chain.
+// ChildOf finds the ancestor of pid, or pid itself, for whose parent isParent is true. It finds none
+// if the number of an ancestor was given to a younger process meanwhile.
 func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
-	for range ancestorsMost {
+	for range maxAncestors {
 		p, err := Read(pid)
 		if err != nil || child.PID != 0 && p.Start > child.Start {
 			return Process{}, false

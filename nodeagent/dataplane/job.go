@@ -17,19 +17,19 @@ import (
 const (
 	// LingerEnded is for ranks that ended by themselves: what they sent last must arrive.
 	LingerEnded = 500 * time.Millisecond
-	// LingerKilled is for ranks that were killed: the others are told.
+	// LingerKilled is for ranks that were killed: the others are informed.
 	LingerKilled = 50 * time.Millisecond
 )
 
 // Job is a job's part on this node.
 type Job struct {
-	plane   *Plane
-	id      uint64
-	uid     uint32
-	steward int
-	ranks   []uint32
-	handle  *node.Job
-	anew    bool // ranks that fail are started again, however soon
+	plane    *Plane
+	id       uint64
+	uid      uint32
+	steward  int
+	ranks    []uint32
+	handle   *node.Job
+	respawns bool // ranks that fail are started again, however soon
 
 	launched chan struct{} // closed by Launched
 	left     chan struct{} // closed by Rest or Leave, under the plane's mu
@@ -39,21 +39,21 @@ type Job struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made again, by Respawned
 	pids    []int32       // of the ranks, in their order
-	at      uint64        // when they had all been started, as lineage.Process.Start
+	at      uint64        // when they had all been started, as ancestry.Process.Start
 	waiting int           // connections of ranks that are not known yet
 }
 
 func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 	return &Job{
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
-		ranks:   order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
-		anew:    order.GetSpec().GetRespawn() > 0,
-		changed: make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
+		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
+		respawns: order.GetSpec().GetRespawn() > 0,
+		changed:  make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
 
-// Launched says which processes the ranks are, in the ranks' order. Ranks that
-// have connected already are served now.
+// Launched sets the ranks' processes, in the ranks' order. Ranks that have connected already are
+// served now.
 func (j *Job) Launched(pids []int32) {
 	at, err := ancestry.SinceBoot()
 	if err != nil {
@@ -68,8 +68,7 @@ func (j *Job) Launched(pids []int32) {
 	}
 }
 
-// Respawned says which process a rank is from now on. Channels on which its last one died stay
-// dead.
+// Respawned sets the new process of a rank. Channels on which the last one died stay dead.
 func (j *Job) Respawned(rank uint32, pid int32) {
 	at, err := ancestry.SinceBoot()
 	i, here := slices.BinarySearch(j.ranks, rank)
@@ -86,12 +85,12 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 	j.changed = make(chan struct{})
 }
 
-// isNew tells of a child of the steward that began after the ranks did: one that takes a failed
-// one's place, of which is yet to be heard, or none of them. When that changes, changed is closed.
+// isNew reports whether a child of the steward may be a rank that was started again and is not known
+// yet. When that changes, changed is closed.
 func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.pids != nil && (p.Start > j.at || j.anew) && !slices.Contains(j.pids, int32(p.PID)), j.changed
+	return j.pids != nil && (p.Start > j.at || j.respawns) && !slices.Contains(j.pids, int32(p.PID)), j.changed
 }
 
 // Ended reports that a rank's process ended.

@@ -5,7 +5,7 @@ import (
 	"score/ctxswitch"
 )
 
-// Network is a job's contexts for whoever switches them.
+// Network is a job's contexts as the switching thread needs them.
 type Network struct{ job *node.Job }
 
 // nodeSteps are the steps of a switch that concern contexts.
@@ -14,8 +14,8 @@ var nodeSteps = [...]node.Step{
 	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 }
 
-// Order begins a step and returns at once; its end is told by Options.Stepped. It
-// is false if the plane was closed, or contexts have no part in the step.
+// Order begins a step and returns at once; Options.Stepped is called at its end. It reports false if
+// the plane was closed, or contexts have no part in the step.
 func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
 		return false
@@ -23,8 +23,8 @@ func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return n.job.Order(nodeSteps[step], number, by)
 }
 
-// switched completes what the node is told of a job with whom it is to tell.
-func (p *Plane) switched(config node.JobConfig, job uint64) node.JobConfig {
+// withSwitching adds the callbacks for switching to a job's configuration.
+func (p *Plane) withSwitching(config node.JobConfig, job uint64) node.JobConfig {
 	if p.options.Connected != nil {
 		config.Connected = func(j *node.Job) { p.options.Connected(job, Network{j}) }
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	Channels int
 	// Raise gives the thread that drives real-time priority; nil: it has none.
 	Raise func() error
-	// Connected tells of a job's first context with peers on other nodes, Stepped of the end of a
+	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end of a
 	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
 	Connected func(job uint64, network Network)
 	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
@@ -121,9 +121,9 @@ func (p *Plane) Socket() string { return p.socket }
 // Totals are what the plane has done so far.
 func (p *Plane) Totals() node.Totals { return p.node.Totals() }
 
-// Spares are what a job's contexts outlive an agent by.
+// Spares keep a job's contexts for the next agent.
 type Spares struct {
-	// Keep is told of each context before anybody has it (node.JobConfig.Keep); nil: nobody is.
+	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is kept.
 	Keep func(node.Spare) error
 	// Kept are the contexts that a former agent has made. The files become the plane's.
 	Kept []node.Spare
@@ -152,7 +152,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 		Keep:     spares.Keep,
 		Kept:     spares.Kept,
 	}
-	if j.handle, err = p.node.Add(p.switched(config, j.id)); err != nil {
+	if j.handle, err = p.node.Add(p.withSwitching(config, j.id)); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()

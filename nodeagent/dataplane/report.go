@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// States of a channel, as people are told.
+// States of a channel, as users see them.
 const (
 	stateNew    = "new" // somebody sent to it, and its rank has not opened it yet
 	stateOpen   = "open"
@@ -20,7 +20,7 @@ const (
 	stateGone   = "gone" // its process ended without closing it
 )
 
-// Channels tells how the contexts of the job's ranks here are, by rank and channel.
+// Channels describes the contexts of the job's ranks here, by rank and channel.
 func (j *Job) Channels() []*scorev1.ChannelState {
 	contexts := j.handle.Contexts()
 	all := make([]*scorev1.ChannelState, len(contexts))
@@ -48,7 +48,7 @@ func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int6
 	return j.handle.Dump(ctx, wanted, most, timeout)
 }
 
-// Rank tells about the contexts of one rank, and about its exchange with ranks on other nodes.
+// Rank describes the contexts of one rank, and its exchange with ranks on other nodes.
 func (j *Job) Rank(rank uint32) []*scorev1.ChannelState {
 	all := slices.DeleteFunc(j.Channels(), func(c *scorev1.ChannelState) bool { return c.GetRank() != rank })
 	for _, c := range all {

@@ -9,7 +9,7 @@ import (
 type Kind uint8
 
 const (
-	// PartLost: nothing of the job runs on a node any more, or nobody can tell.
+	// PartLost: nothing of the job runs on a node any more, or the node cannot be reached.
 	PartLost Kind = 1
 	// RankFailed: a rank on a node ended so that its gang ends with it.
 	RankFailed Kind = 2
@@ -22,8 +22,8 @@ const (
 const (
 	// MaxReason bounds the sentence that goes along, in bytes.
 	MaxReason = 1024
-	// MaxItems bounds the failures of one job that are told apart: of each node that it
-	// is lost, and the first ranks that failed. More change nothing.
+	// MaxItems bounds the failures of one job that are known: each lost node, and the first ranks that
+	// failed. More change nothing.
 	MaxItems = 1 << 14
 )
 
@@ -42,7 +42,7 @@ type Item struct {
 	Fences uint64
 }
 
-// key tells items apart.
+// key identifies an item.
 type key struct {
 	kind Kind
 	node int

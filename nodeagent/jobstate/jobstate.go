@@ -16,9 +16,9 @@ type Machine struct {
 	lost      bool // the steward has crashed: phase >= Orphaned
 	settled   bool // the steward has its order, or will never have one
 	killed    bool // the job shall end; it never becomes false
-	forgotten bool // implies killed; nothing is told to the leader any more
+	forgotten bool // implies killed; nothing is reported any more
 	retired   bool // implies forgotten and settled
-	refused   bool // the leader knows why the job cannot start, and is told of its end only if it asks
+	refused   bool // the leader knows why the job cannot start; its end is reported only if the leader asks
 	goesOn    bool // the other nodes go on without this one's ranks: phase >= Orphaned
 
 	// A kill is first the steward's. The agent helps until patientAt, kills patiently then, and ends
@@ -40,7 +40,7 @@ func (m *Machine) Phase() Phase { return m.phase }
 // Killed reports whether the job shall end.
 func (m *Machine) Killed() bool { return m.killed }
 
-// Forgotten reports whether the leader wants to hear no more of the job.
+// Forgotten reports whether the leader has no more use for the job.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
 // Lost reports whether the steward has crashed.

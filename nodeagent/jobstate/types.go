@@ -12,7 +12,7 @@ const (
 	// Preparing has a steward, which checks program, directory and user. The switching thread knows
 	// the job, unless it was killed first.
 	Preparing
-	// Ready has all that can fail beforehand behind it, and waits for its row.
+	// Ready has passed all checks, and waits for its row.
 	Ready
 	// Launched has ranks, some of which may have ended.
 	Launched
@@ -21,8 +21,8 @@ const (
 	// Clearing has no process left. The job is taken from the switching thread, and its files are
 	// removed.
 	Clearing
-	// Over has nothing here but what its steward keeps: output that may still be read. The leader is
-	// told, or has been told why the job could not start and may ask.
+	// Over has nothing here but its steward, which keeps output that may still be read. The leader
+	// knows, or knows why the job could not start and may ask.
 	Over
 )
 
@@ -40,7 +40,7 @@ const (
 	Adopted
 	// Stopped: the kill ended the job before it had a steward.
 	Stopped
-	// Refused: the job cannot start here. The leader has been told why.
+	// Refused: the job cannot start here. The leader knows why.
 	Refused
 	// Settled: the steward has its order, or will never have one.
 	Settled
@@ -58,7 +58,7 @@ const (
 	Cleared
 	// Kill: the job shall end.
 	Kill
-	// Forget: the leader wants to hear no more of the job. Its number may be another job's at once.
+	// Forget: the leader has no more use for the job. Its number may be another job's at once.
 	Forget
 	// Tick: the deadline has passed.
 	Tick
@@ -83,9 +83,9 @@ const (
 	NoteEnding
 	// StopStaging ends the fetching of the job's files.
 	StopStaging
-	// ReportDone tells the leader that no process of the job is left, on each stream.
+	// ReportDone reports to the leader that no process of the job is left, on each stream.
 	ReportDone
-	// RepeatDone tells the leader that once, on this stream.
+	// RepeatDone reports that once, on this stream.
 	RepeatDone
 	// End makes known that the job is over.
 	End
@@ -105,7 +105,7 @@ const (
 	ReportLoss
 	// Sweep kills what a lost steward has left; Swept answers it.
 	Sweep
-	// ReportKilled tells the leader that the ranks that are Left died with their steward. The job goes
+	// ReportKilled reports that the ranks that are Left died with their steward. The job goes
 	// on without them.
 	ReportKilled
 	// Clear removes what the job has here; Cleared answers it.

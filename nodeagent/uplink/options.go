@@ -47,7 +47,7 @@ type Options struct {
 	Hello   func() *scorev1.Hello
 	Handler Handler
 	Clock   Clock
-	// Troubles, if not nil, tells what is amiss on the node now, a sentence each: pings carry it to
+	// Problems, if not nil, is what is wrong on the node now, a sentence each: pings carry it to
 	// the leader.
 	Problems func() []string
 	// Now is the monotonic clock in nanoseconds.

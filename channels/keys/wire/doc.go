@@ -1,5 +1,5 @@
-// Package talk is what a program that publishes keys and its job's steward say to each other, on
-// the stream socket that PMI uses as well (PMI_FD). It has no I/O.
+// Package wire has the messages between a program that publishes keys and its job's steward, on the
+// stream socket that PMI uses as well (PMI_FD). It has no I/O.
 //
 // The client begins with Hello, a line that no PMI client begins with. After that both sides
 // send frames:

@@ -1,11 +1,11 @@
-// Package cards packs the key sets of a node's ranks (their business cards) for the way to the
+// Package kvpack packs the key sets of a node's ranks (their business cards) for the way to the
 // other nodes. It has no I/O, and knows neither jobs nor fences.
 //
-//	pack := cards.NewPack(size)
+//	pack := kvpack.NewPack(size)
 //	pack.Add(rank, key, value) // ranks in ascending order
 //	data := pack.Append(nil)
 //
-//	err := cards.Read(data, limits, func(rank int, key, value string) error { ... })
+//	err := kvpack.Read(data, limits, func(rank int, key, value string) error { ... })
 //
 // The form, in numbers of unsigned LEB128:
 //

@@ -1,5 +1,4 @@
-// Package post gets messages between stewards to arrive once each, whatever agent
-// on the way dies with them in its hands.
+// Package reliable delivers messages between stewards once each, also if an agent on the way dies.
 //
 // It is a machine without I/O, one for each steward and job: an [Endpoint] numbers
 // what is sent to each peer, keeps it until the peer has acknowledged it, repeats it
