@@ -153,34 +153,34 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes the header of what has come and reports whether the message in it is to
-// be read: it is one, and has not come before.
-func (o *Endpoint) Receive(now time.Time, from Peer, e Header) (fresh bool) {
-	p := o.peer(from)
-	if e.HeardStream == o.stream {
-		o.acknowledged(p, e.Heard)
+// Receive takes a header, and reports whether the message with it is to be read: there is one, and it
+// has not come before.
+func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
+	p := e.peer(from)
+	if h.HeardStream == e.stream {
+		e.acknowledged(p, h.Heard)
 	}
 	switch {
-	case e.Stream < p.stream:
-		return false // of a steward that was there before
-	case e.Stream > p.stream:
-		p.stream, p.upTo = e.Stream, 0
+	case h.Stream < p.stream:
+		return false // of a former steward
+	case h.Stream > p.stream:
+		p.stream, p.upTo = h.Stream, 0
 		clear(p.beyond)
 	}
-	if e.Least > 0 {
-		p.advance(e.Least - 1)
+	if h.Least > 0 {
+		p.advance(h.Least - 1)
 	}
-	if e.Number == 0 {
+	if h.Number == 0 {
 		return false
 	}
 	if p.ackAt.IsZero() {
 		p.ackAt = now.Add(ackDelay)
-		o.wake(p.ackAt)
+		e.wake(p.ackAt)
 	}
-	if e.Number <= p.upTo || p.beyond[e.Number] || len(p.beyond) == maxOpen {
+	if h.Number <= p.upTo || p.beyond[h.Number] || len(p.beyond) == maxOpen {
 		return false
 	}
-	p.beyond[e.Number] = true
+	p.beyond[h.Number] = true
 	p.advance(p.upTo)
 	return true
 }

@@ -1552,7 +1552,7 @@ type GossipRequest struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt" json:"attempt,omitempty"` // as in Prepare
 	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex" json:"from_node_index,omitempty"`
-	Kind          uint32                 `protobuf:"varint,4,opt,name=kind" json:"kind,omitempty"`                            // of package news
+	Kind          uint32                 `protobuf:"varint,4,opt,name=kind" json:"kind,omitempty"`                            // of package gossip
 	NodeIndex     uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"` // where it happened
 	Rank          uint32                 `protobuf:"varint,6,opt,name=rank" json:"rank,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason" json:"reason,omitempty"`             // a sentence
