@@ -119,7 +119,7 @@ func (r *gossiper) send(to int, item gossip.Item) {
 // deliver informs the ranks here by the end of their fences, and by events if they asked for them.
 func (r *gossiper) deliver(item gossip.Item) {
 	g := r.group
-	g.options.Metrics.Add(metrics.News, 1)
+	g.options.Metrics.Add(metrics.FailuresReceived, 1)
 	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
 		if steward := g.options.Steward(); steward != nil {
 			_ = steward.RankFailure(&stewardpb.RankFailure{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})

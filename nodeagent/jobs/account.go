@@ -62,6 +62,6 @@ func setSwitching(to *scorev1.Usage, from switcher.Usage) {
 
 // countKeys counts the bytes of keys in fences, before and after they were packed.
 func (js *Jobs) countKeys(plain, packed uint64) {
-	js.options.Metrics.Add(metrics.CardBytesPlain, plain)
-	js.options.Metrics.Add(metrics.CardBytesPacked, packed)
+	js.options.Metrics.Add(metrics.KeyBytesPlain, plain)
+	js.options.Metrics.Add(metrics.KeyBytesPacked, packed)
 }

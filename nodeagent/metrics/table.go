@@ -17,7 +17,7 @@ const (
 	DroppedBoundaries
 	LostNotices
 	OutputBytes
-	News
+	FailuresReceived
 	Respawns
 	DatagramsSent
 	DatagramsReceived
@@ -28,8 +28,8 @@ const (
 	FlushesClean
 	FlushesCutOff
 	FlushesHeld
-	CardBytesPlain
-	CardBytesPacked
+	KeyBytesPlain
+	KeyBytesPacked
 
 	idCount
 )
@@ -54,10 +54,10 @@ var Table = [idCount]Info{
 	{Switches, "score_agent_switches_total", "", "Switches that ran to their end.", "switches"},
 	{MissedBoundaries, "score_agent_boundaries_missed_total", "", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
 	{LateFreezes, "score_agent_freezes_late_total", "", "Freezes that did not come in time; the switch went on without.", "freezes"},
-	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries of which the leader was not told, for there were too many.", "boundaries"},
+	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader, as there were too many.", "boundaries"},
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
-	{News, "score_agent_news_total", "", "Failures of jobs on other nodes that were heard of.", "failures"},
+	{FailuresReceived, "score_agent_news_total", "", "Failures of jobs on other nodes that this node was informed of.", "failures"},
 	{Respawns, "score_agent_respawns_total", "", "Ranks that had failed and were started again.", "ranks"},
 	{DatagramsSent, "score_agent_datagrams_total", "sent", meaningDatagrams, "datagrams"},
 	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},
@@ -68,13 +68,13 @@ var Table = [idCount]Info{
 	{FlushesClean, "score_agent_flushes_total", "clean", meaningFlushes, "channels"},
 	{FlushesCutOff, "score_agent_flushes_total", "cut_off", meaningFlushes, "channels"},
 	{FlushesHeld, "score_agent_flushes_total", "held", meaningFlushes, "channels"},
-	{CardBytesPlain, "score_agent_fence_bytes_total", "plain", meaningCards, "bytes"},
-	{CardBytesPacked, "score_agent_fence_bytes_total", "packed", meaningCards, "bytes"},
+	{KeyBytesPlain, "score_agent_fence_bytes_total", "plain", meaningKeys, "bytes"},
+	{KeyBytesPacked, "score_agent_fence_bytes_total", "packed", meaningKeys, "bytes"},
 }
 
 const meaningFlushes = "Channels that left the network with their gang: clean, with all that was sent answered; cut off, with something unanswered; held, not at all, since the program was stopped in the middle of a section."
 
-const meaningCards = "Keys and values that the ranks here gave to fences of several nodes: plain, as lines of text; packed, as they went to the other nodes."
+const meaningKeys = "Keys and values that the ranks here gave to fences of several nodes: plain, as lines of text; packed, as they went to the other nodes."
 
 const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for ranks that did not and for its own directory."
 
