@@ -24,7 +24,7 @@ func (m *Machine) apply(now int64, ev *Event) {
 	case EventDone:
 		m.onDone(now, ev)
 	case EventJobConnected:
-		m.onConnected(ev.Job)
+		m.onConnected(ev.Job, ev.Contexts)
 	}
 }
 
@@ -129,15 +129,15 @@ func (m *Machine) moreRun(now int64, j *job) {
 }
 
 // onConnected notes that a job has contexts now. They are made on their channels,
-// so that those of a job that is not on must be taken away.
-func (m *Machine) onConnected(id JobID) {
+// so that those of a job that is not on may have to be taken away.
+func (m *Machine) onConnected(id JobID, contexts int) {
 	j := m.lookup(id)
 	if j == nil || j.contexts > 0 {
 		return
 	}
-	j.contexts, j.bound = 1, live
+	j.contexts, j.bound = max(contexts, 1), live
 	m.networked++
-	m.disturbed = !j.want
+	m.residentsDue, m.disturbed = true, !j.want
 }
 
 // onDone takes the answer to an order. One to an order that has been

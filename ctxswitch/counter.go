@@ -15,10 +15,11 @@ const (
 	CountStalePlans
 	CountRefusedEvents
 	CountStaleAnswers
+	CountStays
 )
 
 // counterCount is how many there are.
-const counterCount = int(CountStaleAnswers) + 1
+const counterCount = int(CountStays) + 1
 
 // CounterInfo describes a counter.
 type CounterInfo struct {
@@ -39,6 +40,7 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountStalePlans, "plans_stale", "Plans ignored since a newer one had been seen.", "plans"},
 	{CountRefusedEvents, "events_refused", "Plans and clock offsets ignored since they were out of range.", "events"},
 	{CountStaleAnswers, "answers_stale", "Answers to orders that had been replaced by others.", "answers"},
+	{CountStays, "contexts_stayed", "Contexts that stayed on their channels when their job left.", "contexts"},
 }
 
 // Count gives the present value of a counter; it only grows.

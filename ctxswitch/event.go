@@ -78,9 +78,11 @@ func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
 
-// JobConnected reports that a job that came without contexts has got some, which are on
+// JobConnected reports that a job that came without contexts gets up to so many, which are on
 // their channels; from now on it has part in revoke, flush, save and load.
-func JobConnected(job JobID) Event { return Event{Kind: EventJobConnected, Job: job} }
+func JobConnected(job JobID, contexts int) Event {
+	return Event{Kind: EventJobConnected, Job: job, Contexts: contexts}
+}
 
 // JobRemoved reports that no process of the job is left, or that the launch
 // failed. It may come at any time; a frozen job need not be thawed to be

@@ -9,7 +9,7 @@ import (
 // A node follows a plan of two rows. The caller carries out each effect and reports it as done;
 // here every order is carried out at once.
 func Example() {
-	m := ctxswitch.New()
+	m := ctxswitch.New(ctxswitch.Config{})
 	now := int64(0)
 	handle := func(event ctxswitch.Event) {
 		todo := append([]ctxswitch.Effect(nil), m.Handle(now, event)...)

@@ -40,6 +40,9 @@ func checkTable(t fataler, m *Machine) {
 		if j.contexts > 0 {
 			networked++
 		}
+		if j.stays && (j.want || j.bound != live) {
+			t.Fatalf("job %d stays on its channels: wanted %v, bound %d", j.id, j.want, j.bound)
+		}
 		if j.contexts == 0 && j.bound != saved {
 			t.Fatalf("job %d has no contexts, yet they are bound", j.id)
 		}
@@ -86,6 +89,7 @@ func checkProgress(t fataler, m *Machine) {
 	if !m.cur.present {
 		return
 	}
+	checkChannels(t, m)
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		if m.state == Steady && !j.settled() {
@@ -100,9 +104,27 @@ func checkProgress(t fataler, m *Machine) {
 		if m.state > Load && j.phase == PhaseRunning && !j.connected() {
 			t.Fatalf("in %v job %d has no network", m.state, j.id)
 		}
-		if m.state > Save && !j.want && j.bound != saved {
+		if m.state > Save && !j.want && j.bound != saved && !j.stays {
 			t.Fatalf("in %v the contexts of job %d are on their channels", m.state, j.id)
 		}
+	}
+}
+
+// checkChannels: beside the jobs of the row that is on, only as many contexts are on their channels
+// as there is room for.
+func checkChannels(t fataler, m *Machine) {
+	t.Helper()
+	on, staying := 0, 0
+	for _, j := range m.jobs {
+		switch {
+		case j.want:
+			on += j.contexts
+		case j.stays:
+			staying += j.contexts
+		}
+	}
+	if staying > 0 && on+staying > m.config.Channels {
+		t.Fatalf("%d contexts are on, %d stay, for %d channels", on, staying, m.config.Channels)
 	}
 }
 

@@ -61,6 +61,8 @@ type job struct {
 	phase    Phase
 	bound    binding
 	want     bool // the row that is on has the job
+	stays    bool // it is off, and its contexts stay on their channels
+	stayed   bool // the same, before chooseResidents
 	// mixed: it counts as running, but was frozen in the midst of its launch, so that
 	// part of its processes stand still: if the row wants it, it is to be thawed.
 	mixed bool
@@ -89,7 +91,7 @@ type job struct {
 func (j *job) due(s Step) bool {
 	switch s {
 	case Revoke:
-		return !j.want && j.bound == live
+		return !j.want && j.bound == live && !j.stays
 	case Stop:
 		return !j.want && (j.phase == PhaseRunning || j.phase == PhaseStopping && !j.late)
 	case Flush, Save:
@@ -112,7 +114,7 @@ func (j *job) settled() bool {
 	if j.want {
 		return j.phase == PhaseRunning && !j.mixed && j.connected()
 	}
-	return j.bound == saved && !j.due(Stop)
+	return (j.bound == saved || j.stays) && !j.due(Stop)
 }
 
 // find gives the place of a job in the table, which is in the order of ids.
@@ -136,6 +138,7 @@ func (m *Machine) add(j job) bool {
 		return false
 	}
 	m.jobs = slices.Insert(m.jobs, i, j)
+	m.residentsDue = true
 	if j.contexts > 0 {
 		m.networked++
 	}
@@ -153,6 +156,7 @@ func (m *Machine) remove(now int64, id JobID) {
 		m.networked--
 	}
 	m.jobs = slices.Delete(m.jobs, i, i+1)
+	m.residentsDue = true
 }
 
 // awaits reports whether the job's answer to step s is awaited, and until when.

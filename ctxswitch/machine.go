@@ -31,6 +31,7 @@ const (
 // Machine decides what runs on one node. Make it with New; it is not safe for
 // concurrent use.
 type Machine struct {
+	config    Config
 	jobs      []job // in the order of their ids
 	networked int   // how many of them have contexts
 
@@ -56,6 +57,9 @@ type Machine struct {
 	// on the network, so that a switch in progress has to begin again.
 	disturbed bool
 
+	// residentsDue means that chooseResidents has to decide again.
+	residentsDue bool
+
 	seq      uint64
 	record   *Record // of the switch in progress; nil in Steady
 	records  [keptRecords]Record
@@ -67,8 +71,9 @@ type Machine struct {
 // New makes a machine that knows no plan and no job. Without a plan it leaves
 // every job as it is: after the restart of an agent nothing must stand still
 // for want of a leader.
-func New() *Machine {
+func New(config Config) *Machine {
 	m := &Machine{
+		config:  config,
 		jobs:    make([]job, 0, usualJobs),
 		effects: make([]Effect, 0, 2*usualJobs),
 	}
@@ -123,6 +128,7 @@ type Job struct {
 	ID          JobID
 	Phase       Phase
 	On          bool          // the row that is on has the job
+	Resident    bool          // its contexts are on their channels, or to be put there
 	Ran         time.Duration // how long it has been on since it was launched or adopted
 	Slices      uint64        // how often it was let go
 	LateFreezes uint64        // how often it did not stop in time
@@ -135,7 +141,7 @@ func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
 		return Job{}, false
 	}
 	status = Job{
-		ID: j.id, Phase: j.phase, On: j.want,
+		ID: j.id, Phase: j.phase, On: j.want, Resident: j.contexts > 0 && (j.want || j.stays),
 		Ran: j.ran, Slices: j.slices, LateFreezes: j.lateFreezes,
 	}
 	if j.phase == PhaseRunning {

@@ -9,7 +9,7 @@ import (
 // twoJobs gives a machine that switches between job 1 and job 2 each 10 ms from
 // now on, with job 1 running.
 func twoJobs(now int64) *Machine {
-	m := New()
+	m := New(Config{})
 	m.Handle(now, OffsetChanged(1, 0))
 	m.Handle(now, JobAdopted(1, 0, false))
 	m.Handle(now, JobAdopted(2, 0, true))
@@ -104,7 +104,7 @@ func TestUserIsWarnedOnce(t *testing.T) {
 // TestStopBySignalsIsAwaited: no thaw before the answer.
 func TestStopBySignalsIsAwaited(t *testing.T) {
 	now := int64(time.Second)
-	m := New()
+	m := New(Config{})
 	m.Handle(now, OffsetChanged(1, 0))
 	m.Handle(now, JobAdopted(1, 0, false).StopAwaited())
 	m.Handle(now, JobAdopted(2, 0, true).StopAwaited())
@@ -148,7 +148,7 @@ func TestOffsetsOutOfRange(t *testing.T) {
 // TestManyJobs: a node with more jobs than memory was taken for in advance.
 func TestManyJobs(t *testing.T) {
 	const jobs = 3 * usualJobs
-	m := New()
+	m := New(Config{})
 	now := int64(time.Second)
 	p := &Plan{Term: 1, Origin: now, Rows: make([]Row, 2)}
 	for id := JobID(jobs); id > 0; id-- {
@@ -274,7 +274,7 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 
 // gangs gives a machine that switches between two rows of that many jobs.
 func gangs(jobs int) (m *Machine, now int64) {
-	m, now = New(), int64(time.Second)
+	m, now = New(Config{}), int64(time.Second)
 	p := &Plan{Term: 1, Origin: now, Rows: make([]Row, 2)}
 	for i := range p.Rows {
 		p.Rows[i] = Row{Index: i, Slice: 10 * time.Millisecond}
@@ -341,7 +341,7 @@ func BenchmarkTick(b *testing.B) {
 // job is there for which others wait.
 func TestLooseStopIsTightened(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	m := New()
+	m := New(Config{})
 	m.Handle(0, OffsetChanged(1, 0))
 	m.Handle(0, JobAdopted(1, 0, false))
 	m.Handle(0, JobAdopted(2, 0, true).StopAwaited())

@@ -43,7 +43,7 @@ type proc struct {
 // come, go and are killed at any moment; plans; time that jumps.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, m: New(), now: int64(time.Second), jobs: map[JobID]*proc{}}
+		w := &world{t: t, m: New(Config{Channels: rapid.SampledFrom([]int{0, 3, 100}).Draw(t, "channels")}), now: int64(time.Second), jobs: map[JobID]*proc{}}
 		w.tell(OffsetChanged(1, 0))
 		t.Repeat(map[string]func(*rapid.T){
 			"":         func(t *rapid.T) { w.t = t },
@@ -160,13 +160,13 @@ func (w *world) connect(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	p := w.jobs[id]
 	if p == nil {
-		w.tell(JobConnected(id)) // it has gone meanwhile
+		w.tell(JobConnected(id, 1)) // it has gone meanwhile
 		return
 	}
 	if p.contexts == 0 {
 		p.contexts, p.onNetwork = 1, true
 	}
-	w.tell(JobConnected(id))
+	w.tell(JobConnected(id, 1))
 }
 
 func (w *world) remove(t *rapid.T) {
@@ -256,7 +256,7 @@ func (w *world) check(e Effect) {
 		p.frozen, p.freezing = false, false
 		w.thawed++
 	case EffectFreeze:
-		if on || p.contexts > 0 && p.onNetwork && !w.revoked(e.Job) {
+		if on || p.contexts > 0 && p.onNetwork && !w.revoked(e.Job) && !w.stays(e.Job) {
 			w.t.Fatalf("job %d is frozen: on %v", e.Job, on)
 		}
 		p.freezing, p.frozenFrom, p.freezeSeq = true, w.now, e.Seq
@@ -294,10 +294,16 @@ func (w *world) mayRun(e Effect, on bool) {
 			w.t.Fatalf("%v for job %d, but job %d of another row runs (freeze ordered: %v)",
 				e.Kind, e.Job, id, p.freezing)
 		}
-		if p.onNetwork {
+		if p.onNetwork && !w.stays(id) {
 			w.t.Fatalf("%v for job %d, but the contexts of job %d are on their channels", e.Kind, e.Job, id)
 		}
 	}
+}
+
+// stays reports whether the job's contexts are to stay on their channels; see checkChannels.
+func (w *world) stays(id JobID) bool {
+	j := w.m.lookup(id)
+	return j != nil && j.stays
 }
 
 // revoked reports whether the last order to the job's contexts took them away.

@@ -41,6 +41,9 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
 		j.ran += time.Duration(now - j.since)
 		m.record.Out = append(m.record.Out, j.id)
+		if j.stays {
+			m.counters[CountStays] += uint64(j.contexts)
+		}
 	case Save:
 		j.bound = saved
 	case Load:
@@ -79,10 +82,14 @@ func (m *Machine) run(now int64, j *job) {
 
 // timeout is how long an answer in step s is waited for.
 func (m *Machine) timeout(s Step) time.Duration {
-	if s == Stop && m.together() {
+	switch {
+	case s == Stop && m.together():
 		return LooseStopTimeout
+	case steps[s].network && m.slot.Pos >= 0:
+		return min(steps[s].timeout, max(time.Duration(m.slot.End-m.slot.Start)/networkPart, networkLeast))
+	default:
+		return steps[s].timeout
 	}
-	return steps[s].timeout
 }
 
 // together reports whether the steps after the stop need not wait for it: no job that

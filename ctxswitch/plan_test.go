@@ -118,7 +118,7 @@ func TestNewerThan(t *testing.T) {
 
 // TestPlanIsCopied: what the caller does to his plan later changes nothing.
 func TestPlanIsCopied(t *testing.T) {
-	m := New()
+	m := New(Config{})
 	p := &Plan{Term: 1, Origin: ms, Rows: []Row{{Slice: time.Second, Jobs: []JobID{2, 1, 2}}}}
 	m.Handle(ms, OffsetChanged(1, 0))
 	m.Handle(ms, PlanArrived(p))
@@ -198,7 +198,7 @@ func sameJobs(p *Plan, a, b int) bool {
 // shortest slice, each slot is obeyed once and in its turn.
 func TestOffsetNeitherRepeatsNorSkips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := New()
+		m := New(Config{})
 		now := int64(time.Second)
 		slices := rapid.SliceOfN(rapid.Int64Range(4*ms, 10*ms), 2, 4).Draw(t, "slices")
 		p := &Plan{Term: 1, Origin: now}

@@ -15,10 +15,11 @@ import (
 //
 //	> 0ms offset TERM=OFFSET
 //	> 0ms plan TERM.VERSION ORIGIN SLICE:JOB,JOB SLICE:- ...
-//	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | respawned JOB | connected JOB | removed JOB
+//	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | respawned JOB | connected JOB [CONTEXTS] | removed JOB
 //	> 0ms done STEP JOB...     answers the last order of that step to each job
 //	> 0ms stale STEP JOB       answers the order before that
 //	> 0ms tick
+//	> 0ms channels N         begins again, on a node with so many channels
 //	> 0ms counts               prints the counters that are not 0
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
@@ -34,7 +35,7 @@ type script struct {
 
 // runScript returns the script with its output brought up to date.
 func runScript(t *testing.T, text string) string {
-	s := &script{t: t, m: New(), orders: map[string][]Effect{}}
+	s := &script{t: t, m: New(Config{}), orders: map[string][]Effect{}}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		switch {
@@ -50,6 +51,10 @@ func runScript(t *testing.T, text string) string {
 
 // run tells one line's events and writes what comes of it.
 func (s *script) run(out *strings.Builder, words []string) {
+	if words[1] == "channels" {
+		s.m = New(Config{Channels: int(s.number(words[2]))})
+		return
+	}
 	if words[1] == "counts" {
 		for _, c := range CounterTable {
 			if n := s.m.Count(c.ID); n > 0 {
@@ -87,7 +92,7 @@ func (s *script) events(verb string, args []string) (evs []Event) {
 	case "respawned":
 		return []Event{JobRespawned(s.job(args[0]))}
 	case "connected":
-		return []Event{JobConnected(s.job(args[0]))}
+		return []Event{JobConnected(s.job(args[0]), s.contexts(args[1:]))}
 	case "removed":
 		return []Event{JobRemoved(s.job(args[0]))}
 	case "done", "stale":

@@ -54,7 +54,7 @@ func simulate(t *testing.T, seed uint64) {
 	for i := range cluster {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		cluster[i] = &simNode{
-			m: New(), rand: r, offset: r.Int64N(int64(90 * time.Second)),
+			m: New(Config{}), rand: r, offset: r.Int64N(int64(90 * time.Second)),
 			running: map[JobID]bool{}, gone: map[simKey]int64{},
 		}
 		for id := JobID(1); id <= 5; id++ {

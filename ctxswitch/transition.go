@@ -8,7 +8,11 @@ import "slices"
 // answered or its time is up; the stop of jobs without contexts may last beyond
 // the steps after it. A step in which no job has part is passed in the same call.
 func (m *Machine) decide(now int64) {
-	if (m.selectRow(now) || m.disturbed) && m.state != Steady {
+	changed := m.selectRow(now)
+	if m.residentsDue && m.chooseResidents() {
+		m.disturbed = true
+	}
+	if (changed || m.disturbed) && m.state != Steady {
 		// The row this switch was made for is no longer the one that is on, or
 		// an outgoing job runs after all: letting the incoming go now would run
 		// them against another gang. What has been done stays done, and the
@@ -120,7 +124,7 @@ func (m *Machine) selectRow(now int64) (changed bool) {
 		}
 	}
 	m.slot = on
-	if !m.mark() {
+	if m.residentsDue = true; !m.mark() {
 		return false
 	}
 	m.caused, m.cause, m.planned = true, CauseBoundary, m.cur.local(on.Start)

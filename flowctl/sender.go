@@ -58,6 +58,7 @@ const (
 	flagSuspended             // timers stand still, answers are dropped
 	flagFailed                // the peer is gone; terminal
 	flagClosed                // with flagFailed: the peer closed its end
+	flagPaused                // a deadline was missed, and the peer got another
 )
 
 // Reset makes a fresh sender whose first frame has number seq.
@@ -200,7 +201,7 @@ func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
 // Tick reports that now may be the deadline. It returns true if the peer is now
 // taken for gone.
 func (s *Sender) Tick(c *Config, now int64) (failed bool) {
-	if now < s.Deadline() {
+	if now < s.Deadline() || s.wasPaused(c, now) {
 		return false
 	}
 	if s.silent != 0 && now-s.silent >= int64(c.FailAfter) {
@@ -217,6 +218,23 @@ func (s *Sender) Tick(c *Config, now int64) (failed bool) {
 	}
 	s.deadline = now + s.patience(c)
 	return false
+}
+
+// wasPaused reports whether nobody drove the sender for so long that its timers stood still. What
+// the peer had to say may be on its way, since it goes on about now: it is given a moment, once
+// between two answers.
+func (s *Sender) wasPaused(c *Config, now int64) bool {
+	late := now - s.deadline
+	if late < int64(pauseLeast) || s.flags&flagPaused != 0 {
+		return false
+	}
+	s.flags |= flagPaused
+	s.flags &^= flagSampling
+	s.deadline = now + int64(c.RTOFloor)
+	if s.silent != 0 {
+		s.silent += late
+	}
+	return true
 }
 
 // Flush stops the sending of frames and, if something sent is unanswered, asks.
@@ -291,6 +309,7 @@ func (s *Sender) Finish() {
 // onPeer notes that the peer is alive and which transmissions it has seen.
 func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
 	s.silent = 0
+	s.flags &^= flagPaused
 	if !fresh {
 		return
 	}
@@ -300,7 +319,9 @@ func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
 	}
 	if s.flags&flagSampling != 0 && !after(s.sample, echo) {
 		s.flags &^= flagSampling
-		s.measure(now - s.sampleAt)
+		if s.deadline == 0 || now < s.deadline+int64(pauseLeast) {
+			s.measure(now - s.sampleAt) // else there may be a pause in it
+		}
 	}
 }
 

@@ -140,7 +140,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer unlock()
 	defer a.reduceLatency()()
 	raise := a.raise("the switching thread", realtime.SwitchPriority)
-	if a.switcher, err = switcher.New(switcher.Options{Raise: raise, Logger: a.log}); err != nil {
+	if a.switcher, err = switcher.New(switcher.Options{Raise: raise, Channels: a.options.Channels, Logger: a.log}); err != nil {
 		return err
 	}
 	orphans, err := a.openPool()

@@ -113,7 +113,7 @@ func TestFlushedCopy(t *testing.T) {
 		return nil
 	}
 	to.drive(false)
-	w.now += int64(time.Second)
+	w.now += int64(2 * time.Millisecond)
 	to.drive(false) // acknowledges
 	acks := late
 	from.drive(false) // asks

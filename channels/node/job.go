@@ -31,7 +31,9 @@ type Job struct {
 	keep      func(Spare) error
 	done      func(Outcome)
 	order     order
+	pause     pause
 	residence residence.Machine // the loop's
+	released  bool              // the loop's: no switch concerns it any more
 
 	mu       sync.Mutex
 	mapFile  *os.File // the map for the ranks; nil before one asks for it
@@ -115,6 +117,18 @@ func (j *Job) countRanks() error {
 
 // Key names the job in frames.
 func (j *Job) Key() uint64 { return j.key }
+
+// Given is how many contexts its ranks here were given, besides those of channel 0.
+func (j *Job) Given() int {
+	given := j.channels
+	switch given {
+	case NoChannels:
+		given = 0
+	case 0:
+		given = MaxChannels
+	}
+	return given * len(j.ranks)
+}
 
 // has reports whether the rank is one of this node.
 func (j *Job) has(rank uint32) bool {

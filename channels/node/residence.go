@@ -81,6 +81,7 @@ func (l *loop) takeOrders() {
 			j.order.taken = word
 			l.startOrder(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
 		}
+		l.resume(j)
 		j = next
 	}
 }

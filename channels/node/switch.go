@@ -55,9 +55,12 @@ func (l *loop) progress(j *Job) {
 func (l *loop) release(j *Job) {
 	l.do(func() {
 		now := channels.Nanos()
+		j.released = true
+		j.pause.ordered.Store(false)
 		j.residence.Release(now)
 		l.progress(j)
 		j.residence.Settle(now)
+		l.resume(j)
 	})
 }
 

@@ -32,6 +32,7 @@ const (
 	ModeWatched = "watched" // the process drives; the agent looks whether it still does
 	ModeDriven  = "driven"  // the agent drives, and again within a millisecond
 	ModeArmed   = "armed"   // the agent drives when something comes or is due
+	ModePaused  = "paused"  // its job's processes stand still; what comes waits in its socket
 	ModeDamaged = "damaged" // given up
 )
 
@@ -40,9 +41,10 @@ const (
 	modeWatched
 	modeDriven
 	modeArmed
+	modePaused
 )
 
-var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed}
+var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused}
 
 // watch is what the loop knows of a context.
 type watch struct {
@@ -62,6 +64,7 @@ type watch struct {
 	pendingDeaths []pendingDeath
 	ending        ending
 	residing      residence.Member
+	rests         bool // its job's processes stand still
 }
 
 // adopt takes a new context.
@@ -145,6 +148,9 @@ func (l *loop) checkContext(c *Context, now int64) {
 	c.heard, c.armed = false, c.armed && !heard
 	if c.job.residence.Off() {
 		l.checkOff(c, now, heard)
+		return
+	}
+	if l.leaveAlone(c) {
 		return
 	}
 	drives := c.img.Drives()

@@ -11,7 +11,7 @@ const (
 	claimPatience = 200 * time.Microsecond
 	// shareLeast bounds the wait for one of them from below: longer than any section.
 	shareLeast = 50 * time.Microsecond
-	// StrikesMost bounds how often the time for revoking is halved.
+	// StrikesMost bounds how often the time for revoking, and that for flushing, is halved.
 	StrikesMost = 5
 	// claimAgain is the wait until the next try while the step's end is awaited.
 	claimAgain = int64(20 * time.Microsecond)
@@ -70,6 +70,7 @@ type Machine struct {
 	began   int64
 	awaited bool // the order's end is to be reported
 	strikes int  // switches in a row at which a process did not let go of the lock, up to StrikesMost
+	silent  int  // the same, at which not all was answered in time
 	saved   Outcome
 
 	following bool // the order is just being carried out, and cannot be at its end yet
@@ -88,8 +89,12 @@ func (m *Machine) Deadline() int64 { return m.by }
 // by. It takes in what the steps before it would have done, and replaces the order before it.
 // Settle follows, after Outcome.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
-	if step == Revoke && by > now {
-		by = now + (by-now)>>m.strikes // the next gang does not wait again and again for who never lets go
+	switch { // the next gang does not wait again and again for who never lets go, or never answers
+	case by <= now:
+	case step == Revoke:
+		by = now + (by-now)>>m.strikes
+	case step == Flush:
+		by = now + (by-now)>>m.silent
 	}
 	m.step, m.number, m.by, m.began, m.awaited = step, number, by, now, true
 	m.saved = Outcome{}
@@ -317,14 +322,22 @@ func (m *Machine) Outcome(now int64) (out Outcome, over bool) {
 			out.Held++
 		}
 	}
-	switch {
-	case out.Step != Save:
-	case out.Held > 0:
-		m.strikes = min(m.strikes+1, StrikesMost)
+	switch out.Step {
+	case Flush:
+		m.silent = strike(m.silent, m.busy())
+	case Save:
+		m.strikes = strike(m.strikes, out.Held > 0)
 	default:
-		m.strikes = 0
 	}
 	return out, true
+}
+
+// strike counts failures in a row, up to StrikesMost.
+func strike(before int, again bool) int {
+	if !again {
+		return 0
+	}
+	return min(before+1, StrikesMost)
 }
 
 // busy reports whether the step waits for a context.

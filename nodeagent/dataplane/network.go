@@ -23,6 +23,16 @@ func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return n.job.Order(nodeSteps[step], number, by)
 }
 
+// Contexts is how many the job may have on their channels, besides those that nobody counts.
+func (n Network) Contexts() int { return n.job.Given() }
+
+// Pause reports that the job's processes were ordered to stand still: contexts that stay on their
+// channels are left alone until Resume. Neither waits.
+func (n Network) Pause() { n.job.Pause() }
+
+// Resume reports that they run again.
+func (n Network) Resume() { n.job.Resume() }
+
 // withSwitching adds the callbacks for switching to a job's configuration.
 func (p *Plane) withSwitching(config node.JobConfig, job uint64) node.JobConfig {
 	if p.options.Connected != nil {

@@ -64,15 +64,19 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Freeze())
 		j.handle.set(false, s.clock.now())
+		j.rest(true)
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
 		s.lookAt, s.pause = 0, s.firstPause()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
-		j.handle.set(true, s.clock.now())
-		s.order(s.clock.now(), ctxswitch.Done(effect))
+		now := s.clock.now()
+		j.handle.set(true, now)
+		j.rest(false)
+		s.order(now, ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
 		j.handle.set(true, s.clock.now())
+		j.rest(false)
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {
 			err = j.Launch()

@@ -108,6 +108,10 @@ func (a adapter) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return a.job.Order(steps[step], number, by)
 }
 
+func (a adapter) Contexts() int { return 1 }
+func (a adapter) Pause()        { a.job.Pause() }
+func (a adapter) Resume()       { a.job.Resume() }
+
 // TestGangsTakeTurnsWithTheirNetwork: two gangs on two nodes, switched every 5 ms at moments that
 // differ from node to node, while messages are on the way and some are lost. Everything arrives,
 // once and in order.

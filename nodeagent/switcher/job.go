@@ -85,6 +85,17 @@ type job struct {
 	reported *ctxswitch.Measures
 }
 
+// rest tells the job's contexts, if it has any, whether its processes stand still.
+func (j *job) rest(still bool) {
+	switch {
+	case j.network == nil:
+	case still:
+		j.network.Pause()
+	default:
+		j.network.Resume()
+	}
+}
+
 // emptyMeasures are those of jobs that have gone: tens of kilobytes each, of
 // which a short job needs but the first few.
 var emptyMeasures = sync.Pool{New: func() any { return new(ctxswitch.Measures) }}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// networkMargin is how long before a step's answer is given up the network is to give
-// it: the way of an answer to the thread on a busy machine, some times over.
+// networkMargin is how long before a step's answer is given up the network is to give it, at most
+// half of the time: the way of an answer to the thread on a busy machine, some times over.
 const networkMargin = 200 * time.Microsecond
 
 // Network takes a job's contexts from their channels and brings them back.
@@ -16,6 +16,12 @@ type Network interface {
 	// the instant by of CLOCK_MONOTONIC, is told with Stepped and the same number. False:
 	// there is nobody to carry it out.
 	Order(step ctxswitch.Step, number uint64, by int64) bool
+	// Contexts is how many channels of the node they take at most.
+	Contexts() int
+	// Pause reports that the job's processes were ordered to stand still, Resume that they run
+	// again, whether or not its contexts left their channels. Both are as cheap as Order.
+	Pause()
+	Resume()
 }
 
 // Flushes count contexts that left their channels.
@@ -31,7 +37,7 @@ func (f *Flushes) add(more Flushes) {
 
 // Connected reports that the job's contexts have part in its switches from now on.
 func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
-	s.post(&command{event: ctxswitch.JobConnected(id), network: network})
+	s.post(&command{event: ctxswitch.JobConnected(id, network.Contexts()), network: network})
 }
 
 // Stepped reports that a step is over that Network.Order began, and what came of it.
@@ -42,7 +48,8 @@ func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint6
 
 // orderNetwork hands a step over. What nobody carries out is over.
 func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
-	if j.network == nil || !j.network.Order(effect.Step, effect.Seq, effect.By-networkMargin.Nanoseconds()) {
+	margin := min(networkMargin.Nanoseconds(), (effect.By-s.clock.now())/2)
+	if j.network == nil || !j.network.Order(effect.Step, effect.Seq, effect.By-margin) {
 		s.order(s.clock.now(), ctxswitch.Done(effect))
 	}
 }

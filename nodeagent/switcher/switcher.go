@@ -27,6 +27,9 @@ type Options struct {
 	// Raise gives the calling thread real-time priority; nil: the thread runs like any other, as
 	// it does where Raise fails.
 	Raise func() error
+	// Channels is how many contexts may stay on their channels, those of jobs that are off included;
+	// see ctxswitch.Config.
+	Channels int
 	// Logger default: none.
 	Logger *zap.Logger
 }
@@ -78,7 +81,7 @@ func New(options Options) (*Switcher, error) {
 		clock:      newClock(),
 		sleeper:    sleeper,
 		notices:    make(chan Notice, maxNotices),
-		machine:    ctxswitch.New(),
+		machine:    ctxswitch.New(ctxswitch.Config{Channels: options.Channels}),
 		jobs:       make(map[ctxswitch.JobID]*job),
 		node:       new(ctxswitch.Measures),
 		boundaries: ring{slots: newBoundaries()[:MaxBoundaries]},
@@ -196,6 +199,7 @@ func (s *Switcher) read(l *command) {
 	case ctxswitch.EventJobConnected:
 		if j := s.jobs[l.event.Job]; j != nil {
 			j.network = l.network
+			j.rest(!j.handle.On())
 		}
 	case ctxswitch.EventDone:
 		s.countFlushes(l.event.Job, l.flushes)

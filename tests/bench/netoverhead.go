@@ -27,15 +27,18 @@ const (
 	uncoordinatedLimit = time.Minute
 )
 
-// overheadCases are the slices, and what two programs may cost beside running one
-// after the other.
+// overheadCases are the slices, and what two programs may cost beside running one after the other:
+// as they are, and with more channels than fit, so that each switch flushes, saves and loads.
 var overheadCases = []struct {
-	slice time.Duration
-	most  float64
+	name   string
+	slice  time.Duration
+	scarce bool
+	target target
 }{
-	{100 * time.Millisecond, 1.005},
-	{10 * time.Millisecond, 1.02},
-	{2 * time.Millisecond, 1.10},
+	{"slice_100ms", 100 * time.Millisecond, false, atMost("ratio", 1.005)},
+	{"slice_10ms", 10 * time.Millisecond, false, atMost("ratio", 1.02)},
+	{"slice_2ms", 2 * time.Millisecond, false, atMost("ratio", 1.10)},
+	{"scarce_10ms", 10 * time.Millisecond, true, noTarget()},
 }
 
 // overheadOfSwitching runs two programs that do nothing but communicate, on two nodes: one after
@@ -46,7 +49,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer c.stop()
-	trial, err := c.rounds(ctx, overheadTrial)
+	trial, err := c.rounds(ctx, overheadTrial, false)
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 	var apart []alone
 	results := make([][]together, len(overheadCases))
 	for range overheadRuns {
-		a, err := inSequence(func() (progress, error) { return c.rounds(ctx, rounds) })
+		a, err := inSequence(func() (progress, error) { return c.rounds(ctx, rounds, false) })
 		if err != nil {
 			return err
 		}
@@ -63,7 +66,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 			if err := c.setSlice(ctx, k.slice); err != nil {
 				return err
 			}
-			t, err := sideBySide(func() (progress, error) { return c.rounds(ctx, rounds) })
+			t, err := sideBySide(func() (progress, error) { return c.rounds(ctx, rounds, k.scarce) })
 			if err != nil {
 				return err
 			}
@@ -71,7 +74,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 		}
 	}
 	for i, k := range overheadCases {
-		b.overhead("netswitch_overhead_slice_"+k.slice.String(), results[i], apart, k.most)
+		b.overhead("netswitch_overhead_"+k.name, results[i], apart, k.target)
 	}
 	return uncoordinatedRounds(ctx, b, rounds/uncoordinatedPart)
 }
@@ -79,25 +82,26 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 // overhead reports what two programs took together beside one after the other, and where it went:
 // to rounds that were slower while a program was on, and to the time between their rounds at a
 // switch.
-func (r *report) overhead(name string, results []together, apart []alone, most float64) {
+func (r *report) overhead(name string, results []together, apart []alone, most target) {
 	var seconds, on, between, total, totalOn []float64
 	for i, t := range results {
 		seconds, on, between = append(seconds, t.seconds), append(on, t.on), append(between, t.between...)
 		total, totalOn = append(total, apart[i].seconds), append(totalOn, apart[i].on)
 	}
-	r.pairWithSpread(name+"_vs_sequence", seconds, total, "s", atMost("ratio", most))
+	r.pairWithSpread(name+"_vs_sequence", seconds, total, "s", most)
 	r.pairWithSpread(name+"_while_on", on, totalOn, "s", noTarget())
 	r.single(name+"_between_rounds_median", median(between), "us", noTarget())
 	r.single(name+"_between_rounds_p90", quantile(between, 0.9), "us", noTarget())
 }
 
 // rounds runs the program once, one rank on each of two nodes.
-func (c *cluster) rounds(ctx context.Context, count int) (progress, error) {
+func (c *cluster) rounds(ctx context.Context, count int, scarce bool) (progress, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return progress{}, err
 	}
-	return progressOf(c.scrun(ctx, "-N", "2", "-n", "2", self, roundRank, strconv.Itoa(count), waiting))
+	args := append(append([]string{"-N", "2", "-n", "2"}, asked(scarce)...), self, roundRank, strconv.Itoa(count), waiting)
+	return progressOf(c.scrun(ctx, args...))
 }
 
 // progressOf runs a job to its end.

@@ -58,9 +58,10 @@ func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (
 }
 
 // ExchangeInTurn starts one that is never on at the same time as another such one on the same
-// nodes, however many processors these have: each asks for more than half of a node's channels.
-func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int) (*Job, error) {
-	return c.exchange([]string{"--channels", fmt.Sprint(mostChannels)}, name, nodes, ranks)
+// nodes, however many processors these have: each asks for more than half of a node's channels. So
+// their contexts leave the network with each switch.
+func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int, arguments ...string) (*Job, error) {
+	return c.exchange([]string{"--channels", fmt.Sprint(mostChannels)}, name, nodes, ranks, arguments...)
 }
 
 func (c *Cluster) exchange(options []string, name, nodes string, ranks int, arguments ...string) (*Job, error) {

@@ -20,6 +20,11 @@ var switchPoints = []failpoint.Point{
 	failpoint.SwitchLoadBegin, failpoint.SwitchLoadEnd, failpoint.SwitchGoBegin, failpoint.SwitchGoEnd,
 }
 
+// stayPoints are those of a switch in which the contexts stay on their channels.
+var stayPoints = []failpoint.Point{
+	failpoint.SwitchStopBegin, failpoint.SwitchStopEnd, failpoint.SwitchGoBegin, failpoint.SwitchGoEnd,
+}
+
 // jobPoints are in the life of a job, of which each has to be started.
 var jobPoints = []failpoint.Point{
 	failpoint.PrepareArrived, failpoint.PrepareEnd, failpoint.PlanArrived,
@@ -64,17 +69,22 @@ func rounds() int { return max(*times, 1) }
 
 // Failures in each step of the switch that leave the daemons alive.
 func TestFailuresOfJobs(t *testing.T) {
-	matrix(t, jobFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
+	matrix(t, scarce, jobFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
 }
 
 // The agent or the whole node is gone in each step of the switch.
 func TestFailuresOfNodes(t *testing.T) {
-	matrix(t, nodeFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
+	matrix(t, scarce, nodeFailures, switchPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
+}
+
+// The same, with contexts that stay on their channels while their gang is off.
+func TestFailuresOnChannels(t *testing.T) {
+	matrix(t, plenty, append(slices.Clone(jobFailures), nodeFailures...), stayPoints, func(s *scene, f failure, p failpoint.Point) { s.fails(f, p, nil) })
 }
 
 // The agent or the whole node is gone while a job is being started or is ending.
 func TestFailuresAtStartAndEnd(t *testing.T) {
-	matrix(t, nodeFailures, jobPoints, func(s *scene, f failure, p failpoint.Point) {
+	matrix(t, plenty, nodeFailures, jobPoints, func(s *scene, f failure, p failpoint.Point) {
 		var d *daemons.Job
 		s.fails(f, p, func() { d = s.exchange("n1,n2", "-rounds", "20") })
 		s.either(d)
@@ -82,9 +92,9 @@ func TestFailuresAtStartAndEnd(t *testing.T) {
 }
 
 // matrix lets each of some failures happen at each of some points.
-func matrix(t *testing.T, failures []failure, points []failpoint.Point, happen func(*scene, failure, failpoint.Point)) {
+func matrix(t *testing.T, channels channels, failures []failure, points []failpoint.Point, happen func(*scene, failure, failpoint.Point)) {
 	t.Helper()
-	s := newScene(t)
+	s := newScene(t, channels)
 	for range rounds() {
 		for i, f := range failures {
 			for _, p := range part(points, i) {

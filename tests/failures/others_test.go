@@ -19,7 +19,7 @@ const silence = 1500 * time.Millisecond
 // A node whose agent stands still when it has taken a gang's driver locks answers nothing. The
 // flushes of its peers end at their deadline, and nothing is lost.
 func TestFlushDeadlinePasses(t *testing.T) {
-	s := newScene(t)
+	s := newScene(t, scarce)
 	for range rounds() {
 		s.ready()
 		before := s.metric(cutOff)
@@ -61,7 +61,7 @@ const jump = 34*3*slice + 3*time.Millisecond
 
 // The clock of the leader, as one node sees it, jumps: between switches, and in each step.
 func TestClockStepped(t *testing.T) {
-	s := newScene(t)
+	s := newScene(t, scarce)
 	points := []failpoint.Point{failpoint.SwitchFlushBegin}
 	if *times > 0 {
 		points = switchPoints

@@ -32,19 +32,28 @@ const (
 // scene is three gangs on three nodes: a and b take turns on n1 and n2, c on n2 and n3.
 type scene struct {
 	*daemonstest.Scene
-	a, b, c *daemons.Job
-	started int
-	pauses  []time.Duration // of c, after each failure
-	orphans []uint64        // jobs whose scrun was killed
+	a, b, c  *daemons.Job
+	channels channels
+	started  int
+	pauses   []time.Duration // of c, after each failure
+	orphans  []uint64        // jobs whose scrun was killed
 }
 
+// channels says whether the gangs' contexts fit the nodes' channels together.
+type channels bool
+
+const (
+	scarce channels = false // each gang gives its up when it leaves
+	plenty channels = true  // they stay
+)
+
 // newScene starts one. Scenes share the machine, unless pauses are to be judged strictly.
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, channels channels) *scene {
 	t.Helper()
 	if *times == 0 {
 		t.Parallel()
 	}
-	s := &scene{Scene: daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 3, Slice: slice, Grace: 10 * time.Second, OneCPU: true})}
+	s := &scene{channels: channels, Scene: daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 3, Slice: slice, Grace: 10 * time.Second, OneCPU: true})}
 	// Agents stand still here for as long as a busy machine takes to look at them.
 	_, err := s.Client.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
 		Settings: &scorev1.Settings{NodeSilenceNanos: time.Minute.Nanoseconds()}, Fields: []string{"node_silence_nanos"},
@@ -58,7 +67,11 @@ func newScene(t *testing.T) *scene {
 func (s *scene) exchange(nodes string, arguments ...string) *daemons.Job {
 	s.T.Helper()
 	s.started++
-	j, err := s.Exchange(fmt.Sprintf("g%d", s.started), nodes, 2, arguments...)
+	start := s.Exchange
+	if s.channels == scarce {
+		start = s.ExchangeInTurn
+	}
+	j, err := start(fmt.Sprintf("g%d", s.started), nodes, 2, arguments...)
 	s.Check(err)
 	return j
 }

@@ -58,7 +58,7 @@ type letter struct {
 func newNode(w *world, seed, number uint64) *node {
 	r := rand.New(rand.NewPCG(seed, number))
 	return &node{
-		world: w, random: r, m: ctxswitch.New(),
+		world: w, random: r, m: ctxswitch.New(ctxswitch.Config{}),
 		base: r.Int64N(maxUptime.Nanoseconds()), ppm: r.Int64N(2*driftPPM+1) - driftPPM,
 		ping: r.Int64N(pingEvery.Nanoseconds()), deadline: ctxswitch.Never, thread: ctxswitch.Never,
 	}

@@ -57,6 +57,7 @@ type clusterPlan struct {
 	signals  bool  // some jobs are stopped by signals
 	latePlan int   // permille of the plans that come late
 	hostile  int   // processes that write into their images what they like
+	channels int   // of a node: how many contexts may stay on them while their jobs are off
 }
 
 // drawCluster makes a world and its cluster. Most are small.
@@ -89,6 +90,13 @@ func drawCluster(r *rng) (scenario, clusterPlan) {
 	}
 	s.calm = min(p.slice*int64(r.between(3, 8)), int64(100*time.Millisecond))
 	return s, p
+}
+
+// drawChannels draws how many channels a node has: none that a job keeps while it is off, as a link
+// needs that holds nothing for it; too few for all; or plenty.
+func drawChannels(seed uint64) int {
+	r := rng{state: seed ^ 0xc4a2}
+	return pick(&r, 0, r.between(1, 4), 100)
 }
 
 // newCluster makes the hosts and has the first gangs come.

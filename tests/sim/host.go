@@ -74,7 +74,7 @@ func (h *host) disturb(until int64) { h.excused = max(h.excused, until) }
 func (k *cluster) begin(h *host) {
 	h.life++
 	h.alive, h.killed, h.dies = true, false, 0
-	h.machine, h.tickAt, h.since = ctxswitch.New(), 0, k.w.now
+	h.machine, h.tickAt, h.since = ctxswitch.New(ctxswitch.Config{Channels: k.plan.channels}), 0, k.w.now
 	for _, p := range h.parts {
 		k.adopt(p)
 	}
@@ -98,12 +98,13 @@ func (k *cluster) adopt(p *part) {
 	// An agent may leave what stands still as far from its channel as it is, or bring all back and
 	// have it leave again.
 	kept := still && k.dicePad.chance(500)
+	p.paused = still || !p.launched
 	contexts := 0
 	for _, e := range p.ends {
 		if !e.made {
 			continue
 		}
-		contexts++
+		contexts = len(p.ends) // those that are still to be made count as well
 		c := e.shared
 		c.member = residence.Member{Context: c.member.Context}
 		c.lookAt, c.retryAt = 0, 0
@@ -129,7 +130,7 @@ func (k *cluster) adopt(p *part) {
 		k.tell(h, p.kind(ctxswitch.JobAdopted(p.id(), 0, still)))
 	}
 	if p.connected {
-		k.tell(h, ctxswitch.JobConnected(p.id()))
+		k.tell(h, ctxswitch.JobConnected(p.id(), len(p.ends)))
 	}
 }
 

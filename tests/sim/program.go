@@ -35,6 +35,7 @@ type part struct {
 	launching bool             // they are being started
 	launched  bool             // its processes exist
 	frozen    bool             // they stand still
+	paused    bool             // they are to: the agent leaves contexts alone that stay
 	stop      ctxswitch.Effect // the freeze under way; Seq 0: none
 	stopLife  int              // of the agent that ordered it
 	connected bool
@@ -112,7 +113,7 @@ func (k *cluster) slowDown(e *end) {
 const sentInTurn = 4
 
 func (k *cluster) prepareOn(p *program, h *host, ranks []int) {
-	part := &part{job: p, host: h, index: int32(len(k.parts)), signals: k.plan.signals && k.dicePad.chance(500)}
+	part := &part{job: p, host: h, index: int32(len(k.parts)), signals: k.plan.signals && k.dicePad.chance(500), paused: true}
 	for _, rank := range ranks {
 		p.ends[rank].part = part
 		part.ends = append(part.ends, p.ends[rank])
@@ -133,10 +134,10 @@ func (k *cluster) arrived(p *part) {
 		return
 	}
 	p.ready = true
-	k.tell(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0)))
 	if p.job.prepared++; p.job.prepared == len(p.job.parts) {
 		k.prepared(p.job)
 	}
+	k.tell(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0))) // last: the agent may die in it
 }
 
 // open makes a context, unless its agent is dead.
@@ -156,7 +157,7 @@ func (k *cluster) open(e *end) bool {
 	p.residence.Add(k.w.now, &e.shared.member)
 	if !p.connected {
 		p.connected = true
-		k.tell(p.host, ctxswitch.JobConnected(p.id()))
+		k.tell(p.host, ctxswitch.JobConnected(p.id(), len(p.ends)))
 	}
 	return true
 }

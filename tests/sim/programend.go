@@ -69,7 +69,7 @@ func (k *cluster) remove(p *part) {
 	}
 	p.removed = true
 	for _, e := range p.ends {
-		if e.made && !e.dead && p.job.complete {
+		if e.made && !e.dead && p.job.complete && !p.job.hostile {
 			k.w.checkEndFreed(e)
 		}
 		e.dead, e.haunted, e.closed = true, false, true

@@ -51,6 +51,13 @@ func (c *sharedContext) host() *host { return c.end.part.host }
 // off reports whether the context is the agent's: its job is not on, or leaving.
 func (c *sharedContext) off() bool { return c.host().alive && c.end.part.residence.Off() }
 
+// alone reports whether the context stays on its channel and its agent leaves it alone, since the
+// job's processes are to stand still.
+func (c *sharedContext) alone() bool {
+	p := c.end.part
+	return c.host().alive && p.paused && !p.released && !p.residence.Off()
+}
+
 // processRuns reports whether the process could drive, if the lock is free.
 func (c *sharedContext) processRuns() bool {
 	return !c.end.gone() && !c.end.stopped && !c.absent && !c.grabbed && !c.end.ruined
@@ -69,7 +76,7 @@ func (c *sharedContext) asProcess(section func(*drive.Driver)) bool {
 
 func (c *sharedContext) asAgent(section func(*drive.Driver)) bool {
 	h := c.host()
-	if !h.alive {
+	if !h.alive || c.alone() {
 		return false
 	}
 	if !c.member.Kept() {
@@ -125,7 +132,7 @@ func (c *sharedContext) Output(now int64, net Network) {
 	if len(c.socket.list) > 0 {
 		if c.off() {
 			hand{c}.LookAt(now + c.dice.span(0, agentLate))
-		} else if now >= c.retryAt && (now >= c.lateAt || c.dice.chance(c.prompt)) {
+		} else if now >= c.retryAt && !(c.alone() && !c.processRuns()) && (now >= c.lateAt || c.dice.chance(c.prompt)) {
 			c.drive(now)
 		}
 	}
@@ -133,8 +140,8 @@ func (c *sharedContext) Output(now int64, net Network) {
 }
 
 func (c *sharedContext) Deadline() int64 {
-	if c.off() {
-		return flowctl.NoDeadline // its agent looks
+	if c.off() || c.alone() && !c.processRuns() {
+		return flowctl.NoDeadline // its agent looks, or nobody
 	}
 	at := c.img.Due()
 	if len(c.socket.list) > 0 {
@@ -147,7 +154,7 @@ func (c *sharedContext) Deadline() int64 {
 }
 
 func (c *sharedContext) Tick(now int64) {
-	if c.off() || now < c.retryAt {
+	if c.off() || c.alone() && !c.processRuns() || now < c.retryAt {
 		return
 	}
 	c.drive(now)

@@ -85,6 +85,7 @@ func (a *tally) add(r *Result) {
 	s := &a.sum
 	s.Events, s.Frames, s.Delivered = s.Events+r.Events, s.Frames+r.Frames, s.Delivered+r.Delivered
 	s.Switches, s.Restarts, s.Audits = s.Switches+r.Switches, s.Restarts+r.Restarts, s.Audits+r.Audits
+	s.Stays += r.Stays
 	s.Clean, s.CutOff, s.Held, s.Unanswered = s.Clean+r.Clean, s.CutOff+r.CutOff, s.Held+r.Held, s.Unanswered+r.Unanswered
 	if !r.Crashed {
 		s.Settle = max(s.Settle, r.Settle)
@@ -97,7 +98,7 @@ func (a *tally) String() string {
 		a.driven, a.crashed, a.switched, s.Events, s.Frames, s.Delivered, s.Settle)
 	if s.Switches > 0 {
 		text += fmt.Sprintf(
-			"; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits",
+			"; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits, %d of gangs that were off on their channels",
 			s.Switches,
 			s.Restarts,
 			s.Clean,
@@ -105,6 +106,7 @@ func (a *tally) String() string {
 			s.Held,
 			s.Unanswered,
 			s.Audits,
+			s.Stays,
 		)
 	}
 	return text

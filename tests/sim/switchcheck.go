@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"score/ctxswitch"
 	"score/gang"
 	"time"
 )
@@ -92,6 +93,7 @@ func (k *cluster) auditPart(p *part, on bool) {
 	if on != (p.launched && !p.frozen) && p.stop.Seq == 0 && !begins {
 		w.fail(Gang, "job %d on node %d: its turn %v, launched %v, stands still %v", p.job.id, p.host.index, on, p.launched, p.frozen)
 	}
+	resident := on || p.stays()
 	for _, e := range p.ends {
 		if !e.made || w.now-e.madeAt < k.tolerance() || e.dead {
 			continue
@@ -99,9 +101,42 @@ func (k *cluster) auditPart(p *part, on bool) {
 		member := &e.shared.member
 		switch {
 		case member.Wanted(): // left as it is until its process lets go
-		case on == e.away || on == member.Kept():
-			w.fail(Gang, "%v on node %d: its gang's turn %v, away %v, kept by the agent %v", e, p.host.index, on, e.away, member.Kept())
+		case !resident && k.plan.channels > 0 && p.host.machine.State() != ctxswitch.Steady:
+			// Another job has just got the channels on which it stayed.
+		case resident == e.away || resident == member.Kept():
+			w.fail(Gang, "%v on node %d: its gang's turn %v, resident %v, away %v, kept by the agent %v",
+				e, p.host.index, on, resident, e.away, member.Kept())
 		}
+	}
+	if !on && resident {
+		w.res.Stays++
+		k.auditRoom(p.host)
+	}
+}
+
+// stays reports whether the part's contexts are to be on their channels now.
+func (p *part) stays() bool {
+	status, _ := p.host.machine.Job(p.id(), p.host.local())
+	return status.Resident
+}
+
+// auditRoom checks that a node on which contexts stay has no more on its channels than it has of
+// them.
+func (k *cluster) auditRoom(h *host) {
+	w, resident, what := k.w, 0, ""
+	for _, p := range h.parts {
+		if p.removed || p.released || !p.accountable() {
+			continue
+		}
+		for _, e := range p.ends {
+			if e.made && !e.away && !e.dead && w.now-e.madeAt > k.tolerance() && !e.shared.member.Wanted() {
+				resident++
+				what += fmt.Sprintf(" %v", e)
+			}
+		}
+	}
+	if resident > k.plan.channels {
+		w.fail(Gang, "%d contexts are on the %d channels of node %d:%s", resident, k.plan.channels, h.index, what)
 	}
 }
 
@@ -112,7 +147,7 @@ func (w *world) checkComes(e *end) {
 		return
 	}
 	t := k.now()
-	if some, _, ok := k.duty(p.job.id, t-k.tolerance(), t+k.plan.skew); ok && !some {
+	if some, _, ok := k.duty(p.job.id, t-k.tolerance(), t+k.plan.skew); ok && !some && !p.stays() {
 		w.fail(Gang, "%v comes back on node %d, and its gang's turn is far", e, p.host.index)
 	}
 }

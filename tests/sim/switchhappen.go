@@ -10,6 +10,7 @@ func runSwitched(seed uint64, opt Options) Result {
 	w.res.Seed, w.res.Driven = seed, true
 	var plan clusterPlan
 	w.scenario, plan = drawCluster(&w.rng)
+	plan.channels = drawChannels(seed)
 	if opt.Make == nil {
 		opt.Make = NewContext
 	}

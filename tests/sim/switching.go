@@ -72,6 +72,7 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 	switch e.Kind {
 	case ctxswitch.EffectFreeze:
 		p.stop, p.stopLife = e, h.life
+		p.paused = true
 		takes := w.rng.span(0, stopMost)
 		if !w.calmed && w.rng.chance(k.plan.hung) {
 			takes = w.rng.span(0, stopHung)
@@ -80,10 +81,12 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 	case ctxswitch.EffectThaw:
 		p.stop = ctxswitch.Effect{}
 		k.thaw(p)
+		k.resume(p)
 		h.act("thawing")
 		k.tell(h, ctxswitch.Done(e))
 	case ctxswitch.EffectLaunch:
 		p.launching = true
+		k.resume(p)
 		w.queue.add(w.now+w.rng.span(0, launchMost), evLaunched, p.index, 0)
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
 		p.ordered = e
@@ -164,6 +167,16 @@ func (k *cluster) thaw(p *part) {
 	p.frozen = false
 	if p.launched {
 		k.letRun(p)
+	}
+}
+
+// resume has the agent drive again the contexts that it left alone.
+func (k *cluster) resume(p *part) {
+	p.paused = false
+	for _, e := range p.ends {
+		if e.made && !p.residence.Off() {
+			e.shared.member.Context.Back(k.w.now)
+		}
 	}
 }
 

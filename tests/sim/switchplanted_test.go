@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"math"
 	"score/channels/residence"
+	"score/ctxswitch"
 	"testing"
 	"time"
 )
@@ -28,6 +30,13 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 		{name: "has no timer", found: Delivery, wrap: func(c Context) Context { return timeless{c} }},
 		{name: "does not tell of a dead peer", found: Delivery, wrap: func(c Context) Context { return secretive{c} }},
 		{name: "a node's clock is far off", found: Gang, plant: func(k *cluster) { k.hosts[0].wrong = -int64(40 * time.Millisecond) }},
+		{name: "a node keeps more contexts on channels than it has", found: Gang, plant: func(k *cluster) {
+			k.plan.channels = 1
+			for _, h := range k.hosts {
+				h.machine = ctxswitch.New(ctxswitch.Config{Channels: 100})
+			}
+		}},
+		{name: "an agent leaves alone who runs again", found: Delivery, hand: func(h hand) residence.Context { return idleHand{h} }},
 		{name: "a node knows no plan", found: Gang, plant: func(k *cluster) { k.hosts[0].deaf = true }},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
@@ -91,6 +100,14 @@ type ignorantHand struct{ hand }
 
 func (h ignorantHand) Away() bool { return false }
 
+// idleHand does not drive who comes back .
+type idleHand struct{ hand }
+
+func (h idleHand) Back(now int64) {
+	h.hand.Back(now)
+	h.c.retryAt = math.MaxInt64
+}
+
 // mortal has agents die often.
 func mortal(k *cluster) {
 	for range 8 {
@@ -133,8 +150,10 @@ func TestSwitchedWorldsDiffer(t *testing.T) {
 		note("jobs stopped by signals", p.signals)
 		note("images that are changed", p.hostile > 0)
 		note("no loss", s.faults.loss == 0)
+		note("contexts that all leave", drawChannels(seed) == 0)
+		note("few channels", drawChannels(seed) > 0 && drawChannels(seed) < 100)
 	}
-	if len(seen) != 17 {
+	if len(seen) != 19 {
 		t.Errorf("only %d kinds of worlds: %v", len(seen), seen)
 	}
 	for what, got := range seen {

@@ -50,6 +50,7 @@ type Result struct {
 	Clean, CutOff, Held int // contexts that left: with all answered, without; that did not
 	Unanswered          int // contexts of which something was unanswered when their flush began
 	Audits              int // looks at a part of a gang
+	Stays               int // of them, at one that is off, with its contexts on their channels
 
 	Err error // what did not hold
 }

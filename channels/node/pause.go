@@ -1,0 +1,71 @@
+package node
+
+import (
+	"score/channels"
+	"score/flowctl"
+	"sync/atomic"
+)
+
+// A job whose processes stand still may keep its contexts on their channels. Nothing is done to
+// them then, and nothing is done for them: the loop leaves them alone, whatever comes waits in
+// their sockets, and the driver lock may be held by a process in the middle of a section. So a
+// switch costs a freeze and a thaw, as that of a program whose sockets are the kernel's.
+
+// pause is whether a job's processes are to stand still, and whether the loop leaves contexts alone
+// for that.
+type pause struct {
+	ordered atomic.Bool
+	resting atomic.Bool
+	rests   []*Context // the loop's
+}
+
+// Pause reports that the job's processes were ordered to stand still. It neither waits nor
+// allocates nor takes a lock; one goroutine uses Order, Pause and Resume.
+func (j *Job) Pause() { j.pause.ordered.Store(true) }
+
+// Resume reports that they run again. It is as cheap as Pause.
+func (j *Job) Resume() {
+	j.pause.ordered.Store(false)
+	if j.pause.resting.Load() {
+		j.node.loop.request(j)
+	}
+}
+
+// leaveAlone has a context rest if its job's processes stand still, and reports whether it does.
+func (l *loop) leaveAlone(c *Context) bool {
+	p := &c.job.pause
+	if !p.ordered.Load() || c.job.released {
+		return false
+	}
+	p.resting.Store(true)
+	if !p.ordered.Load() {
+		return false // Resume may not have seen that anything rests
+	}
+	if c.ending.told == 0 {
+		c.ending.since = 0 // what was sent before goes on arriving when it goes on
+	}
+	c.mode.Store(modePaused)
+	l.at(c, flowctl.NoDeadline)
+	if !c.rests {
+		c.rests = true
+		p.rests = append(p.rests, c)
+	}
+	return true
+}
+
+// resume watches the contexts again that were left alone.
+func (l *loop) resume(j *Job) {
+	p := &j.pause
+	if p.ordered.Load() || !p.resting.Swap(false) {
+		return
+	}
+	now := channels.Nanos()
+	for _, c := range p.rests {
+		c.rests = false
+		if !j.residence.Off() {
+			l.guarded(c, func() { resident{c}.Back(now) })
+		}
+	}
+	clear(p.rests)
+	p.rests = p.rests[:0]
+}

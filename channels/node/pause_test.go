@@ -1,0 +1,67 @@
+package node
+
+import (
+	"score/channels/abi"
+	"testing"
+	"time"
+)
+
+// TestPause: while a job's processes are to stand still its contexts stay as they are, and nobody
+// drives them; when they run again the agent drives for who computes.
+func TestPause(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	one.send(0, "hello") // and from now on it computes
+	zero.receive(true)
+	eventually(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
+	for range 20 {
+		c.jobs[1].Pause()
+		zero.send(1, "x")
+		eventually(t, "the agent leaves it alone", func() bool { return mode(c.jobs[1]) == ModePaused })
+		taken := one.img.Counter(abi.LockTaken)
+		for start := time.Now(); time.Since(start) < 5*time.Millisecond; {
+			zero.poll()
+		}
+		if now := one.img.Counter(abi.LockTaken); now != taken || one.img.Away() {
+			t.Fatalf("the agent took the lock %d times, away %v", now-taken, one.img.Away())
+		}
+		if zero.settled() {
+			t.Fatal("somebody answered")
+		}
+		c.jobs[1].Resume()
+		eventually(t, "it is acknowledged", zero.settled)
+	}
+	for range 20 {
+		if got := one.receive(false); got != "x" {
+			t.Fatalf("%q", got)
+		}
+	}
+}
+
+// TestPausedEnd: what a rank has sent that is paused, and that its job is removed, still arrives.
+func TestPausedEnd(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	one.send(0, "hello")
+	zero.receive(true)
+	eventually(t, "the agents drive", func() bool { return mode(c.jobs[1]) == ModeArmed })
+	c.jobs[0].Pause()
+	eventually(t, "the agent leaves it alone", func() bool {
+		one.send(0, "y")
+		return mode(c.jobs[0]) == ModePaused
+	})
+	c.jobs[1].Pause()
+	one.send(0, "last")
+	c.jobs[1].Ended(1)
+	over := make(chan struct{})
+	removed := make(chan error)
+	go func() { removed <- c.jobs[1].RemoveAfter(over, time.Second) }()
+	c.jobs[0].Resume()
+	for zero.receive(true) != "last" {
+		continue
+	}
+	close(over)
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+}
