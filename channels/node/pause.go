@@ -32,19 +32,24 @@ func (j *Job) Resume() {
 }
 
 // leaveAlone has a context rest if its job's processes stand still, and reports whether it does.
-func (l *loop) leaveAlone(c *Context) bool {
+func (l *loop) leaveAlone(c *Context, now int64) bool {
 	p := &c.job.pause
 	if !p.ordered.Load() || c.job.released {
 		return false
-	}
-	p.resting.Store(true)
-	if !p.ordered.Load() {
-		return false // Resume may not have seen that anything rests
 	}
 	if c.ending.told == 0 {
 		c.ending.since = 0 // what was sent before goes on arriving when it goes on
 	}
 	c.mode.Store(modePaused)
+	if c.driven == calmLooks && c.paused < pausedLooks {
+		c.paused++
+		l.at(c, nextTick(now, calm))
+		return true // looked at again without Resume
+	}
+	p.resting.Store(true)
+	if !p.ordered.Load() {
+		return false // Resume may not have seen that anything rests
+	}
 	l.at(c, flowctl.NoDeadline)
 	if !c.rests {
 		c.rests = true

@@ -16,8 +16,8 @@ func TestPause(t *testing.T) {
 	eventually(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for range 20 {
 		c.jobs[1].Pause()
-		zero.send(1, "x")
 		eventually(t, "the agent leaves it alone", func() bool { return mode(c.jobs[1]) == ModePaused })
+		zero.send(1, "x")
 		taken := one.img.Counter(abi.LockTaken)
 		for start := time.Now(); time.Since(start) < 5*time.Millisecond; {
 			zero.poll()
@@ -36,6 +36,28 @@ func TestPause(t *testing.T) {
 			t.Fatalf("%q", got)
 		}
 	}
+}
+
+// TestPauseOfPolling: a context whose process polls all the time is looked at seldom, also across
+// pauses, and the agent still finds out when it computes.
+func TestPauseOfPolling(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	one.send(0, "hello")
+	zero.receive(true)
+	context := c.jobs[0].list()[0]
+	for range 5 {
+		eventually(t, "it is known to poll", func() (calm bool) {
+			zero.poll()
+			c.nodes[0].loop.do(func() { calm = context.driven == calmLooks })
+			return calm
+		})
+		c.jobs[0].Pause()
+		eventually(t, "it is left alone", func() bool { return mode(c.jobs[0]) == ModePaused })
+		c.jobs[0].Resume()
+		eventually(t, "it is watched again", func() bool { zero.poll(); return mode(c.jobs[0]) == ModeWatched })
+	}
+	eventually(t, "the agent drives", func() bool { return mode(c.jobs[0]) == ModeArmed }) // zero computes now
 }
 
 // TestPausedEnd: what a rank has sent that is paused, and that its job is removed, still arrives.

@@ -27,6 +27,7 @@ var groups = []group{
 	{"placement", placementGroup},
 	{"channels", channelsGroup},
 	{"netswitch", netswitchGroup},
+	{"ledger", ledgerGroup},
 	{"hostile", hostileGroup},
 	{"scale", scaleGroup},
 	{"pmi", pmiGroup},
@@ -115,7 +116,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, hostile, scale, pmi, submit", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit", name)
 		}
 		chosen = append(chosen, groups[i])
 	}

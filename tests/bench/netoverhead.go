@@ -54,6 +54,10 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 		return err
 	}
 	rounds := int(overheadTrial * overheadRun.Seconds() / trial.seconds())
+	mpi, err := newYardstick(ctx, c, b.work)
+	if err != nil {
+		return err
+	}
 	var apart []alone
 	results := make([][]together, len(overheadCases))
 	for range overheadRuns {
@@ -62,6 +66,9 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 			return err
 		}
 		apart = append(apart, a)
+		if err := mpi.alone(ctx, c); err != nil {
+			return err
+		}
 		for i, k := range overheadCases {
 			if err := c.setSlice(ctx, k.slice); err != nil {
 				return err
@@ -71,18 +78,22 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 				return err
 			}
 			results[i] = append(results[i], t)
+			if err := mpi.beside(ctx, c, i); err != nil {
+				return err
+			}
 		}
 	}
 	for i, k := range overheadCases {
 		b.overhead("netswitch_overhead_"+k.name, results[i], apart, k.target)
 	}
+	mpi.figures(b, results, apart)
 	return uncoordinatedRounds(ctx, b, rounds/uncoordinatedPart)
 }
 
 // overhead reports what two programs took together beside one after the other, and where it went:
 // to rounds that were slower while a program was on, and to the time between their rounds at a
-// switch.
-func (r *report) overhead(name string, results []together, apart []alone, most target) {
+// switch. It returns the ratios.
+func (r *report) overhead(name string, results []together, apart []alone, most target) []float64 {
 	var seconds, on, between, total, totalOn []float64
 	for i, t := range results {
 		seconds, on, between = append(seconds, t.seconds), append(on, t.on), append(between, t.between...)
@@ -92,6 +103,7 @@ func (r *report) overhead(name string, results []together, apart []alone, most t
 	r.pairWithSpread(name+"_while_on", on, totalOn, "s", noTarget())
 	r.single(name+"_between_rounds_median", median(between), "us", noTarget())
 	r.single(name+"_between_rounds_p90", quantile(between, 0.9), "us", noTarget())
+	return slowdowns(results, apart)
 }
 
 // rounds runs the program once, one rank on each of two nodes.

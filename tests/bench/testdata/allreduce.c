@@ -1,0 +1,44 @@
+// Adds 8 bytes over all ranks, as often as the argument says. Rank 0 prints from when to when that
+// lasted, in ns of CLOCK_MONOTONIC, and below that each time of a millisecond or more in which no
+// round ended.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PAUSE = 1000000, MOST = 65536 };
+
+static long long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	static long long gaps[MOST][2];
+	long rounds = argc > 1 ? atol(argv[1]) : 0;
+	int rank, count = 0;
+	double sum, one = 1;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	long long begin = now(), last = begin;
+	for (long i = 0; i < rounds; i++) {
+		MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		long long at = now();
+		if (at - last >= PAUSE && count < MOST) {
+			gaps[count][0] = last;
+			gaps[count++][1] = at;
+		}
+		last = at;
+	}
+	if (rank == 0) {
+		printf("%lld %lld\n", begin, last);
+		for (int i = 0; i < count; i++)
+			printf("%lld %lld\n", gaps[i][0], gaps[i][1]);
+	}
+	MPI_Finalize();
+	return 0;
+}
