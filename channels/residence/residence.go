@@ -19,6 +19,9 @@ const (
 	// retryDoublings times, 64 ms.
 	retryFirst     = int64(time.Millisecond)
 	retryDoublings = 6
+	// flushLeast is what a flush has at least: with less, one that came late once would never be
+	// whole again.
+	flushLeast = int64(300 * time.Microsecond)
 	// flushGap is the shortest time between two looks at a context that is flushed, unless
 	// something comes.
 	flushGap = int64(50 * time.Microsecond)
@@ -94,7 +97,7 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	case step == Revoke:
 		by = now + (by-now)>>m.strikes
 	case step == Flush:
-		by = now + (by-now)>>m.silent
+		by = now + min(by-now, max((by-now)>>m.silent, flushLeast))
 	}
 	m.step, m.number, m.by, m.began, m.awaited = step, number, by, now, true
 	m.saved = Outcome{}
