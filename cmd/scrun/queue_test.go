@@ -60,7 +60,7 @@ func TestTimeQueue(t *testing.T) {
 		told   bool
 	}{
 		"queued":                  {false, []scorev1.JobState{queued}, true},
-		"begins anew":             {false, []scorev1.JobState{starting, queued}, true},
+		"starts again":            {false, []scorev1.JobState{starting, queued}, true},
 		"another server tells it": {false, []scorev1.JobState{queued, queued}, true},
 		"for a moment":            {false, []scorev1.JobState{queued, starting}, false},
 		"placed at once":          {false, []scorev1.JobState{starting}, false},

@@ -57,7 +57,7 @@ var Table = [idCount]Info{
 	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader, as there were too many.", "boundaries"},
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
-	{FailuresReceived, "score_agent_news_total", "", "Failures of jobs on other nodes that this node was informed of.", "failures"},
+	{FailuresReceived, "score_agent_failures_received_total", "", "Failures of jobs on other nodes that this node was informed of.", "failures"},
 	{Respawns, "score_agent_respawns_total", "", "Ranks that had failed and were started again.", "ranks"},
 	{DatagramsSent, "score_agent_datagrams_total", "sent", meaningDatagrams, "datagrams"},
 	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},

@@ -17,9 +17,9 @@ const (
 	againFor = 6 * time.Second
 	// againPause is the time between two tries.
 	againPause = 100 * time.Millisecond
-	// tellAfter is how long a call is made again before its user is told that it waits: an election
+	// notifyAfter is how long a call is made again before its user is told that it waits: an election
 	// and a half.
-	tellAfter = 3 * time.Second
+	notifyAfter = 3 * time.Second
 )
 
 // Patience is how long a call waits for a cluster that cannot answer.
@@ -72,7 +72,7 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 	if limit >= 0 && now.Sub(began) > limit {
 		return false
 	}
-	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= tellAfter {
+	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= notifyAfter {
 		w.told = true
 		w.patience.Waiting(err)
 	}

@@ -142,7 +142,7 @@ func (c *controller) restoreNode(record *state.Node) {
 	n := &node{
 		name: record.Name, address: record.Address, cpus: record.CPUs, memory: record.MemoryBytes,
 		version: record.Version, bootID: record.BootID, notes: record.Notes, sharesCPUs: record.SharesCPUs, channels: record.Channels,
-		drain: record.Drain, since: c.now, byLetter: record.FencesByMessage,
+		drain: record.Drain, since: c.now, fencesByMessage: record.FencesByMessage,
 	}
 	c.nodes[n.name] = n
 	if err := c.gang.AddNode(n.column()); err != nil {

@@ -71,7 +71,7 @@ func TestMembers(t *testing.T) {
 	if len(revoked) != 0 {
 		t.Errorf("revoked: %x", revoked)
 	}
-	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined anew: the old ones are taken back
+	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined again: the old ones are taken back
 		t.Error(err)
 	}
 	if len(revoked) != 2 {

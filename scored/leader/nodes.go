@@ -21,16 +21,16 @@ const (
 
 // node is the controller's picture of a node.
 type node struct {
-	name       string
-	address    string
-	cpus       uint32
-	memory     uint64
-	version    string
-	bootID     string
-	notes      []string
-	sharesCPUs bool
-	byLetter   bool   // its stewards exchange by themselves what is small
-	channels   uint32 // that jobs of one row may have
+	name            string
+	address         string
+	cpus            uint32
+	memory          uint64
+	version         string
+	bootID          string
+	notes           []string
+	sharesCPUs      bool
+	fencesByMessage bool   // its stewards exchange by themselves what is small
+	channels        uint32 // that jobs of one row may have
 
 	link     Link  // nil while there is no stream
 	heard    int64 // when it last sent anything; 0: nothing to this leader
@@ -86,7 +86,7 @@ func clip(text string) string {
 func (n *node) update(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
-	n.byLetter = h.GetFencesByMessage()
+	n.fencesByMessage = h.GetFencesByMessage()
 	n.notes = clippedNotes(h.GetNotes())
 }
 
@@ -108,13 +108,13 @@ func (n *node) heartbeat(ping *scorev1.Ping) {
 func (n *node) sameAs(other *node) bool {
 	return n.address == other.address && n.version == other.version && n.bootID == other.bootID &&
 		n.cpus == other.cpus && n.memory == other.memory && n.sharesCPUs == other.sharesCPUs &&
-		n.channels == other.channels && n.byLetter == other.byLetter && slices.Equal(n.notes, other.notes)
+		n.channels == other.channels && n.fencesByMessage == other.fencesByMessage && slices.Equal(n.notes, other.notes)
 }
 
 func (n *node) record() *statepb.Node {
 	return &statepb.Node{
 		Name: n.name, Address: n.address, Cpus: n.cpus, MemoryBytes: n.memory, Version: n.version,
 		BootId: n.bootID, Notes: n.notes, SharesCpus: n.sharesCPUs, Channels: n.channels,
-		FencesByMessage: n.byLetter,
+		FencesByMessage: n.fencesByMessage,
 	}
 }

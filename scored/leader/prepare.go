@@ -27,7 +27,7 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	for _, pair := range j.preput {
 		preput[pair.Key] = pair.Value
 	}
-	places, universe, byLetter := jobmap.Append(nil, c.nodePlaces(j)), c.universe(j), c.byLetter(j)
+	places, universe, fencesByMessage := jobmap.Append(nil, c.nodePlaces(j)), c.universe(j), c.fenceByMessage(j)
 	key := jobKey(c.jobSecret, j.id, j.submitted)
 	return func(index int) *scorev1.Prepare {
 		return &scorev1.Prepare{
@@ -39,7 +39,7 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 			UniverseSize: universe,
 			StageSeed:    c.nodes[j.spec.GetStageSeed()].addressOf(),
 			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
-			LeaseNanos: j.lease().Nanoseconds(), FencesByMessage: byLetter, Key: key,
+			LeaseNanos: j.lease().Nanoseconds(), FencesByMessage: fencesByMessage, Key: key,
 		}
 	}
 }
@@ -62,10 +62,10 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	return mac.Sum(nil)
 }
 
-// byLetter reports whether the stewards of all of a job's nodes can exchange by themselves. One
-// that cannot would wait forever for the others.
-func (c *controller) byLetter(j *job) bool {
-	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.byLetter })
+// fenceByMessage reports whether the stewards on all nodes of a job can exchange messages directly.
+// A steward that cannot would wait forever for the others.
+func (c *controller) fenceByMessage(j *job) bool {
+	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.fencesByMessage })
 }
 
 // maxProcesses returns how many processes and threads a job may have on a node.

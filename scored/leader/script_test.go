@@ -16,7 +16,7 @@ import (
 // did then. Run with -update after a wanted change, and read the difference.
 //
 //	node NAME CPUS [HELD...]    an agent connects, holding these jobs
-//	reboot NAME CPUS [HELD...]  the same after its agent was started anew
+//	reboot NAME CPUS [HELD...]  the same after its agent was restarted
 //	gone NAME                   its stream ends
 //	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...

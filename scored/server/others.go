@@ -34,8 +34,9 @@ func (s *Server) addresses() []string {
 	return list
 }
 
-// tellAddresses returns the addresses that agents are told, nil where they can know them all.
-func (s *Server) tellAddresses() func() []string {
+// announcedAddresses returns a function that lists the addresses of all servers for agents. It
+// returns nil without a mesh: agents know the addresses then.
+func (s *Server) announcedAddresses() func() []string {
 	if s.mesh == nil {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (s *Server) compose() error {
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
 		Leader: s.leader, Switches: switches, Registrar: s.registrar,
-		Servers: s.servers(), TakeServer: s.take, Addresses: s.tellAddresses(), Program: s.program(),
+		Servers: s.servers(), TakeServer: s.take, Addresses: s.announcedAddresses(), Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	users, agents = s.route(users, agents)

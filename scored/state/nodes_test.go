@@ -34,7 +34,7 @@ func TestDrainOutlivesTheAgent(t *testing.T) {
 	if err := apply(node("n1", 2), drain("n1", "disk")); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(node("n1", 4)); err != nil { // the agent is started anew
+	if err := apply(node("n1", 4)); err != nil { // the agent is restarted
 		t.Fatal(err)
 	}
 	want := Drain{Reason: "disk", By: "ann", Since: 11, Requeue: true}
@@ -71,7 +71,7 @@ func TestRestartCharges(t *testing.T) {
 	}
 	job := s.Job(1)
 	if job.Restarts != 1 || job.Attempts != 2 || job.Started != 0 || job.Earlier.GetRunNanos() != 5e9 || len(s.Names()) != 0 {
-		t.Errorf("begun anew: %+v", job)
+		t.Errorf("requeued: %+v", job)
 	}
 	if err := apply(markRunning(1), requeue(1)); !errors.Is(err, ErrPhase) {
 		t.Errorf("what runs is put back as if it had not: %v", err)

@@ -28,7 +28,7 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 		}
 	}
 	heard := func(node string) bool {
-		n, err := c.Agent(node).Metric("score_agent_news_total")
+		n, err := c.Agent(node).Metric("score_agent_failures_received_total")
 		return err == nil && n >= 1
 	}
 	if err := daemons.Await(t.Context(), "all have heard", func() bool { return heard("n1") && heard("n2") && heard("n4") }); err != nil {
