@@ -54,7 +54,7 @@ var Table = [idCount]Info{
 	{Switches, "score_agent_switches_total", "", "Switches that ran to their end.", "switches"},
 	{MissedBoundaries, "score_agent_boundaries_missed_total", "", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
 	{LateFreezes, "score_agent_freezes_late_total", "", "Freezes that did not come in time; the switch went on without.", "freezes"},
-	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader, as there were too many.", "boundaries"},
+	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader: too many.", "boundaries"},
 	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
 	{FailuresReceived, "score_agent_failures_received_total", "", "Failures of jobs on other nodes that this node was informed of.", "failures"},

@@ -63,6 +63,9 @@ func (c *sharedContext) processRuns() bool {
 	return !c.end.gone() && !c.end.stopped && !c.absent && !c.grabbed && !c.end.ruined
 }
 
+// rests reports whether nobody drives the context: it is left alone, and its process cannot.
+func (c *sharedContext) rests() bool { return c.alone() && !c.processRuns() }
+
 func (c *sharedContext) asProcess(section func(*drive.Driver)) bool {
 	if !c.processRuns() || !c.process.Enter() {
 		c.refused = true
@@ -132,7 +135,7 @@ func (c *sharedContext) Output(now int64, net Network) {
 	if len(c.socket.list) > 0 {
 		if c.off() {
 			hand{c}.LookAt(now + c.dice.span(0, agentLate))
-		} else if now >= c.retryAt && !(c.alone() && !c.processRuns()) && (now >= c.lateAt || c.dice.chance(c.prompt)) {
+		} else if now >= c.retryAt && !c.rests() && (now >= c.lateAt || c.dice.chance(c.prompt)) {
 			c.drive(now)
 		}
 	}
@@ -140,7 +143,7 @@ func (c *sharedContext) Output(now int64, net Network) {
 }
 
 func (c *sharedContext) Deadline() int64 {
-	if c.off() || c.alone() && !c.processRuns() {
+	if c.off() || c.rests() {
 		return flowctl.NoDeadline // its agent looks, or nobody
 	}
 	at := c.img.Due()
@@ -154,7 +157,7 @@ func (c *sharedContext) Deadline() int64 {
 }
 
 func (c *sharedContext) Tick(now int64) {
-	if c.off() || c.alone() && !c.processRuns() || now < c.retryAt {
+	if c.off() || c.rests() || now < c.retryAt {
 		return
 	}
 	c.drive(now)

@@ -15,7 +15,7 @@ func main() {
 	rounds := flag.Int("rounds", 3, "fences, with new values in each")
 	gets := flag.Int("gets", 100_000, "looks at the other ranks' values that are timed; 0: none")
 	absent := flag.Int("absent", -1, "a `rank` that ends before the last fence, without a word")
-	again := flag.Int("again", -1, "a `rank` that is killed before the last round, and begun anew")
+	again := flag.Int("again", -1, "a `rank` that is killed before the last round, and begun again")
 	flag.Parse()
 	if err := run(context.Background(), plan{*rounds, *gets, *absent, *again}); err != nil {
 		fmt.Fprintln(os.Stderr, "keys:", err)

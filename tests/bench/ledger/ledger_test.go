@@ -9,10 +9,10 @@ import (
 
 const trace = `# tracer: nop
 #
-          <idle>-0       [001] d..2.    10.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a name next_pid=7 next_prio=59
-          a name-7       [001] d..2.    10.000150: sched_switch: prev_comm=a name prev_pid=7 prev_prio=59 prev_state=S ==> next_comm=rank next_pid=9 next_prio=120
-            rank-9       [001] d..2.    10.001150: sched_switch: prev_comm=rank prev_pid=9 prev_prio=120 prev_state=R+ ==> next_comm=a name next_pid=7 next_prio=59
-          a name-7       [001] d..2.    10.001200: sched_switch: prev_comm=a name prev_pid=7 prev_prio=59 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          <idle>-0       [001] d..2.    10.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_state=R ==> next_comm=a name next_pid=7 next_prio=59
+          a name-7       [001] d..2.    10.000150: sched_switch: prev_comm=a name prev_pid=7 prev_state=S ==> next_comm=rank next_pid=9 next_prio=120
+            rank-9       [001] d..2.    10.001150: sched_switch: prev_comm=rank prev_pid=9 prev_state=R+ ==> next_comm=a name next_pid=7 next_prio=59
+          a name-7       [001] d..2.    10.001200: sched_switch: prev_comm=a name prev_pid=7 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
 CPU:1 [LOST 12 EVENTS]
 `
 
