@@ -20,9 +20,10 @@ func channelCommand(c *caller) *cobra.Command {
 // channelNote explains what the words of both commands mean.
 const channelNote = `States: new, only its peers have used the channel; open, its rank uses it; closed by its
 rank; gone, its rank has ended; local, all ranks are on one node; away, its job is not
-on now, so messages that arrive are refused. A program moves its messages itself. When
-it has not done so for a while, or its job was not on, the node's agent does it for the
-program (driven, armed).`
+on now and another one needs the channel, so messages that arrive are refused. A program
+moves its messages itself (watched). When it has not done so for a while, the node's
+agent does it for the program (driven, armed). While its job is not on, nobody does
+(paused), and messages that arrive wait.`
 
 func channelListCommand(c *caller) *cobra.Command {
 	var request scorev1.ListChannelsRequest
