@@ -120,17 +120,13 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestShortSlice: a switch that takes longer than a slice does not come to its end, and the gang's
-// slice is lost.
+// TestShortSlice: a switch whose steps each take all of their time, longer than a slice together,
+// does not come to its end, and the gang's slice is lost.
 func TestShortSlice(t *testing.T) {
 	c := *costs(t)
-	c.Steps[ctxswitch.MeasureLoad].Reset()
-	for i := range 20 {
-		took := 10 * time.Microsecond
-		if i == 0 {
-			took = ctxswitch.LoadTimeout // of this switch; the save and the go of others are added
-		}
-		c.Steps[ctxswitch.MeasureLoad].Record(took)
+	for _, step := range []ctxswitch.Measure{ctxswitch.MeasureRevoke, ctxswitch.MeasureFlush, ctxswitch.MeasureSave, ctxswitch.MeasureLoad} {
+		c.Steps[step].Reset()
+		c.Steps[step].Record(500 * time.Microsecond)
 	}
 	long := run(t, Config{Nodes: 20, Mix: Whole, Slice: 100 * time.Millisecond, Boundaries: short, Costs: &c, Seed: 1})
 	brief := run(t, Config{Nodes: 20, Mix: Whole, Slice: time.Millisecond, Boundaries: short, Costs: &c, Seed: 1})
