@@ -184,8 +184,9 @@ const confirmEvery = 128 << 10
 
 // shown is how much of the job's output has come, and how much of that has been shown.
 type shown struct {
-	job     uint64                      // that was attached to
-	confirm func([]*scorev1.OutputMark) // may take its time
+	ctx     context.Context // of the session: until when is confirmed
+	job     uint64          // that was attached to
+	confirm func([]*scorev1.OutputMark) error
 
 	mu      sync.Mutex
 	came    map[shownFrom]uint64
@@ -204,8 +205,8 @@ func shownOf(m *scorev1.OutputMark) shownFrom {
 	return shownFrom{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()}
 }
 
-func newShown(job uint64, confirm func([]*scorev1.OutputMark)) *shown {
-	return &shown{job: job, confirm: confirm, came: make(map[shownFrom]uint64), last: make(map[shownFrom]uint64)}
+func newShown(ctx context.Context, job uint64, confirm func([]*scorev1.OutputMark) error) *shown {
+	return &shown{ctx: ctx, job: job, confirm: confirm, came: make(map[shownFrom]uint64), last: make(map[shownFrom]uint64)}
 }
 
 // isNew notes that a piece of output has come, and reports whether it had not come before.
@@ -242,7 +243,11 @@ func (s *shown) add(output *scorev1.Output) {
 	go s.tell()
 }
 
-// tell confirms until what is left is little.
+// confirmAgain is the wait before a confirmation is sent again that failed.
+const confirmAgain = 200 * time.Millisecond
+
+// tell confirms until what is left is little. What did not arrive is sent again: the ranks may wait
+// for it, and write nothing meanwhile that would be confirmed.
 func (s *shown) tell() {
 	for {
 		s.mu.Lock()
@@ -254,7 +259,17 @@ func (s *shown) tell() {
 		s.bytes = 0
 		marks := marksOf(s.last)
 		s.mu.Unlock()
-		s.confirm(marks)
+		if s.confirm(marks) == nil {
+			continue
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(confirmAgain):
+		}
+		s.mu.Lock()
+		s.bytes += confirmEvery
+		s.mu.Unlock()
 	}
 }
 

@@ -88,11 +88,11 @@ func (s *session) run(ctx context.Context) int {
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
 	s.confirms = s.client.Clone()
 	defer s.confirms.Close()
-	s.shown = newShown(s.jobID, func(marks []*scorev1.OutputMark) {
+	s.shown = newShown(ctx, s.jobID, func(marks []*scorev1.OutputMark) error {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()
-		// What does not arrive is told again with what is shown next.
-		_, _ = s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
+		_, err := s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
+		return err
 	})
 	s.sent = newSentInput(s.streams)
 	stream, broken := s.streams.begin(s.jobID, nil)

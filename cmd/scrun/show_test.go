@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"score/scored/api/scorev1"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Events are shown in their order, all of them, whether or not anything is shown meanwhile; only a
@@ -44,7 +47,7 @@ func TestUnshown(t *testing.T) {
 
 // What has come need not come again, and is told to be shown only when it is.
 func TestWhatHasComeIsNotShown(t *testing.T) {
-	s := newShown(1, func([]*scorev1.OutputMark) {})
+	s := newShown(t.Context(), 1, func([]*scorev1.OutputMark) error { return nil })
 	mark := &scorev1.OutputMark{JobId: 1, Attempt: 1, Sequence: 1}
 	if !s.isNew(mark) || s.isNew(mark) {
 		t.Error("a piece of output is new once")
@@ -59,4 +62,24 @@ func TestWhatHasComeIsNotShown(t *testing.T) {
 	if got := marksOf(s.last); len(got) != 1 {
 		t.Errorf("what was shown is %v", got)
 	}
+}
+
+// A confirmation that does not arrive is sent again, though nothing more is shown: the ranks may wait
+// for it.
+func TestConfirmationIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var confirmed []uint64
+		s := newShown(t.Context(), 1, func(marks []*scorev1.OutputMark) error {
+			confirmed = append(confirmed, marks[0].GetSequence())
+			if len(confirmed) < 3 {
+				return errors.New("the server does not answer")
+			}
+			return nil
+		})
+		s.add(&scorev1.Output{Mark: &scorev1.OutputMark{JobId: 1, Sequence: 7}, Data: make([]byte, confirmEvery)})
+		time.Sleep(time.Minute)
+		if !slices.Equal(confirmed, []uint64{7, 7, 7}) {
+			t.Errorf("confirmed %v", confirmed)
+		}
+	})
 }

@@ -147,6 +147,7 @@ type fakeAgent struct {
 	peer    string                                    // where its PeerService is
 	stdio   func(context.Context, *stdioStream) error // how it relays
 	dump    func(*dumpStream) error                   // how it dumps
+	confirm func() error                              // how it takes confirmations; nil: it knows none
 	sending sync.Mutex
 	cancel  context.CancelFunc
 }
@@ -192,6 +193,14 @@ func (c *cluster) letBeSilent() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// ConfirmOutput implements PeerServiceHandler.
+func (a *fakeAgent) ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
+	if a.confirm == nil {
+		return nil, connect.NewError(connect.CodeUnimplemented, errors.New("not here"))
+	}
+	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), a.confirm()
 }
 
 // Dump implements PeerServiceHandler.

@@ -32,6 +32,7 @@ type place struct {
 
 	mu          sync.Mutex
 	address     string
+	offered     uint64        // number of what was last to be passed on: the client may have it by now
 	last        uint64        // number of what was passed on last
 	unconfirmed int           // bytes
 	confirmed   uint64        // number up to which the client has it
@@ -54,6 +55,21 @@ func (p *place) move(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.address = address
+}
+
+// offer notes what is about to be handed to the writer, after which the client may confirm it any
+// time.
+func (p *place) offer(number uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offered = number
+}
+
+// mayBeShown reports whether the client can have what it confirms.
+func (p *place) mayBeShown(number uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return number <= max(p.offered, p.last)
 }
 
 // passed notes what has been handed to the writer.
@@ -166,7 +182,7 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 		m.mu.Lock()
 		p := m.places[spotOf(mark)]
 		m.mu.Unlock()
-		if p != nil && mark.GetSequence() <= p.reached() {
+		if p != nil && p.mayBeShown(mark.GetSequence()) {
 			p.confirm(mark.GetSequence())
 			p.mu.Lock()
 			p.settle(mark.GetSequence())
@@ -187,8 +203,14 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place
 				m.lookRound(ctx, source, p)
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
-				// An agent that is lost asks its successor's reader for the place again.
-				_, _ = m.agent(source.Node, p.where()).ConfirmOutput(ctx, request)
+				_, err := m.agent(source.Node, p.where()).ConfirmOutput(ctx, request)
+				if err == nil || connect.CodeOf(err) == connect.CodeUnimplemented { // an older agent
+					continue
+				}
+				// The ranks may wait for it, and write nothing meanwhile that would be confirmed.
+				if pauseFor(ctx, refetchPause) {
+					p.confirm(number)
+				}
 			case <-ctx.Done():
 				return
 			}

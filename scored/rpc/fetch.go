@@ -59,9 +59,7 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 		if !tries.another(began, time.Now(), place.reached(), err) {
 			return err
 		}
-		select {
-		case <-time.After(refetchPause):
-		case <-ctx.Done():
+		if !pauseFor(ctx, refetchPause) {
 			return ctx.Err()
 		}
 		address := m.attachment.Address(ctx, source)
@@ -120,9 +118,22 @@ func (m *merger) passOutput(ctx context.Context, place *place, output *scorev1.O
 	if number != 0 && number <= place.reached() {
 		return
 	}
+	if number != 0 {
+		place.offer(number)
+	}
 	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
 	if number != 0 && ctx.Err() == nil {
 		place.passed(number, len(output.GetData()))
+	}
+}
+
+// pauseFor waits, and reports whether ctx did not end before.
+func pauseFor(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
