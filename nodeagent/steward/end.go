@@ -59,10 +59,14 @@ func (s *steward) exited(e launch.Exit) {
 	})
 }
 
-// outOfMemory reports whether the kernel killed a rank for the job's limit. After
-// a kill of ours nobody can tell, and nobody asks.
+// shellKilled is the exit code of a shell whose command was killed by SIGKILL.
+const shellKilled = 128 + int(unix.SIGKILL)
+
+// outOfMemory reports whether the kernel killed a rank for the job's limit, or a process of a rank
+// that is a shell and says so. After a kill of ours nobody can tell, and nobody asks.
 func (s *steward) outOfMemory(status launch.ExitStatus) bool {
-	if status.Signal != unix.SIGKILL || s.group == nil || s.life.Killed() {
+	killed := status.Signal == unix.SIGKILL || status.Code == shellKilled
+	if !killed || s.group == nil || s.life.Killed() {
 		return false
 	}
 	oom, err := s.group.OOM()

@@ -315,6 +315,25 @@ func TestMemoryLimit(t *testing.T) {
 	if e := exits[1]; e.GetSignal() != int32(unix.SIGKILL) || !e.GetOutOfMemory() || e.GetByUs() {
 		t.Errorf("rank 1: %v", e)
 	}
+	closeGroup(t, a)
+}
+
+// The kernel kills the command of a shell, which says so by its exit code.
+func TestMemoryLimitOfAShellsCommand(t *testing.T) {
+	a := start(t, withCgroup)
+	if err := a.group.LimitMemory(64 << 20); err != nil {
+		t.Skipf("no memory limit here: %v", err)
+	}
+	a.run(2, sh(`[ $SCORE_RANK = 0 ] && exec sleep 1000; (x=0123456789abcdef; while :; do x=$x$x; done); exit $?`))
+	exits := a.exits()
+	if e := exits[1]; e.GetExitCode() != 137 || !e.GetOutOfMemory() || e.GetByUs() {
+		t.Errorf("rank 1: %v", e)
+	}
+	closeGroup(t, a)
+}
+
+func closeGroup(t *testing.T, a *agent) {
+	t.Helper()
 	// The forking thread has left the group, so that it can be removed.
 	if err := a.group.Close(time.Now().Add(timeout)); err != nil {
 		t.Errorf("removing the group: %v", err)
