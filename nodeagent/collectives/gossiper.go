@@ -57,9 +57,12 @@ func (r *gossiper) rankExited(m *scorev1.RankExited) {
 	if m.GetByUs() || m.GetSurvived() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
 		return
 	}
-	how := fmt.Sprintf("was killed by signal %d", m.GetSignal())
-	if m.GetSignal() == 0 {
-		how = "left without its good-bye"
+	how := "left without calling MPI_Finalize"
+	switch {
+	case m.GetOutOfMemory():
+		how = "exceeded the job's memory limit"
+	case m.GetSignal() != 0:
+		how = fmt.Sprintf("was killed by signal %d", m.GetSignal())
 	}
 	if r != nil {
 		r.learn(gossip.RankFailed, int(r.group.order.GetNodeIndex()), m.GetRank(),

@@ -201,7 +201,7 @@ func TestFailures(t *testing.T) {
 		{name: "a rank left early", fail: func(w *job) {
 			w.addAll(1, 0)
 			w.groups[1].RankExited(&scorev1.RankExited{Rank: 5, BeforeFinalize: true})
-		}, want: [2][]string{{"1 failed: node n0: " + during + "1: rank 5 on node n1 left without its good-bye"}, nil}},
+		}, want: [2][]string{{"1 failed: node n0: " + during + "1: rank 5 on node n1 left without calling MPI_Finalize"}, nil}},
 		{name: "ends that do not end the gang", fail: func(w *job) {
 			w.addAll(1, 0)
 			for _, m := range []*scorev1.RankExited{{}, {ExitCode: 1}, {Signal: 9, ByUs: true}, {Signal: 9, Survived: true}} {

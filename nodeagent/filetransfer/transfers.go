@@ -26,7 +26,7 @@ const (
 	// speed of its network, and a thousand nodes are ten steps deep.
 	stageFanout = 2
 	// stageTimeout is how long a node tries to get a file without getting a byte of it: a node on
-	// the way may have begun anew.
+	// the way may have started again.
 	stageTimeout = 15 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond

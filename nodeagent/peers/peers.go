@@ -69,7 +69,7 @@ func HandlerOptions() []connect.HandlerOption {
 }
 
 // maxPeerClients bounds the table of clients; the connections below it are the
-// transport's, which drops idle ones. A full table is begun anew.
+// transport's, which drops idle ones. A full table is started again.
 const maxPeerClients = 4096
 
 // New is the way to the other agents; local: the cluster is one host's.
@@ -160,7 +160,7 @@ func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.Re
 func (c *Clients) Close() { c.client.CloseIdleConnections() }
 
 // ErrNoPart is wrapped by the refusal of a message to a job that has no part here, and will have
-// none. An agent that starts anew takes over its jobs before it answers anybody.
+// none. An agent that starts again takes over its jobs before it answers anybody.
 var ErrNoPart = errors.New("the job has no part on this node")
 
 // Gossip delivers one piece of news.

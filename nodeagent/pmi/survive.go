@@ -28,8 +28,8 @@ const MaxRespawns = 1000
 
 // failures are what is known of failed ranks, on all nodes.
 type failures struct {
-	lost map[int]bool
-	anew map[int]int
+	lost        map[int]bool
+	incarnation map[int]int
 	// given is to how many fences the nodes gave their part on which ranks were lost.
 	given map[int32]uint64
 }
@@ -61,7 +61,7 @@ func (e *Engine) askRespawn(rank int, value []byte) error {
 func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
 
 // Incarnation is how often a rank of any node was started again.
-func (e *Engine) Incarnation(rank int) int { return e.failures.anew[rank] }
+func (e *Engine) Incarnation(rank int) int { return e.failures.incarnation[rank] }
 
 // FencesGiven is to how many fences of all ranks this node has given its part.
 func (e *Engine) FencesGiven() uint64 {
@@ -139,13 +139,13 @@ func (e *Engine) isEmpty(node int32) bool {
 // OnRespawned notes that a rank of any node was started again, for the incarnation-th time. What
 // its last process has committed stays until the new one commits; what it had only put is gone.
 func (e *Engine) OnRespawned(rank, incarnation int) {
-	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.anew[rank] || e.failures.lost[rank] {
+	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.incarnation[rank] || e.failures.lost[rank] {
 		return
 	}
-	if e.failures.anew == nil {
-		e.failures.anew = make(map[int]int)
+	if e.failures.incarnation == nil {
+		e.failures.incarnation = make(map[int]int)
 	}
-	e.failures.anew[rank] = incarnation
+	e.failures.incarnation[rank] = incarnation
 	if !e.isLocal(rank) {
 		return
 	}
@@ -247,10 +247,10 @@ func (f *failures) dead() (string, bool) {
 
 func (f *failures) respawned() (string, bool) {
 	var text []byte
-	for _, rank := range slices.Sorted(maps.Keys(f.anew)) {
+	for _, rank := range slices.Sorted(maps.Keys(f.incarnation)) {
 		text = strconv.AppendInt(text, int64(rank), 10)
 		text = append(text, ':')
-		text = strconv.AppendInt(text, int64(f.anew[rank]), 10)
+		text = strconv.AppendInt(text, int64(f.incarnation[rank]), 10)
 		text = append(text, ',')
 	}
 	return attribute(text)

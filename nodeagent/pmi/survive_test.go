@@ -94,7 +94,7 @@ func TestReborn(t *testing.T) {
 	get("other", "")
 	e.OnRespawned(1, 1) // told again
 	if e.Phase(1) != PhaseActive {
-		t.Error("begun anew twice")
+		t.Error("started again twice")
 	}
 	if text, ok := e.JobAttr([]byte(IncarnationsKey)); !ok || text != "1:1" {
 		t.Errorf("%q, %v", text, ok)
@@ -220,7 +220,7 @@ func TestAskRespawn(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 	if !e.Survives(0) || e.Survives(1) {
-		t.Error("only who asks is begun anew")
+		t.Error("only who asks is started again")
 	}
 	if _, ok, _, _ := e.NodeAttr(1, 0, []byte(RespawnKey), false); ok {
 		t.Error("it is an attribute of the node")

@@ -27,7 +27,7 @@ func TestLook(t *testing.T) {
 		{"looks around", change(400, func(s *Sample) { s.CPU = 3 * LookTime }), true},
 		{"computes", change(310, func(s *Sample) { s.CPU = 3*LookTime + 1 }), false},
 		{"a rank wakes", change(400, func(s *Sample) { s.Asleep = 1 }), false},
-		{"it waits anew", change(400, func(s *Sample) { s.Mark = 8 }), false},
+		{"it waits again", change(400, func(s *Sample) { s.Mark = 8 }), false},
 		{"something is on its way", change(400, func(s *Sample) { s.Pending = 1 }), false},
 		{"a rank ended", change(400, func(s *Sample) { s.Ranks, s.Asleep = 1, 1 }), false},
 		{"all ended", change(400, func(s *Sample) { s.Ranks, s.Asleep = 0, 0 }), false},

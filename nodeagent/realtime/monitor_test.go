@@ -20,8 +20,8 @@ func TestEldest(t *testing.T) {
 	}{
 		{"in order", []int{100, 101, 105}, 100, 101, true},
 		{"in any order", []int{105, 103, 100}, 100, 103, true},
-		{"numbers began anew", []int{3, 7, 32767}, 32767, 3, true},
-		{"numbers began anew later", []int{3, 32760, 32761}, 32760, 32761, true},
+		{"numbers began again", []int{3, 7, 32767}, 32767, 3, true},
+		{"numbers began again later", []int{3, 32760, 32761}, 32760, 32761, true},
 		{"alone", []int{100}, 100, 0, false},
 		{"none", nil, 100, 0, false},
 	}

@@ -33,7 +33,7 @@ func (s *steward) allowRespawns(k, times int) {
 // control group: a gang that is stopped has it when it goes on.
 func (s *steward) respawn(k, incarnation int) {
 	r := &s.job.ranks[k]
-	s.note(fmt.Sprintf("rank %d on node %s %s; it is begun anew (%d)", r.rank, s.job.node, howEnded(r), incarnation))
+	s.note(fmt.Sprintf("rank %d on node %s %s; it is started again (%d)", r.rank, s.job.node, howEnded(r), incarnation))
 	r.spent += r.exited.GetCpuNanos()
 	r.resident = max(r.resident, r.exited.GetMaxRssBytes())
 	r.incarnation, r.coming, r.last, r.exited, r.process = incarnation, true, r.exited, nil, nil
@@ -100,7 +100,7 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 		r.coming, r.exited, r.spent = false, r.last, r.spent-r.last.GetCpuNanos()
 		s.life.RespawnFailed(s.now(), k, life.Abort{
 			Rank: k, ExitCode: launch.ExitCode(err),
-			Message: fmt.Sprintf("node %s: rank %d cannot be begun anew: %v", s.job.node, r.rank, err),
+			Message: fmt.Sprintf("node %s: rank %d cannot be started again: %v", s.job.node, r.rank, err),
 		})
 		return
 	}

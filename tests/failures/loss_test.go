@@ -139,7 +139,7 @@ func TestNodeThatIsBackAtOnce(t *testing.T) {
 	daemonstest.AwaitJob(t, c, 1, "has ended", func(j *scorev1.Job) bool {
 		return j.GetState() == scorev1.JobState_JOB_STATE_DONE && j.GetVerdict().GetExitCode() == 0 && j.GetRestarts() == 1
 	})
-	t.Logf("begun anew and over %v after the loss", time.Since(began).Round(time.Millisecond))
+	t.Logf("started again and over %v after the loss", time.Since(began).Round(time.Millisecond))
 	neverTwice(t, c, 2)
 	for _, file := range []string{"out.0", "out.1"} {
 		text, err := os.ReadFile(filepath.Join(c.Dir, file))

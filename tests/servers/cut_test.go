@@ -179,7 +179,7 @@ func (s *scene) cutAgent(c cut) {
 	s.goesOn(elsewhere)
 	again.Ends(0, "job 1 restarts (restart 1): node "+victim, "begins 1")
 	s.neverTwice()
-	anew := time.Since(began)
+	restart := time.Since(began)
 	s.goesOn(elsewhere)
 
 	s.Check(s.Network.Mend())
@@ -187,7 +187,7 @@ func (s *scene) cutAgent(c cut) {
 	s.scrun(follower, "-n", "1", "-N", "1", "-w", victim, "echo", "back").Ends(0, "back")
 	s.goesOn(elsewhere)
 	s.End(elsewhere)
-	s.T.Logf("%s: lost after %v, its job had begun anew and ended after %v", c.name, lost.Round(time.Millisecond), anew.Round(time.Millisecond))
+	s.T.Logf("%s: lost after %v, its job had started again and ended after %v", c.name, lost.Round(time.Millisecond), restart.Round(time.Millisecond))
 }
 
 // beat is a rank that leaves a line for each instant at which it was alive, and runs until it is

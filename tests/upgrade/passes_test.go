@@ -121,7 +121,7 @@ func (s *scene) afterAll(nodes string) {
 			s.T.Errorf("%s: %v", what, err)
 		}
 	}
-	s.awaitJob(id, "runs anew", func(j *scorev1.Job) bool { return daemonstest.Running(j) && j.GetRestarts() == 1 })
+	s.awaitJob(id, "runs again", func(j *scorev1.Job) bool { return daemonstest.Running(j) && j.GetRestarts() == 1 })
 	s.cancel(id)
 }
 

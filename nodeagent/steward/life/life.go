@@ -18,14 +18,14 @@ type Machine struct {
 // job is all there is to know of one job: the next one starts with the zero
 // value, which is Free.
 type job struct {
-	phase  Phase
-	rules  Rules
-	ranks  []rank
-	unborn int  // ranks that may still be forked: all until Start is over
-	alive  int  // forked and not reaped
-	anew   int  // reaped, and to be forked once more
-	failed bool // some rank has, and the gang went on
-	closed int  // alive ranks that closed their PMI connection too early
+	phase      Phase
+	rules      Rules
+	ranks      []rank
+	unborn     int  // ranks that may still be forked: all until Start is over
+	alive      int  // forked and not reaped
+	respawning int  // reaped, and to be forked once more
+	failed     bool // some rank has, and the gang went on
+	closed     int  // alive ranks that closed their PMI connection too early
 
 	killed  bool // Kill was ordered
 	ended   bool // Kill was the agent's or a lost agent's wish, not a failure's
@@ -189,7 +189,7 @@ func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	if !r.closedAt.IsZero() {
 		m.closed--
 	}
-	if m.beginAnew(k, exit) {
+	if m.respawn(k, exit) {
 		return
 	}
 	r.exit = exit
@@ -203,12 +203,12 @@ func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 
 // fails is the failure rule: whether this end of one rank ends the gang.
 func (m *Machine) fails(exit Exit) bool {
-	return exit.Signal != 0 || exit.BeforeFinalize || m.rules.KillOnBadExit && exit.Code != 0
+	return exit.Signal != 0 || exit.OutOfMemory || exit.BeforeFinalize || m.rules.KillOnBadExit && exit.Code != 0
 }
 
 // reapedAll goes on when no rank lives and none will be born.
 func (m *Machine) reapedAll(now time.Time) {
-	if m.phase != Running || m.alive+m.anew > 0 {
+	if m.phase != Running || m.alive+m.respawning > 0 {
 		return
 	}
 	m.noteSilence()

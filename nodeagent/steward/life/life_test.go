@@ -114,6 +114,7 @@ func TestFailureRule(t *testing.T) {
 		{"exit before finalize, but others shall go on", spoke, Exit{}, Rules{Recover: true}, false, true},
 		{"out of memory, though others shall go on", nothing, Exit{Signal: 9, OutOfMemory: true}, Rules{Recover: true, Respawn: 3}, true, false},
 		{"out of memory", nothing, Exit{Signal: 9, OutOfMemory: true}, Rules{}, true, false},
+		{"a shell's command out of memory", nothing, Exit{Code: 137, OutOfMemory: true}, Rules{}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.rules.Ranks = 2
@@ -398,20 +399,20 @@ func TestNames(t *testing.T) {
 
 // world carries out the orders of a machine, as slowly and oddly as it likes.
 type world struct {
-	t        *rapid.T
-	m        *Machine
-	now      time.Time
-	starting bool
-	ranks    int          // of each job
-	next     int          // rank to fork
-	living   map[int]bool // forked, not reaped
-	anew     map[int]bool // to be forked once more
-	doomed   bool         // all living ranks were killed
-	sweeping bool
-	exits    map[int]int
-	done     int
-	renewing bool
-	left     bool
+	t          *rapid.T
+	m          *Machine
+	now        time.Time
+	starting   bool
+	ranks      int          // of each job
+	next       int          // rank to fork
+	living     map[int]bool // forked, not reaped
+	respawning map[int]bool // to be forked once more
+	doomed     bool         // all living ranks were killed
+	sweeping   bool
+	exits      map[int]int
+	done       int
+	renewing   bool
+	left       bool
 }
 
 func (w *world) obey() {
@@ -428,29 +429,29 @@ func (w *world) obey() {
 		case Kill:
 			w.doomed = true
 		case Sweep:
-			if len(w.living)+len(w.anew) > 0 || w.starting {
+			if len(w.living)+len(w.respawning) > 0 || w.starting {
 				w.t.Fatal("swept while ranks live")
 			}
 			w.sweeping = true
 		case ReportExit:
 			w.exits[o.Rank]++
 		case Respawn:
-			if w.living[o.Rank] || w.anew[o.Rank] || w.starting {
-				w.t.Fatal("begun anew too early")
+			if w.living[o.Rank] || w.respawning[o.Rank] || w.starting {
+				w.t.Fatal("started again too early")
 			}
-			w.anew[o.Rank] = true
+			w.respawning[o.Rank] = true
 		case ReportDone:
-			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping {
+			if len(w.living)+len(w.respawning) > 0 || w.starting || w.sweeping {
 				w.t.Fatal("done while something is left")
 			}
 			w.done++
 		case Leave:
-			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping {
+			if len(w.living)+len(w.respawning) > 0 || w.starting || w.sweeping {
 				w.t.Fatal("left while something is left")
 			}
 			w.left = true
 		case Renew:
-			if len(w.living)+len(w.anew) > 0 || w.starting || w.sweeping || w.doomed {
+			if len(w.living)+len(w.respawning) > 0 || w.starting || w.sweeping || w.doomed {
 				w.t.Fatal("renewed with something left")
 			}
 			w.renewing = true
@@ -499,10 +500,10 @@ func (w *world) someRank() (int, bool) {
 // bear forks a rank once more, or fails to.
 func (w *world) bear(ok bool) {
 	for k := range w.ranks {
-		if !w.anew[k] {
+		if !w.respawning[k] {
 			continue
 		}
-		delete(w.anew, k)
+		delete(w.respawning, k)
 		if ok {
 			w.living[k] = true
 			w.m.Respawned(w.now, k)
@@ -523,7 +524,7 @@ func (w *world) step() {
 	if len(w.living) > 0 {
 		choices = append(choices, "exit", "exit", "exit", "crash", "spoke", "finalized", "closed", "abort")
 	}
-	if len(w.anew) > 0 {
+	if len(w.respawning) > 0 {
 		choices = append(choices, "reborn", "reborn", "not-reborn")
 	}
 	if w.sweeping {
@@ -639,7 +640,7 @@ func (w *world) finish() {
 func TestAnyHistoryEndsClean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(1, 5).Draw(t, "ranks")
-		w := &world{t: t, now: epoch, ranks: ranks, living: map[int]bool{}, anew: map[int]bool{}, exits: map[int]int{}}
+		w := &world{t: t, now: epoch, ranks: ranks, living: map[int]bool{}, respawning: map[int]bool{}, exits: map[int]int{}}
 		w.m = New(w.now, Config{Grace: grace})
 		w.m.AgentBack(w.now)
 		w.m.Prepare(w.now, Rules{

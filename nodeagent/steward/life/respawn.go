@@ -10,10 +10,10 @@ func (m *Machine) AllowRespawns(k, times int) {
 // survives reports whether the gang goes on when a rank fails.
 func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
 
-// beginAnew has a dead rank forked once more if it may be. A failure is here any end but that with
+// respawn has a dead rank forked once more if it may be. A failure is here any end but that with
 // exit code 0 after the good-bye; for want of memory no rank is started again, since the next
 // process needs as much.
-func (m *Machine) beginAnew(k int, exit Exit) bool {
+func (m *Machine) respawn(k int, exit Exit) bool {
 	r := &m.ranks[k]
 	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
 		return false
@@ -22,7 +22,7 @@ func (m *Machine) beginAnew(k int, exit Exit) bool {
 		return false
 	}
 	*r = rank{state: Dead, exit: exit, due: true, respawns: r.respawns - 1, begun: r.begun + 1}
-	m.anew++
+	m.respawning++
 	m.failed = true
 	if m.phase == Running {
 		m.begin(k)
@@ -35,7 +35,7 @@ func (m *Machine) begin(k int) {
 	r := &m.ranks[k]
 	r.due = false
 	if m.killed {
-		m.anew--
+		m.respawning--
 		m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
 		return
 	}
@@ -55,10 +55,10 @@ func (m *Machine) beginDue() {
 // is killed as well.
 func (m *Machine) Respawned(_ time.Time, k int) {
 	r := &m.ranks[k]
-	if r.state != Dead || m.anew == 0 {
+	if r.state != Dead || m.respawning == 0 {
 		return
 	}
-	m.anew--
+	m.respawning--
 	m.alive++
 	r.state, r.exit = Alive, Exit{}
 	if m.killed {
@@ -69,10 +69,10 @@ func (m *Machine) Respawned(_ time.Time, k int) {
 // RespawnFailed reports that rank k could not be forked once more, or need not since the gang ends.
 // Its last end is the one that counts.
 func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
-	if m.ranks[k].state != Dead || m.anew == 0 {
+	if m.ranks[k].state != Dead || m.respawning == 0 {
 		return
 	}
-	m.anew--
+	m.respawning--
 	m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
 	if !m.killed {
 		m.Abort(now, abort)

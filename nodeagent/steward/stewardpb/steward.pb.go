@@ -1141,11 +1141,11 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
-// RankFailure tells of a rank that has failed while its job goes on: it was begun anew, or is lost.
+// RankFailure tells of a rank that has failed while its job goes on: it was started again, or is lost.
 type RankFailure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
-	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation" json:"incarnation,omitempty"` // how often it was begun anew; 0: it is lost
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation" json:"incarnation,omitempty"` // how often it was started again; 0: it is lost
 	Pid           int32                  `protobuf:"varint,3,opt,name=pid" json:"pid,omitempty"`                 // from a steward alone: of its new process
 	Fences        uint64                 `protobuf:"varint,4,opt,name=fences" json:"fences,omitempty"`           // to which its node has given its part, where it is lost
 	unknownFields protoimpl.UnknownFields

@@ -2500,7 +2500,7 @@ type RankExited struct {
 	ExitCode       int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"` // when signal is 0
 	Signal         int32                  `protobuf:"varint,4,opt,name=signal" json:"signal,omitempty"`
 	CoreDumped     bool                   `protobuf:"varint,5,opt,name=core_dumped,json=coreDumped" json:"core_dumped,omitempty"`
-	BeforeFinalize bool                   `protobuf:"varint,6,opt,name=before_finalize,json=beforeFinalize" json:"before_finalize,omitempty"` // had made contact and not said good-bye
+	BeforeFinalize bool                   `protobuf:"varint,6,opt,name=before_finalize,json=beforeFinalize" json:"before_finalize,omitempty"` // had made contact and not finalized
 	AtNanos        int64                  `protobuf:"varint,7,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"`
 	CpuNanos       int64                  `protobuf:"varint,8,opt,name=cpu_nanos,json=cpuNanos" json:"cpu_nanos,omitempty"`
 	MaxRssBytes    uint64                 `protobuf:"varint,9,opt,name=max_rss_bytes,json=maxRssBytes" json:"max_rss_bytes,omitempty"`
