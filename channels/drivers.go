@@ -2,6 +2,7 @@ package channels
 
 import (
 	"score/channels/abi"
+	"score/flowctl"
 	"sync/atomic"
 	"time"
 
@@ -56,7 +57,7 @@ func (img *Image) away() *uint32 { return img.mem.u32(img.layout.Lock + 32) }
 // this note, from which the next one sees how far it came.
 type Accepting struct {
 	Rank uint32
-	Seq  uint32
+	Seq  flowctl.Seq
 	Tail uint64 // Delivery.Tail before
 	Got  uint32 // Delivery.Got before
 }
@@ -64,7 +65,7 @@ type Accepting struct {
 // NoteAccepting leaves the note.
 func (img *Image) NoteAccepting(a Accepting) {
 	at := img.layout.Lock
-	atomic.StoreUint32(img.mem.u32(at+40), a.Seq)
+	atomic.StoreUint32(img.mem.u32(at+40), uint32(a.Seq))
 	atomic.StoreUint32(img.mem.u32(at+44), a.Got)
 	atomic.StoreUint64(img.mem.u64(at+48), a.Tail)
 	atomic.StoreUint32(img.mem.u32(at+36), a.Rank+1)
@@ -78,7 +79,7 @@ func (img *Image) Accepting() (a Accepting, ok bool) {
 	at := img.layout.Lock
 	rank := atomic.LoadUint32(img.mem.u32(at + 36))
 	return Accepting{
-		Rank: rank - 1, Seq: atomic.LoadUint32(img.mem.u32(at + 40)),
+		Rank: rank - 1, Seq: flowctl.Seq(atomic.LoadUint32(img.mem.u32(at + 40))),
 		Got: atomic.LoadUint32(img.mem.u32(at + 44)), Tail: atomic.LoadUint64(img.mem.u64(at + 48)),
 	}, rank != 0
 }

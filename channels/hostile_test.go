@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"score/channels/abi"
+	"score/flowctl"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,7 +75,7 @@ func useAll(img *Image, in *Inbox, s *Sender, b *SendBuffer, random *rand.Rand) 
 		_, _ = b.Bytes(k)
 		_, _ = b.Next(k)
 	}
-	_, _ = b.Acknowledged(rank, random.Uint32())
+	_, _ = b.Acknowledged(rank, flowctl.Seq(random.Uint32()))
 	_ = b.Free(Kept(random.Uint32N(100)))
 	if d, err := img.Delivery(); err == nil {
 		_ = d.Whole(rank, make([]byte, random.IntN(1900)))

@@ -3,6 +3,7 @@ package channels
 import (
 	"fmt"
 	"score/channels/abi"
+	"score/flowctl"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -146,7 +147,7 @@ func (img *Image) RanksOfPage(number uint32) (first, end uint32) {
 
 // KeptFor tells of the messages for a rank on another node that are kept until they are
 // acknowledged, oldest first, until tell is false.
-func (img *Image) KeptFor(rank uint32, tell func(length int, first, frames uint32) bool) error {
+func (img *Image) KeptFor(rank uint32, tell func(length int, first flowctl.Seq, frames uint32) bool) error {
 	b := img.SendBuffer()
 	k, err := b.Oldest(rank)
 	for steps := b.Messages(); err == nil && k != 0; steps-- {

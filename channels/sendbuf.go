@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"score/channels/abi"
+	"score/flowctl"
 	"sync/atomic"
 )
 
@@ -181,9 +182,9 @@ func (b *SendBuffer) Free(k Kept) error {
 	return nil
 }
 
-// Append puts a reserved message at the end of the peer's list. first is the
-// sequence number of its first frame, frames how many it is.
-func (b *SendBuffer) Append(rank uint32, k Kept, first, frames uint32) error {
+// Append puts a reserved message of so many frames at the end of the peer's list. first is the
+// number of its first frame.
+func (b *SendBuffer) Append(rank uint32, k Kept, first flowctl.Seq, frames uint32) error {
 	at, _, err := b.place(k)
 	if err != nil {
 		return err
@@ -235,13 +236,13 @@ func (b *SendBuffer) Next(k Kept) (Kept, error) {
 	return Kept(atomic.LoadUint32(b.img.mem.u32(at))), nil
 }
 
-// Frames are the sequence number of the message's first frame, and how many it is.
-func (b *SendBuffer) Frames(k Kept) (first, frames uint32, err error) {
+// Frames returns the number of the message's first frame, and how many frames it has.
+func (b *SendBuffer) Frames(k Kept) (first flowctl.Seq, frames uint32, err error) {
 	at, _, err := b.place(k)
 	if err != nil {
 		return 0, 0, err
 	}
-	return atomic.LoadUint32(b.img.mem.u32(at + 12)), atomic.LoadUint32(b.img.mem.u32(at + 16)), nil
+	return flowctl.Seq(atomic.LoadUint32(b.img.mem.u32(at + 12))), atomic.LoadUint32(b.img.mem.u32(at + 16)), nil
 }
 
 // Drop frees the oldest message of the peer's list: it was acknowledged. It is false if
@@ -268,16 +269,16 @@ func (b *SendBuffer) Drop(rank uint32) (bool, error) {
 	return true, nil
 }
 
-// Acknowledged frees all messages of the peer whose frames lie before the
-// sequence number, and returns how many these were. Numbers wrap.
-func (b *SendBuffer) Acknowledged(rank, upTo uint32) (int, error) {
+// Acknowledged frees all messages of the peer whose frames lie before upTo, and returns how many
+// these were.
+func (b *SendBuffer) Acknowledged(rank uint32, upTo flowctl.Seq) (int, error) {
 	for n := 0; ; n++ {
 		k, err := b.Oldest(rank)
 		if err != nil || k == 0 || n > int(b.granules()) {
 			return n, err
 		}
 		first, frames, err := b.Frames(k)
-		if err != nil || int32(upTo-(first+frames)) < 0 {
+		if err != nil || upTo.Before(first+flowctl.Seq(frames)) {
 			return n, err
 		}
 		if _, err := b.Drop(rank); err != nil {

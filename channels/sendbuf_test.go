@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"score/channels/abi"
+	"score/flowctl"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -16,12 +17,12 @@ func TestSendBufferModel(t *testing.T) {
 		type message struct {
 			k    Kept
 			data []byte
-			end  uint32
+			end  flowctl.Seq
 		}
 		var lists [5][]message
-		var seq [5]uint32
+		var seq [5]flowctl.Seq
 		for i := range seq {
-			seq[i] = ^uint32(0) - 5 // wraps soon
+			seq[i] = ^flowctl.Seq(0) - 5 // wraps soon
 		}
 		used := func() (n uint32) {
 			for _, l := range lists {
@@ -59,7 +60,7 @@ func TestSendBufferModel(t *testing.T) {
 				if err := b.Append(uint32(rank), k, seq[rank], frames); err != nil {
 					r.Fatal(err)
 				}
-				seq[rank] += frames
+				seq[rank] += flowctl.Seq(frames)
 				lists[rank] = append(lists[rank], message{k, data, seq[rank]})
 			},
 			"acknowledge": func(r *rapid.T) {
@@ -152,7 +153,7 @@ func TestSendBufferLoop(t *testing.T) {
 func BenchmarkSendBuffer(b *testing.B) {
 	buf := newImage(b, 2, abi.Geometry{}).SendBuffer()
 	random := rand.New(rand.NewPCG(1, 1))
-	seq := uint32(0)
+	seq := flowctl.Seq(0)
 	for b.Loop() {
 		k, _, err := buf.Reserve(8 + random.IntN(100))
 		if err != nil {

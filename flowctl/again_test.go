@@ -11,9 +11,10 @@ func TestAgain(t *testing.T) {
 		t.Fatalf("%+v", b)
 	}
 	s.OnAnswer(&c, 2, Answer{Kind: Gap, Echo: 2})
-	var count, again uint32
+	var count Seq
+	var again uint32
 	for b := s.Send(&c, 3, 3); !b.Empty(); b = s.Send(&c, 3, 3) {
-		count, again = count+b.Count, again+b.Again
+		count, again = count+Seq(b.Count), again+b.Again
 		s.OnAnswer(&c, 4, Answer{Kind: Ack, Next: count, Echo: b.Data(b.Count - 1).Tx, Room: 9})
 	}
 	if count != 3 || again != 2 {

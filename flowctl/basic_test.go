@@ -5,7 +5,7 @@ import "testing"
 func TestPerfectWire(t *testing.T) {
 	for _, policy := range []Policy{AckNack{}, Credits{Initial: 4, Chunk: 16}} {
 		for _, first := range []uint32{0, 1<<32 - 500} {
-			p := newPair(t, first)
+			p := newPair(t, Seq(first))
 			p.c.Policy = policy
 			p.s.Queue(1000)
 			p.run()

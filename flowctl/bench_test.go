@@ -46,7 +46,7 @@ func BenchmarkReceiver(b *testing.B) {
 	b.ReportAllocs()
 	for i := uint32(0); b.Loop(); i++ {
 		now += 100
-		if r.OnData(&c, now, Data{Seq: i, Tx: i + 1}, windowAll) != Accept {
+		if r.OnData(&c, now, Data{Seq: Seq(i), Tx: Tx(i + 1)}, windowAll) != Accept {
 			b.Fatal("not accepted")
 		}
 		if r.Due() {

@@ -67,7 +67,7 @@ func TestBackoff(t *testing.T) {
 
 func TestSerialNumbers(t *testing.T) {
 	for _, tt := range []struct {
-		a, b uint32
+		a, b Seq
 		want bool
 	}{
 		{1, 0, true},

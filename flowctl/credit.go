@@ -32,7 +32,7 @@ func (p Credits) Check() error {
 // MaySend allows what there are credits for, within the window that bounds what
 // is in flight.
 func (p Credits) MaySend(c *Config, s *Sender) uint32 {
-	flight := s.nxt - s.una
+	flight := s.Unacked()
 	w := s.frames(c)
 	if flight >= w {
 		return 0
@@ -46,8 +46,8 @@ func (p Credits) Wants(_ *Config, s *Sender) bool {
 }
 
 // Learn takes credits that came; credits given are never taken back.
-func (p Credits) Learn(_ *Config, s *Sender, limit uint32) {
-	if gave := limit - uint32(p.Initial); after(gave, s.limit) {
+func (p Credits) Learn(_ *Config, s *Sender, limit Seq) {
+	if gave := limit - Seq(p.Initial); after(gave, s.limit) {
 		s.limit = gave
 	}
 }
@@ -57,7 +57,7 @@ func (Credits) Accepts(_ *Config, _ *Receiver, room uint32) bool { return room >
 
 // Room gives what the sender is due, as far as there is room, and tells its sum.
 func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
-	if spent := r.next - uint32(p.Initial); after(spent, r.gave) {
+	if spent := r.next - Seq(p.Initial); after(spent, r.gave) {
 		r.gave = spent // a frame came without credit, and there was room for it
 	}
 	promised := p.Promised(c, r)
@@ -66,7 +66,7 @@ func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
 		due += uint32(p.Chunk)
 	}
 	if due = min(due, room); promised < due {
-		r.gave += due - promised
+		r.gave += Seq(due - promised)
 		promised = due
 	}
 	if promised > 0 {
@@ -87,10 +87,10 @@ func (p Credits) Reserved(c *Config, r *Receiver) uint32 {
 
 // Promised returns the credits that are given and not used.
 func (p Credits) Promised(_ *Config, r *Receiver) uint32 {
-	return uint32(max(int32(r.gave+uint32(p.Initial)-r.next), 0))
+	return uint32(max(int32(r.gave+Seq(p.Initial)-r.next), 0))
 }
 
 // left returns the sender's credits.
 func (p Credits) left(s *Sender) uint32 {
-	return uint32(max(int32(s.limit+uint32(p.Initial)-s.nxt), 0))
+	return uint32(max(int32(s.limit+Seq(p.Initial)-s.nxt), 0))
 }

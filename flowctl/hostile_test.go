@@ -71,9 +71,9 @@ func (h *hostile) step() {
 			h.t.Fatalf("burst of %d frames, asked for %d", b.Count, limit)
 		}
 	case 1:
-		a := Answer{Kind: Kind(h.byte()), Room: uint16(h.number()), Next: h.number(), Echo: h.number()}
+		a := Answer{Kind: Kind(h.byte()), Room: uint16(h.number()), Next: Seq(h.number()), Echo: Tx(h.number())}
 		before := h.s.Acked()
-		if n := h.s.OnAnswer(h.c, now, a); n != h.s.Acked()-before {
+		if n := h.s.OnAnswer(h.c, now, a); n != distance(before, h.s.Acked()) {
 			h.t.Fatalf("released %d, and went from %d to %d", n, before, h.s.Acked())
 		}
 	case 2:
@@ -87,13 +87,13 @@ func (h *hostile) step() {
 	case 6:
 		h.s.Resume(h.c, now)
 	case 7:
-		d := Data{Seq: h.number(), Tx: h.number(), Mark: Mark(h.byte())}
+		d := Data{Seq: Seq(h.number()), Tx: Tx(h.number()), Mark: Mark(h.byte())}
 		room := h.number()
 		if v := h.r.OnData(h.c, now, d, room); v == Accept && room == 0 {
 			h.t.Fatal("accepted without room")
 		}
 	case 8:
-		h.r.OnAsk(h.c, now, Data{Seq: h.number(), Tx: h.number(), Mark: Mark(h.byte())}, h.number())
+		h.r.OnAsk(h.c, now, Data{Seq: Seq(h.number()), Tx: Tx(h.number()), Mark: Mark(h.byte())}, h.number())
 	case 9:
 		h.r.OnRoom(h.c, now, h.number())
 	case 10:
@@ -129,7 +129,7 @@ func TestSendEnds(t *testing.T) {
 			}
 			sent += b.Count
 		}
-		if sent > uint32(c.MaxWindow)+s.nxt-s.una {
+		if sent > uint32(c.MaxWindow)+s.Unacked() {
 			t.Errorf("state of %#x: %d frames were sent without an answer", fill, sent)
 		}
 	}

@@ -70,7 +70,7 @@ type arrival struct {
 }
 
 // runUntil goes on until all frames before end are acknowledged.
-func (l *lossy) runUntil(end uint32) {
+func (l *lossy) runUntil(end Seq) {
 	for after(end, l.s.Acked()) {
 		for _, d := range l.send() {
 			l.carry(func(at int64) { l.wire = append(l.wire, arrival{at: at, frame: d}) }, l.now)

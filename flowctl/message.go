@@ -2,8 +2,8 @@ package flowctl
 
 // Data is what the header of a data frame, or of an ask, says to the receiver.
 type Data struct {
-	Seq  uint32 // number of the frame; of an ask: of the frame that is sent next
-	Tx   uint32 // number of the transmission, a new one each time a frame is sent
+	Seq  Seq // number of the frame; of an ask: of the frame that is sent next
+	Tx   Tx  // number of the transmission
 	Mark Mark
 }
 
@@ -42,8 +42,8 @@ const (
 type Answer struct {
 	Kind Kind
 	Room uint16 // frames the receiver can take from Next on: a hint, or credits
-	Next uint32 // all frames before it are accepted
-	Echo uint32 // newest transmission that the receiver has seen
+	Next Seq    // all frames before it are accepted
+	Echo Tx     // newest transmission that the receiver has seen
 }
 
 // AwayAnswer answers a frame for a context that is not resident and whose image
@@ -54,11 +54,12 @@ func AwayAnswer(d Data) Answer { return Answer{Kind: Away, Echo: d.Tx} }
 // Burst is what a sender may transmit now: Count frames, and if Count is 0 and
 // Ask is set, an ask, which is a header without payload.
 type Burst struct {
-	First, Count uint32 // frames First to First+Count-1
-	Again        uint32 // how many of them, the first, were sent before
-	Tx           uint32 // transmission number of the first
-	Ask          bool   // the last frame, or the ask, wants an answer at once
-	Want         bool   // the last frame, or the ask, requests credits
+	First Seq
+	Count uint32 // frames First to First+Count-1
+	Again uint32 // how many of them, the first, were sent before
+	Tx    Tx     // transmission number of the first
+	Ask   bool   // the last frame, or the ask, wants an answer at once
+	Want  bool   // the last frame, or the ask, requests credits
 }
 
 // Empty reports whether there is nothing to transmit.
@@ -67,7 +68,7 @@ func (b Burst) Empty() bool { return b.Count == 0 && !b.Ask }
 // Data returns the header of frame First+i, or with Count 0 and i 0 that of the
 // ask.
 func (b Burst) Data(i uint32) Data {
-	d := Data{Seq: b.First + i, Tx: b.Tx + i}
+	d := Data{Seq: b.First + Seq(i), Tx: b.Tx + Tx(i)}
 	if i+1 < b.Count {
 		return d
 	}

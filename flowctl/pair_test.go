@@ -10,10 +10,10 @@ type pair struct {
 	r    Receiver
 	now  int64
 	room uint32
-	got  []uint32 // frames accepted, in order
-	from uint32   // number of the first frame
-	away uint32   // newest transmission that an agent answered without the receiver
-	lone bool     // the test makes up the receiver's answers
+	got  []Seq // frames accepted, in order
+	from Seq   // number of the first frame
+	away Tx    // newest transmission that an agent answered without the receiver
+	lone bool  // the test makes up the receiver's answers
 }
 
 // failer is what a test is to a pair.
@@ -26,7 +26,7 @@ type failer interface {
 // epoch is the instant at which tests begin, so that none is 0.
 const epoch = int64(1e9)
 
-func newPair(t failer, first uint32) *pair {
+func newPair(t failer, first Seq) *pair {
 	p := &pair{t: t, c: DefaultConfig(), now: epoch, room: 1 << 20, from: first}
 	p.s.Reset(first)
 	p.r.Reset(first)
@@ -70,7 +70,7 @@ func (p *pair) deliver(frames ...Data) (last Verdict) {
 		}
 		last = p.r.OnData(&p.c, p.now, d, p.room)
 		if last == Accept {
-			if want := p.from + uint32(len(p.got)); d.Seq != want {
+			if want := p.from + Seq(len(p.got)); d.Seq != want {
 				p.t.Fatalf("frame %d accepted, want %d", d.Seq, want)
 			}
 			p.got = append(p.got, d.Seq)
@@ -151,7 +151,7 @@ func checkSender(c *Config, s *Sender) error {
 		return fmt.Errorf("sender: una %d, nxt %d, max %d, end %d are not in order", s.una, s.nxt, s.max, s.end)
 	case after(s.echo, s.tx), after(s.back, s.tx), after(s.asked, s.tx):
 		return fmt.Errorf("sender: echo %d, back %d or asked %d is after tx %d", s.echo, s.back, s.asked, s.tx)
-	case s.nxt-s.una > uint32(c.MaxWindow):
+	case s.Unacked() > uint32(c.MaxWindow):
 		return fmt.Errorf("sender: %d frames in flight, bound is %d", s.nxt-s.una, c.MaxWindow)
 	case s.window != 0 && (s.window < c.MinWindow || s.window > c.MaxWindow):
 		return fmt.Errorf("sender: window is %d", s.window)
@@ -166,7 +166,7 @@ func checkSender(c *Config, s *Sender) error {
 }
 
 // checkPair returns what does not hold between a sender and its receiver.
-func checkPair(s *Sender, r *Receiver, away uint32) error {
+func checkPair(s *Sender, r *Receiver, away Tx) error {
 	switch {
 	case after(s.una, r.next):
 		return fmt.Errorf("frame %d released, and %d not accepted", s.una-1, r.next)

@@ -10,7 +10,7 @@ type Policy interface {
 	// Wants reports whether the newest transmission is to request credits.
 	Wants(c *Config, s *Sender) bool
 	// Learn tells the sender that the receiver has room before frame limit.
-	Learn(c *Config, s *Sender, limit uint32)
+	Learn(c *Config, s *Sender, limit Seq)
 
 	// Accepts reports whether the next frame in order is accepted when the inbox
 	// has room for so many frames of this sender.
@@ -53,7 +53,7 @@ func (AckNack) MaySend(c *Config, s *Sender) uint32 {
 	if s.flags&flagHinted != 0 {
 		w = min(w, uint32(max(int32(s.limit-s.una), 1)))
 	}
-	flight := s.nxt - s.una
+	flight := s.Unacked()
 	if flight >= w {
 		return 0
 	}
@@ -64,7 +64,7 @@ func (AckNack) MaySend(c *Config, s *Sender) uint32 {
 func (AckNack) Wants(*Config, *Sender) bool { return false }
 
 // Learn takes the newest hint.
-func (AckNack) Learn(_ *Config, s *Sender, limit uint32) {
+func (AckNack) Learn(_ *Config, s *Sender, limit Seq) {
 	s.limit = limit
 	s.flags |= flagHinted
 }

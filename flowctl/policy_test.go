@@ -97,7 +97,7 @@ func TestRoomFor(t *testing.T) {
 	c.Policy = Credits{Initial: 4, Chunk: 8}
 	for _, tt := range []struct {
 		name           string
-		promised       uint32
+		promised       Seq
 		free, reserved uint32
 		want           uint32
 	}{

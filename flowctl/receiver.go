@@ -4,10 +4,10 @@ package flowctl
 // fresh receiver that waits for frame 0. Its layout is part of the image (see
 // DESIGN.md).
 type Receiver struct {
-	next uint32 // frame that is accepted next; all earlier ones are accepted
-	echo uint32 // newest transmission seen
-	high uint32 // while refusing: one past the last frame refused in this round
-	gave uint32 // the policy's: credits given
+	next Seq    // frame that is accepted next; all earlier ones are accepted
+	echo Tx     // newest transmission seen
+	high Seq    // while refusing: one past the last frame refused in this round
+	gave Seq    // the policy's: credits given
 	owed uint16 // frames taken since the last answer
 
 	kind  Kind // Ack: in order; else why frames are refused, or Ready told
@@ -26,8 +26,8 @@ const (
 )
 
 // Reset makes a fresh receiver that waits for frame seq.
-func (r *Receiver) Reset(seq uint32) {
-	*r = Receiver{next: seq, echo: seq, gave: seq}
+func (r *Receiver) Reset(seq Seq) {
+	*r = Receiver{next: seq, echo: Tx(seq), gave: seq}
 }
 
 // OnData takes the header of a data frame. room is how many frames the inbox can
@@ -86,7 +86,7 @@ func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 
 // TakeBack undoes the acceptance of frame seq, if it was the last: it could not be kept. No answer
 // must have been sent since.
-func (r *Receiver) TakeBack(seq uint32) {
+func (r *Receiver) TakeBack(seq Seq) {
 	if r.next == seq+1 {
 		r.next = seq
 	}
@@ -223,10 +223,10 @@ func (r *Receiver) countOwed(c *Config, now int64) {
 
 // again reports whether a refused frame opens a new round: it is a later transmission
 // than all before, and yet not a later frame, so that its sender went back.
-func (r *Receiver) again(seq uint32, newer bool) bool { return newer && after(r.high, seq) }
+func (r *Receiver) again(seq Seq, newer bool) bool { return newer && after(r.high, seq) }
 
 // refuse notes a refusal and lets it be told: once per round and reason.
-func (r *Receiver) refuse(why Kind, seq uint32, newer bool) {
+func (r *Receiver) refuse(why Kind, seq Seq, newer bool) {
 	fresh := why != r.kind || r.again(seq, newer)
 	if fresh {
 		r.flags |= flagDue

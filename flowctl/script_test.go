@@ -29,14 +29,14 @@ func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) 
 type script struct {
 	*pair
 	out     strings.Builder
-	frames  map[uint32]Data
+	frames  map[Tx]Data
 	answers []Answer
 	shown   string
 }
 
 // runScript returns the script with its output brought up to date.
 func runScript(t *testing.T, text string) string {
-	s := &script{pair: newPair(t, 0), frames: map[uint32]Data{}}
+	s := &script{pair: newPair(t, 0), frames: map[Tx]Data{}}
 	s.room = 1000
 	s.shown = s.state()
 	for line := range strings.Lines(text) {
@@ -95,7 +95,7 @@ func (s *script) run(command string, args []string) {
 			s.printf("released %d", s.take(s.answers[n-1]))
 		}
 	case "away":
-		s.away = s.number(args[0])
+		s.away = Tx(s.number(args[0]))
 		s.answers = append(s.answers, AwayAnswer(s.frames[s.away]))
 		s.printf("a%d away", len(s.answers))
 	case "tick":
@@ -125,7 +125,7 @@ func (s *script) set(name, value string) {
 		initial, chunk, _ := strings.Cut(value, "/")
 		s.c.Policy = Credits{Initial: uint16(s.number(initial)), Chunk: uint16(s.number(chunk))}
 	case "first":
-		s.from = s.number(value)
+		s.from = Seq(s.number(value))
 		s.s.Reset(s.from)
 		s.r.Reset(s.from)
 	default:
@@ -164,7 +164,7 @@ func (s *script) transmit(limit uint32) {
 
 // arrive brings a transmission to the receiver.
 func (s *script) arrive(tx uint32) {
-	d, ok := s.frames[tx]
+	d, ok := s.frames[Tx(tx)]
 	if !ok {
 		s.t.Fatalf("no transmission %d", tx)
 	}

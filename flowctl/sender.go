@@ -7,26 +7,26 @@ package flowctl
 //	una <= nxt <= max <= end
 //	 | sent, unanswered | refused or lost | never sent |
 type Sender struct {
-	una uint32 // oldest frame that is not acknowledged; earlier ones are released
-	nxt uint32 // frame that is sent next
-	max uint32 // one past the newest frame that was ever sent
-	end uint32 // one past the newest frame that is queued
+	una Seq // oldest frame that is not acknowledged; earlier ones are released
+	nxt Seq // frame that is sent next
+	max Seq // one past the newest frame that was ever sent
+	end Seq // one past the newest frame that is queued
 
-	tx    uint32 // newest transmission
-	echo  uint32 // newest transmission that was answered
-	back  uint32 // newest transmission when the sender last went back to una
-	asked uint32 // newest transmission that wanted an answer at once
+	tx    Tx // newest transmission
+	echo  Tx // newest transmission that was answered
+	back  Tx // newest transmission when the sender last went back to una
+	asked Tx // newest transmission that wanted an answer at once
 
-	limit  uint32 // the policy's: room or credits told by the receiver
+	limit  Seq    // the policy's: room or credits told by the receiver
 	srtt   uint32 // smoothed round trip, ns; 0 = not measured
 	rttvar uint32 // its mean deviation, ns
 	window uint16 // frames that may be in flight; 0 = not begun
 	grown  uint16 // frames acknowledged since the window grew
 
-	deadline int64  // when to ask; 0 = never; of a suspended sender: the time left
-	silent   int64  // when the oldest ask without answer was sent; 0 = none
-	sampleAt int64  // when transmission sample was sent, if flagSampling
-	sample   uint32 // transmission whose round trip is being measured
+	deadline int64 // when to ask; 0 = never; of a suspended sender: the time left
+	silent   int64 // when the oldest ask without answer was sent; 0 = none
+	sampleAt int64 // when transmission sample was sent, if flagSampling
+	sample   Tx    // transmission whose round trip is being measured
 
 	hold  Hold
 	flags uint8
@@ -62,12 +62,13 @@ const (
 )
 
 // Reset makes a fresh sender whose first frame has number seq.
-func (s *Sender) Reset(seq uint32) {
-	*s = Sender{una: seq, nxt: seq, max: seq, end: seq, tx: seq, echo: seq, back: seq, asked: seq, limit: seq}
+func (s *Sender) Reset(seq Seq) {
+	tx := Tx(seq)
+	*s = Sender{una: seq, nxt: seq, max: seq, end: seq, tx: tx, echo: tx, back: tx, asked: tx, limit: seq}
 }
 
 // Queue reports that n more frames lie in the send buffer.
-func (s *Sender) Queue(n uint32) { s.end += n }
+func (s *Sender) Queue(n uint32) { s.end += Seq(n) }
 
 // Send returns what may be transmitted now, at most limit frames, and counts it
 // as transmitted: what the caller then fails to transmit is as lost on the wire.
@@ -77,7 +78,7 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 		return Burst{}
 	}
 	first, count, ask := s.nxt, uint32(0), s.flags&flagAskDue != 0
-	if queued := s.end - s.nxt; queued != 0 && s.hold == Open && s.flags&flagFlushing == 0 {
+	if queued := s.Unsent(); queued != 0 && s.hold == Open && s.flags&flagFlushing == 0 {
 		allowed := c.Policy.MaySend(c, s)
 		if allowed == 0 && s.una == s.nxt {
 			// No answer is under way that could allow more.
@@ -93,13 +94,13 @@ func (s *Sender) Send(c *Config, now int64, limit uint32) Burst {
 	if count == 0 && !ask {
 		return Burst{}
 	}
-	again := min(s.max-first, count)
-	s.nxt += count
+	again := min(distance(first, s.max), count)
+	s.nxt += Seq(count)
 	if after(s.nxt, s.max) {
 		s.max = s.nxt
 	}
 	tx := s.tx + 1
-	s.tx += max(count, 1)
+	s.tx += Tx(max(count, 1))
 	if ask {
 		s.flags &^= flagAskDue
 		s.asked = s.tx
@@ -125,8 +126,8 @@ func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
 		return 0
 	}
 	if a.Kind != Away {
-		released = a.Next - s.una
-		if released > s.max-s.una {
+		released = distance(s.una, a.Next)
+		if released > distance(s.una, s.max) {
 			return 0 // overtaken by a later answer
 		}
 	}
@@ -140,7 +141,7 @@ func (s *Sender) OnAnswer(c *Config, now int64, a Answer) (released uint32) {
 		s.release(c, a.Next, released)
 	}
 	if fresh && a.Kind != Away {
-		c.Policy.Learn(c, s, a.Next+uint32(a.Room))
+		c.Policy.Learn(c, s, a.Next+Seq(a.Room))
 	}
 
 	switch a.Kind {
@@ -307,7 +308,7 @@ func (s *Sender) Finish() {
 }
 
 // onPeer notes that the peer is alive and which transmissions it has seen.
-func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
+func (s *Sender) onPeer(now int64, echo Tx, fresh bool) {
 	s.silent = 0
 	s.flags &^= flagPaused
 	if !fresh {
@@ -326,7 +327,7 @@ func (s *Sender) onPeer(now int64, echo uint32, fresh bool) {
 }
 
 // release takes the acknowledgement of all frames before next, n of them.
-func (s *Sender) release(c *Config, next, n uint32) {
+func (s *Sender) release(c *Config, next Seq, n uint32) {
 	s.una = next
 	if after(next, s.nxt) {
 		s.nxt = next // an earlier copy of what was to be sent again came through

@@ -4,17 +4,17 @@ import "time"
 
 // Acked returns the oldest frame that is not acknowledged: the buffers of all
 // frames before it are free.
-func (s *Sender) Acked() uint32 { return s.una }
+func (s *Sender) Acked() Seq { return s.una }
 
 // End returns one past the newest queued frame: the number of the next.
-func (s *Sender) End() uint32 { return s.end }
+func (s *Sender) End() Seq { return s.end }
 
 // Unsent returns how many frames are to be sent, or sent again.
-func (s *Sender) Unsent() uint32 { return s.end - s.nxt }
+func (s *Sender) Unsent() uint32 { return distance(s.nxt, s.end) }
 
 // Unacked returns how many frames are sent and neither acknowledged nor known to
 // be refused or lost.
-func (s *Sender) Unacked() uint32 { return s.nxt - s.una }
+func (s *Sender) Unacked() uint32 { return distance(s.una, s.nxt) }
 
 // Flushed reports whether the newest transmission has been answered, and nothing of
 // this sender is in flight: what was sent has arrived or is lost, on a network
@@ -26,7 +26,7 @@ func (s *Sender) Flushed() bool { return s.tx == s.echo }
 func (s *Sender) Flushing() bool { return s.flags&flagFlushing != 0 }
 
 // InFlight returns how many transmissions are newer than the last answered one.
-func (s *Sender) InFlight() uint32 { return s.tx - s.echo }
+func (s *Sender) InFlight() uint32 { return distance(s.echo, s.tx) }
 
 // Failed reports whether the peer is gone.
 func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
@@ -66,7 +66,7 @@ func (r *Receiver) Deadline() int64 {
 }
 
 // Next returns the frame that is accepted next.
-func (r *Receiver) Next() uint32 { return r.next }
+func (r *Receiver) Next() Seq { return r.next }
 
 // Refusing says what the receiver's answers say: Ack if it refuses nothing.
 func (r *Receiver) Refusing() Kind { return r.kind }
@@ -76,8 +76,8 @@ func (r *Receiver) Waits(c *Config) bool { return r.kind == Full || c.Policy.Owe
 
 // SenderStatus is what a person wants to know of a sender.
 type SenderStatus struct {
-	Acked, Next, Queued uint32 // frames: acknowledged before, sent next, queued before
-	Sent, Answered      uint32 // transmissions: newest, newest answered
+	Acked, Next, Queued Seq // frames: acknowledged before, sent next, queued before
+	Sent, Answered      Tx  // transmissions: newest, newest answered
 	Window              uint16
 	Hold                Hold
 	Failed, Suspended   bool
@@ -97,10 +97,10 @@ func (s *Sender) Status() SenderStatus {
 
 // ReceiverStatus is what a person wants to know of a receiver.
 type ReceiverStatus struct {
-	Next uint32 // frame that is accepted next
-	Echo uint32 // newest transmission seen
-	Kind Kind   // what its answers say
-	Away bool   // not resident
+	Next Seq  // frame that is accepted next
+	Echo Tx   // newest transmission seen
+	Kind Kind // what its answers say
+	Away bool // not resident
 }
 
 // Status returns a copy of the state for people.

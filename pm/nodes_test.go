@@ -247,7 +247,7 @@ func unacknowledged(t *testing.T, hub *local.Hub) uint32 {
 	if err != nil || len(peers) != 1 {
 		t.Fatalf("%v, %v", peers, err)
 	}
-	return peers[0].Sender.Queued - peers[0].Sender.Acked
+	return uint32(peers[0].Sender.Queued - peers[0].Sender.Acked)
 }
 
 // TestEndsAreTold: who sends to a rank of another node that closed, or died, is told which.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"score/channels/abi"
 	"score/channels/link"
+	"score/flowctl"
 	"sync"
 	"testing"
 	"time"
@@ -72,8 +73,8 @@ func hostileStep(t *testing.T, w *world, mem []byte, op byte, data *[]byte) {
 	case 4:
 		b := take(data, 24)
 		h := link.Head{Kind: link.Kind(1 + b[0]%6), Job: testKey, Channel: 1, From: uint32(b[1] % 4), To: 0}
-		h.Data.Seq, h.Data.Tx = binary.LittleEndian.Uint32(b[2:]), binary.LittleEndian.Uint32(b[6:])
-		h.Answer.Next, h.Answer.Echo = binary.LittleEndian.Uint32(b[10:]), binary.LittleEndian.Uint32(b[14:])
+		h.Data.Seq, h.Data.Tx = flowctl.Seq(binary.LittleEndian.Uint32(b[2:])), flowctl.Tx(binary.LittleEndian.Uint32(b[6:]))
+		h.Answer.Next, h.Answer.Echo = flowctl.Seq(binary.LittleEndian.Uint32(b[10:])), flowctl.Tx(binary.LittleEndian.Uint32(b[14:]))
 		h.Status, h.Port = b[18]%4, uint16(b[19])
 		r.queue = append(r.queue, datagram{address(int(b[1]%4), 100+uint16(b[1]%4)), r.address, encodeLong(&h, int(b[20])*300, b[21]%2 == 0)})
 	default:

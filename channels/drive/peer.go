@@ -76,11 +76,14 @@ func (p *peer) unreported() bool { return p.lost() && !p.told }
 // cursor is where the frame lies that was last looked up in the send buffer.
 type cursor struct {
 	kept   channels.Kept // 0: none
-	first  uint32
+	first  flowctl.Seq
 	frames uint32
 	data   []byte
 	piece  int // bytes of each frame but the last
 }
+
+// end returns one past the message's last frame.
+func (c *cursor) end() flowctl.Seq { return c.first + flowctl.Seq(c.frames) }
 
 // pieces says how a message is cut: into so many frames, of so many bytes each but the last.
 // The number alone says how: whoever sends a frame again cuts in the same way.
@@ -96,9 +99,9 @@ func cut(length int, frames uint32) int { return (length + int(frames) - 1) / in
 
 // frame finds a frame in the send buffer: its bytes, the length of its message, and
 // whether it is the message's first. The error is ErrDamaged: the image contradicts itself.
-func (d *Driver) frame(p *peer, seq uint32) (data []byte, total int, start bool, err error) {
+func (d *Driver) frame(p *peer, seq flowctl.Seq) (data []byte, total int, start bool, err error) {
 	c := &p.cursor
-	if c.kept == 0 || seq-c.first >= c.frames {
+	if c.kept == 0 || uint32(seq-c.first) >= c.frames {
 		if err := d.seek(p, seq); err != nil {
 			return nil, 0, false, err
 		}
@@ -112,20 +115,21 @@ func (d *Driver) frame(p *peer, seq uint32) (data []byte, total int, start bool,
 }
 
 // seek moves the cursor to the message that has the frame: the next one, as a rule.
-func (d *Driver) seek(p *peer, seq uint32) (err error) {
+func (d *Driver) seek(p *peer, seq flowctl.Seq) (err error) {
 	c := &p.cursor
 	var k channels.Kept
-	if c.kept != 0 && seq == c.first+c.frames {
+	if c.kept != 0 && seq == c.end() {
 		k, err = d.buf.Next(c.kept)
 	} else {
 		k, err = d.buf.Oldest(p.rank)
 	}
 	for steps := d.buf.Messages(); err == nil && k != 0 && steps > 0; steps-- {
-		var first, frames uint32
-		if first, frames, err = d.buf.Frames(k); err != nil {
+		first, frames, ferr := d.buf.Frames(k)
+		if ferr != nil {
+			err = ferr
 			break
 		}
-		if seq-first < frames {
+		if uint32(seq-first) < frames {
 			return d.at(c, k, first, frames)
 		}
 		k, err = d.buf.Next(k)
@@ -137,7 +141,7 @@ func (d *Driver) seek(p *peer, seq uint32) (err error) {
 	return err
 }
 
-func (d *Driver) at(c *cursor, k channels.Kept, first, frames uint32) error {
+func (d *Driver) at(c *cursor, k channels.Kept, first flowctl.Seq, frames uint32) error {
 	data, err := d.buf.Bytes(k)
 	if err != nil {
 		*c = cursor{}
@@ -150,7 +154,7 @@ func (d *Driver) at(c *cursor, k channels.Kept, first, frames uint32) error {
 // acknowledged frees what the peer has taken.
 func (d *Driver) acknowledged(p *peer) {
 	acked := p.send.Acked()
-	if c := &p.cursor; c.kept != 0 && int32(acked-(c.first+c.frames)) >= 0 {
+	if c := &p.cursor; c.kept != 0 && !acked.Before(c.end()) {
 		*c = cursor{} // its memory may be another message's next
 	}
 	freed, err := d.buf.Acknowledged(p.rank, acked)

@@ -155,7 +155,7 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 		d.writer.Begin(d.port.Buffer(), size, &head)
 		from, wide := i, 0
 		for ; i < b.Count; i++ {
-			data, total, start, err := d.frame(p, b.First+i)
+			data, total, start, err := d.frame(p, b.First+flowctl.Seq(i))
 			if err != nil {
 				return err
 			}

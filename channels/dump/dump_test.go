@@ -45,7 +45,7 @@ func newImage(t testing.TB) *channels.Image {
 		k, to, err := buffer.Reserve(len(text))
 		check(t, err)
 		copy(to, text)
-		check(t, buffer.Append(35, k, 100+uint32(i), 1))
+		check(t, buffer.Append(35, k, 100+flowctl.Seq(i), 1))
 		s.Queue(1)
 	}
 	config := flowctl.DefaultConfig()

@@ -45,24 +45,24 @@ type Message struct {
 
 // Peer is the exchange with a rank on another node. Numbers of frames wrap after 2^32.
 type Peer struct {
-	Rank           uint32 `json:"rank"`
-	Acknowledged   uint32 `json:"acknowledged"`   // frames before this one are
-	Next           uint32 `json:"next"`           // frame that is sent next
-	End            uint32 `json:"end"`            // one past the newest that is kept
-	Unacknowledged uint32 `json:"unacknowledged"` // frames sent and not acknowledged
-	Unsent         uint32 `json:"unsent"`         // frames not sent yet, or to be sent again
-	Transmissions  uint32 `json:"transmissions"`  // newest
-	Answered       uint32 `json:"answered"`       // newest that was
-	Window         uint16 `json:"window"`
-	Hold           string `json:"hold"` // why nothing is sent
-	Failed         bool   `json:"failed"`
-	Closed         bool   `json:"closed"`
-	Suspended      bool   `json:"suspended"`
-	RoundTripNanos int64  `json:"round_trip_nanos"`
-	Received       uint32 `json:"received"` // frames accepted
-	Echo           uint32 `json:"echo"`     // newest transmission seen
-	Tells          string `json:"tells"`    // what its answers say
-	Kept           Kept   `json:"kept"`
+	Rank           uint32      `json:"rank"`
+	Acknowledged   flowctl.Seq `json:"acknowledged"`   // frames before this one are
+	Next           flowctl.Seq `json:"next"`           // frame that is sent next
+	End            flowctl.Seq `json:"end"`            // one past the newest that is kept
+	Unacknowledged uint32      `json:"unacknowledged"` // frames sent and not acknowledged
+	Unsent         uint32      `json:"unsent"`         // frames not sent yet, or to be sent again
+	Transmissions  flowctl.Tx  `json:"transmissions"`  // newest
+	Answered       flowctl.Tx  `json:"answered"`       // newest that was
+	Window         uint16      `json:"window"`
+	Hold           string      `json:"hold"` // why nothing is sent
+	Failed         bool        `json:"failed"`
+	Closed         bool        `json:"closed"`
+	Suspended      bool        `json:"suspended"`
+	RoundTripNanos int64       `json:"round_trip_nanos"`
+	Received       flowctl.Seq `json:"received"` // frames accepted
+	Echo           flowctl.Tx  `json:"echo"`     // newest transmission seen
+	Tells          string      `json:"tells"`    // what its answers say
+	Kept           Kept        `json:"kept"`
 }
 
 // Kept are the messages for a peer that are not acknowledged.
@@ -75,9 +75,9 @@ type Kept struct {
 
 // KeptMessage is one of them.
 type KeptMessage struct {
-	Length int    `json:"length"`
-	First  uint32 `json:"first_frame"`
-	Frames uint32 `json:"frames"`
+	Length int         `json:"length"`
+	First  flowctl.Seq `json:"first_frame"`
+	Frames uint32      `json:"frames"`
 }
 
 // Report tells what is in the dump.
@@ -132,14 +132,14 @@ func (d *Dump) peer(rank uint32) (p Peer, ok bool) {
 	}
 	s, r := sender.Status(), receiver.Status()
 	p = Peer{
-		Rank: rank, Acknowledged: s.Acked, Next: s.Next, End: s.Queued, Unacknowledged: s.Next - s.Acked, Unsent: s.Queued - s.Next,
+		Rank: rank, Acknowledged: s.Acked, Next: s.Next, End: s.Queued, Unacknowledged: sender.Unacked(), Unsent: sender.Unsent(),
 		Transmissions: s.Sent, Answered: s.Answered, Window: s.Window, Failed: s.Failed, Closed: sender.Closed(), Suspended: s.Suspended,
 		RoundTripNanos: s.RoundTrip.Nanoseconds(), Received: r.Next, Echo: r.Echo, Tells: r.Kind.String(), Kept: Kept{Listed: []KeptMessage{}},
 	}
 	if s.Hold != flowctl.Open {
 		p.Hold = s.Hold.String()
 	}
-	err = d.img.KeptFor(rank, func(length int, first, frames uint32) bool {
+	err = d.img.KeptFor(rank, func(length int, first flowctl.Seq, frames uint32) bool {
 		if d.budget--; d.budget < 0 {
 			p.Kept.Trouble = "there are more messages than the send buffer can hold"
 			return false

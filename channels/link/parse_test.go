@@ -94,10 +94,10 @@ func TestRoundTrip(t *testing.T) {
 		h := Head{
 			Kind: Data, Job: rapid.Uint64().Draw(t, "job"), Channel: rapid.Uint32().Draw(t, "channel"),
 			From: rapid.Uint32().Draw(t, "from"), To: rapid.Uint32().Draw(t, "to"),
-			Data: flowctl.Data{Seq: rapid.Uint32().Draw(t, "seq"), Tx: rapid.Uint32().Draw(t, "tx")},
+			Data: flowctl.Data{Seq: flowctl.Seq(rapid.Uint32().Draw(t, "seq")), Tx: flowctl.Tx(rapid.Uint32().Draw(t, "tx"))},
 			Answer: flowctl.Answer{
 				Kind: flowctl.Kind(rapid.IntRange(0, int(lastAnswer)).Draw(t, "answer")), Room: rapid.Uint16().Draw(t, "room"),
-				Next: rapid.Uint32().Draw(t, "next"), Echo: rapid.Uint32().Draw(t, "echo"),
+				Next: flowctl.Seq(rapid.Uint32().Draw(t, "next")), Echo: flowctl.Tx(rapid.Uint32().Draw(t, "echo")),
 			},
 		}
 		mark := flowctl.Mark(rapid.IntRange(0, int(marksKnown)).Draw(t, "mark"))

@@ -32,8 +32,8 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 	switch h.Kind {
 	case Data, Ask:
 		w.mark = h.Data.Mark
-		binary.LittleEndian.PutUint32(b[seqAt:], h.Data.Seq)
-		binary.LittleEndian.PutUint32(b[txAt:], h.Data.Tx)
+		binary.LittleEndian.PutUint32(b[seqAt:], uint32(h.Data.Seq))
+		binary.LittleEndian.PutUint32(b[txAt:], uint32(h.Data.Tx))
 		putAnswer(b, &h.Answer)
 	case Answer:
 		putAnswer(b, &h.Answer)
@@ -48,8 +48,8 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 
 func putAnswer(b *[HeadBytes]byte, a *flowctl.Answer) {
 	b[answerKindAt] = byte(a.Kind)
-	binary.LittleEndian.PutUint32(b[nextAt:], a.Next)
-	binary.LittleEndian.PutUint32(b[echoAt:], a.Echo)
+	binary.LittleEndian.PutUint32(b[nextAt:], uint32(a.Next))
+	binary.LittleEndian.PutUint32(b[echoAt:], uint32(a.Echo))
 	binary.LittleEndian.PutUint16(b[roomAt:], a.Room)
 }
 

@@ -96,10 +96,10 @@ func portOf(s *link.Stats) *scorev1.PortCounts {
 
 func peerOf(p *node.PeerStatus) *scorev1.ChannelPeer {
 	peer := &scorev1.ChannelPeer{
-		Rank: p.Rank, Window: uint32(p.Sender.Window), Unacknowledged: p.Sender.Next - p.Sender.Acked,
-		Queued: p.Sender.Queued - p.Sender.Next, Transmissions: p.Sender.Sent,
+		Rank: p.Rank, Window: uint32(p.Sender.Window), Unacknowledged: uint32(p.Sender.Next - p.Sender.Acked),
+		Queued: uint32(p.Sender.Queued - p.Sender.Next), Transmissions: uint32(p.Sender.Sent),
 		Failed: p.Sender.Failed, Suspended: p.Sender.Suspended, RoundTripNanos: p.Sender.RoundTrip.Nanoseconds(),
-		Received: p.Receiver.Next, Answers: p.Receiver.Kind.String(),
+		Received: uint32(p.Receiver.Next), Answers: p.Receiver.Kind.String(),
 	}
 	if p.Sender.Hold != flowctl.Open {
 		peer.Hold = p.Sender.Hold.String()

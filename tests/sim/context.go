@@ -41,7 +41,7 @@ type Spec struct {
 	Rank, Ranks  uint16
 	SendCap      int // of the send buffer: messages per receiver, a power of two; with Drive granules
 	InboxCap     int // of the inbox: messages; with Drive lines
-	First        uint32
+	First        flowctl.Seq
 	Flow         *flowctl.Config
 	Drive        *DriveSpec // of a context of package drive; else nil
 }

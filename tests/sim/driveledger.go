@@ -18,11 +18,11 @@ type ledger struct {
 type account struct {
 	send     *flowctl.Sender // nil: the rank itself
 	recv     *flowctl.Receiver
-	begun    uint64 // messages of which the inbox took the first frame
-	begins   uint32 // first frame of the next
-	read     uint64 // messages that the process received
-	kept     []int  // lengths of those sent and not acknowledged
-	keptFrom uint32 // first frame of the oldest
+	begun    uint64      // messages of which the inbox took the first frame
+	begins   flowctl.Seq // first frame of the next
+	read     uint64      // messages that the process received
+	kept     []int       // lengths of those sent and not acknowledged
+	keptFrom flowctl.Seq // first frame of the oldest
 }
 
 func (l *ledger) open(c *driveContext) error {
@@ -77,11 +77,11 @@ func (l *ledger) usage() Usage {
 
 // takeIn counts the messages that have begun to arrive.
 func (l *ledger) takeIn(a *account, from uint16) {
-	for int32(a.recv.Next()-a.begins) > 0 {
+	for a.begins.Before(a.recv.Next()) {
 		m := Message{Job: l.c.Job, Channel: l.c.Channel, From: from, To: l.c.Rank, Index: a.begun}
 		length := l.c.d.length(m)
 		l.lines += int(abi.Lines(length))
-		a.begins += l.c.d.frames(length)
+		a.begins += flowctl.Seq(l.c.d.frames(length))
 		a.begun++
 	}
 }
@@ -90,7 +90,7 @@ func (l *ledger) takeIn(a *account, from uint16) {
 func (l *ledger) voided() {
 	for rank := range l.peers {
 		a := &l.peers[rank]
-		if a.send == nil || !a.send.Failed() || a.begun != a.read+1 || int32(a.recv.Next()-a.begins) >= 0 {
+		if a.send == nil || !a.send.Failed() || a.begun != a.read+1 || !a.recv.Next().Before(a.begins) {
 			continue
 		}
 		m := Message{Job: l.c.Job, Channel: l.c.Channel, From: uint16(rank), To: l.c.Rank, Index: a.read}
@@ -102,8 +102,8 @@ func (l *ledger) voided() {
 // giveBack takes out what is acknowledged, or will never be.
 func (l *ledger) giveBack(a *account) {
 	for len(a.kept) > 0 {
-		end := a.keptFrom + l.c.d.frames(a.kept[0])
-		if !a.send.Failed() && int32(a.send.Acked()-end) < 0 {
+		end := a.keptFrom + flowctl.Seq(l.c.d.frames(a.kept[0]))
+		if !a.send.Failed() && a.send.Acked().Before(end) {
 			return
 		}
 		l.granules -= granules(a.kept[0])

@@ -111,10 +111,9 @@ func (c *hurried) Input(now int64, from link.Address, frame []byte) {
 }
 
 func (c *hurried) acknowledge(to link.Address, h *link.Head) {
-	last := uint32(h.Frames) - 1
 	answer := link.Head{
 		Kind: link.Answer, Job: h.Job, Channel: h.Channel, From: h.To, To: h.From,
-		Answer: flowctl.Answer{Kind: flowctl.Ack, Next: h.Data.Seq + last + 1, Echo: h.Data.Tx + last, Room: 1},
+		Answer: flowctl.Answer{Kind: flowctl.Ack, Next: h.Data.Seq + flowctl.Seq(h.Frames), Echo: h.Data.Tx + flowctl.Tx(h.Frames) - 1, Room: 1},
 	}
 	var w link.Writer
 	buf := make([]byte, link.HeadBytes)

@@ -117,7 +117,7 @@ func (c *flowContext) transmit(to uint16, p *flowPeer, b flowctl.Burst, j uint32
 	if b.Count == 0 {
 		c.frame.Kind = FrameAsk
 	} else {
-		c.frame.Payload = p.ring[int(b.First+j)&(c.SendCap-1)]
+		c.frame.Payload = p.ring[int(b.First+flowctl.Seq(j))&(c.SendCap-1)]
 	}
 	c.put(to, net, true)
 }

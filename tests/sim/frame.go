@@ -40,10 +40,10 @@ func (f *Frame) Encode(b *[FrameSize]byte) {
 	le.PutUint16(b[6:], f.Channel)
 	le.PutUint16(b[8:], f.From)
 	le.PutUint16(b[10:], f.To)
-	le.PutUint32(b[12:], f.Data.Seq)
-	le.PutUint32(b[16:], f.Data.Tx)
-	le.PutUint32(b[20:], f.Answer.Next)
-	le.PutUint32(b[24:], f.Answer.Echo)
+	le.PutUint32(b[12:], uint32(f.Data.Seq))
+	le.PutUint32(b[16:], uint32(f.Data.Tx))
+	le.PutUint32(b[20:], uint32(f.Answer.Next))
+	le.PutUint32(b[24:], uint32(f.Answer.Echo))
 	le.PutUint16(b[28:], f.Answer.Room)
 	le.PutUint16(b[30:], 0)
 	copy(b[32:48], f.Payload[:])
@@ -63,10 +63,10 @@ func (f *Frame) Decode(b []byte) bool {
 		Kind: FrameKind(b[0]),
 		Job:  le.Uint16(b[4:]), Channel: le.Uint16(b[6:]),
 		From: le.Uint16(b[8:]), To: le.Uint16(b[10:]),
-		Data: flowctl.Data{Seq: le.Uint32(b[12:]), Tx: le.Uint32(b[16:]), Mark: flowctl.Mark(b[1])},
+		Data: flowctl.Data{Seq: flowctl.Seq(le.Uint32(b[12:])), Tx: flowctl.Tx(le.Uint32(b[16:])), Mark: flowctl.Mark(b[1])},
 		Answer: flowctl.Answer{
 			Kind: flowctl.Kind(b[2]), Room: le.Uint16(b[28:]),
-			Next: le.Uint32(b[20:]), Echo: le.Uint32(b[24:]),
+			Next: flowctl.Seq(le.Uint32(b[20:])), Echo: flowctl.Tx(le.Uint32(b[24:])),
 		},
 		Payload: Payload(b[32:48]),
 	}

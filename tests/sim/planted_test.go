@@ -109,7 +109,7 @@ func (c *swapper) Receive(now int64) (Payload, bool) {
 type hasty struct {
 	Context
 	spec Spec
-	next [maxRanks]uint32
+	next [maxRanks]flowctl.Seq
 	seen [maxRanks]bool
 }
 
@@ -122,7 +122,7 @@ func (c *hasty) Input(now int64, from link.Address, frame []byte) {
 	if !c.seen[f.From] {
 		c.seen[f.From], c.next[f.From] = true, c.spec.First
 	}
-	if int32(f.Data.Seq-c.next[f.From]) > 0 {
+	if c.next[f.From].Before(f.Data.Seq) {
 		f.Data.Seq = c.next[f.From]
 	}
 	before := c.Usage().Accepted
@@ -182,7 +182,7 @@ func (rash) Flushed(uint16) bool { return true }
 type gullible struct {
 	Context
 	spec Spec
-	tx   [maxRanks]uint32
+	tx   [maxRanks]flowctl.Tx
 	net  Network
 }
 

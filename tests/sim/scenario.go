@@ -105,7 +105,7 @@ func drawSpec(r *rng, flow *flowctl.Config, job, ranks int) Spec {
 		InboxCap: r.between(2, 64),
 	}
 	if r.chance(500) {
-		s.First = -uint32(r.between(1, maxMessages))
+		s.First = -flowctl.Seq(r.between(1, maxMessages))
 	}
 	if p, ok := flow.Policy.(flowctl.Credits); ok {
 		s.InboxCap += ranks * int(p.Initial)

@@ -261,7 +261,7 @@ func (x *explorer) arrive(w *small, p packet) {
 	case p.ask:
 		w.r.OnAsk(&x.flow, w.now, p.data, x.room(w))
 	case w.r.OnData(&x.flow, w.now, p.data, x.room(w)) == flowctl.Accept:
-		if p.data.Seq != smallFirst+w.accepted {
+		if p.data.Seq != smallFirst+flowctl.Seq(w.accepted) {
 			x.fail("frame %d accepted, want %d", p.data.Seq, smallFirst+w.accepted)
 		}
 		w.accepted++
@@ -279,7 +279,7 @@ func (x *explorer) check(w *small) {
 		x.fail("%d messages in an inbox of %d", w.held, x.inbox)
 	case w.s.Unacked() > uint32(x.flow.MaxWindow):
 		x.fail("%d frames in flight", w.s.Unacked())
-	case s.Acked-smallFirst > w.accepted:
+	case uint32(s.Acked-smallFirst) > w.accepted:
 		x.fail("%d frames released, %d accepted", s.Acked-smallFirst, w.accepted)
 	case int32(s.Answered-r.Echo) > 0:
 		x.fail("transmission %d counts as answered, the newest seen is %d", s.Answered, r.Echo)
@@ -333,15 +333,15 @@ func (w *small) clone() small {
 }
 
 // words returns the packet's content, transmissions counted back from tx.
-func (p *packet) words(tx uint32) []uint32 {
+func (p *packet) words(tx flowctl.Tx) []uint32 {
 	flags := uint32(p.reply.Kind) << 8
 	if p.answer {
-		return []uint32{flags | 1, p.reply.Next, tx - p.reply.Echo, uint32(p.reply.Room)}
+		return []uint32{flags | 1, uint32(p.reply.Next), uint32(tx - p.reply.Echo), uint32(p.reply.Room)}
 	}
 	if p.ask {
 		flags |= 2
 	}
-	return []uint32{flags | uint32(p.data.Mark)<<16, p.data.Seq, tx - p.data.Tx}
+	return []uint32{flags | uint32(p.data.Mark)<<16, uint32(p.data.Seq), uint32(tx - p.data.Tx)}
 }
 
 // identify returns a hash of what makes a difference for the protocol: instants
@@ -350,8 +350,8 @@ func (p *packet) words(tx uint32) []uint32 {
 func (x *explorer) identify(w *small) uint64 {
 	tx := w.s.Status().Sent
 	x.key = x.key[:0]
-	x.fields(reflect.ValueOf(&w.s).Elem(), tx)
-	x.fields(reflect.ValueOf(&w.r).Elem(), tx)
+	x.fields(reflect.ValueOf(&w.s).Elem(), uint32(tx))
+	x.fields(reflect.ValueOf(&w.r).Elem(), uint32(tx))
 	x.words(w.accepted, w.held, uint32(w.left.losses), uint32(w.left.copies), uint32(w.left.overtakes), uint32(w.left.early))
 	for _, q := range [][]packet{w.frames, w.answers} {
 		x.words(uint32(len(q)))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"score/channels/abi"
 	"score/channels/dump"
+	"score/flowctl"
 	"strconv"
 	"time"
 
@@ -199,7 +200,7 @@ func printKept(out io.Writer, r *dump.Report) error {
 		p := &r.Peers[i]
 		for _, m := range p.Kept.Listed {
 			some = true
-			t.row(word32(p.Rank), strconv.Itoa(m.Length), fmt.Sprintf("%d to %d", m.First, m.First+max(m.Frames, 1)-1), frameState(p, m))
+			t.row(word32(p.Rank), strconv.Itoa(m.Length), fmt.Sprintf("%d to %d", m.First, m.First+flowctl.Seq(max(m.Frames, 1))-1), frameState(p, m))
 		}
 		if p.Kept.Trouble != "" {
 			some = true
@@ -216,9 +217,9 @@ func printKept(out io.Writer, r *dump.Report) error {
 // frameState reports whether the message is on its way.
 func frameState(p *dump.Peer, m dump.KeptMessage) string {
 	switch {
-	case int32(m.First-p.Next) >= 0:
+	case !m.First.Before(p.Next):
 		return "queued"
-	case int32(m.First+m.Frames-p.Next) > 0:
+	case p.Next.Before(m.First + flowctl.Seq(m.Frames)):
 		return "sent in part"
 	default:
 		return "unacknowledged"
@@ -240,4 +241,4 @@ func dumpSending(p *dump.Peer) string {
 	}
 }
 
-func word32(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+func word32[N ~uint32](n N) string { return strconv.FormatUint(uint64(n), 10) }

@@ -45,7 +45,7 @@ func exampleDump(t *testing.T) []byte {
 	for i := range uint32(3) {
 		k, _, err := buffer.Reserve(100 * (int(i) + 1))
 		check(err)
-		check(buffer.Append(3, k, i, 1))
+		check(buffer.Append(3, k, flowctl.Seq(i), 1))
 		s.Queue(1)
 	}
 	s.Send(&config, 1, 2)

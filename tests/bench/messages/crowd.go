@@ -95,8 +95,9 @@ func crowd(ctx context.Context, r *running, path Path) (Crowd, error) {
 			return Crowd{}, err
 		}
 		for _, p := range peers {
-			sent += float64(p.Sender.Sent)
-			refused += float64(p.Sender.Sent - min(p.Sender.Queued, p.Sender.Sent))
+			transmissions, frames := float64(p.Sender.Sent), float64(p.Sender.Queued)
+			sent += transmissions
+			refused += max(transmissions-frames, 0)
 		}
 	}
 	return Crowd{Refused: refused / sent}, nil
