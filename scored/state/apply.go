@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Apply changes the state by one entry, as a whole: when any of its commands
-// does not fit, the error says which, and nothing has changed. The error wraps
-// one of this package's sentinels. The state keeps parts of the entry.
+// Apply applies one entry to the state. If one of its commands does not fit, Apply changes nothing
+// and returns an error that names the command and wraps one of this package's sentinels. The state
+// keeps references into the entry.
 func (s *State) Apply(entry *statepb.Entry) error {
 	switch {
 	case len(entry.GetCommands()) == 0:
@@ -22,7 +22,7 @@ func (s *State) Apply(entry *statepb.Entry) error {
 		if err := s.apply(command, entry.GetTimeNanos()); err != nil {
 			s.rollBack()
 			if errors.Is(err, ErrProtocol) {
-				return err // a sentence for whoever runs this server
+				return err // a sentence for the server's administrator
 			}
 			return fmt.Errorf("command %d (%T): %w", i, command.GetCommand(), err)
 		}
@@ -86,7 +86,7 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 	}
 }
 
-// rollBack undoes what the commands before the bad one did, last first.
+// rollBack undoes the commands of the entry that were applied before one failed, last first.
 func (s *State) rollBack() {
 	for _, undo := range slices.Backward(s.undo) {
 		undo()
@@ -94,7 +94,7 @@ func (s *State) rollBack() {
 	clear(s.undo)
 }
 
-// put sets a record (nil takes it away) and remembers how to undo that.
+// put sets a record (nil deletes it) and records how to undo that.
 func put[K comparable, V any](s *State, records map[K]*V, key K, record *V) {
 	old := records[key]
 	set := func(r *V) {

@@ -18,8 +18,8 @@ func BenchmarkApplyJob(b *testing.B) {
 	}
 }
 
-// crowded is a state with 1,000 nodes, 10,000 queued jobs and 1,000 that run on one of
-// them each, all with an environment of 2 KB, and 1,000 that have ended.
+// crowded returns a state with 1,000 nodes, 10,000 queued jobs, 1,000 running jobs on one node
+// each, and 1,000 ended ones. Each job has an environment of 2 KB.
 func crowded(b *testing.B) *State {
 	b.Helper()
 	const nodes, queued = 1000, 10_000
@@ -47,8 +47,8 @@ func crowded(b *testing.B) *State {
 	return s
 }
 
-// BenchmarkSnapshot is a snapshot of a crowded cluster: image is what entries wait for,
-// encode and restore are done beside them.
+// BenchmarkSnapshot measures a snapshot of a crowded cluster. Entries wait for image; encode and
+// restore run beside them.
 func BenchmarkSnapshot(b *testing.B) {
 	s := crowded(b)
 	data := image(b, s)

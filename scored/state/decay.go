@@ -2,13 +2,12 @@ package state
 
 import "math/bits"
 
-// DefaultHalfLife is after what time half of what a user has used is
-// forgotten, in nanoseconds: a week, so that a busy month does not shut
-// anybody out of the next.
+// DefaultHalfLife is the time in nanoseconds after which half of a user's past usage is forgotten:
+// a week, so that a busy month does not shut anybody out of the next.
 const DefaultHalfLife = 7 * 24 * 3600 * 1_000_000_000
 
-// halves[k] is 2^(-1/2^(k+1)) in units of 2^-64, rounded down: the factor by
-// which an amount falls in that part of a half-life.
+// halves[k] is 2^(-1/2^(k+1)) in units of 2^-64, rounded down: the factor by which an amount falls
+// in 1/2^(k+1) of a half-life.
 var halves = [32]uint64{
 	0xb504f333f9de6484, 0xd744fccad69d6af4, 0xeac0c6e7dd24392e, 0xf5257d152486cc2c,
 	0xfa83b2db722a033a, 0xfd3e0c0cf486c174, 0xfe9e115c7b8f884b, 0xff4ecb59511ec8a5,
@@ -20,8 +19,8 @@ var halves = [32]uint64{
 	0xfffffffa746f4050, 0xfffffffd3a37a024, 0xfffffffe9d1bd011, 0xffffffff4e8de808,
 }
 
-// Decay returns what is left of an amount after elapsed nanoseconds, rounded down.
-// It is made of integers alone, so that it is the same on every server.
+// Decay returns what is left of an amount after elapsed nanoseconds, rounded down. It uses only
+// integers, so every server gets the same result.
 func Decay(amount uint64, elapsed, halfLife int64) uint64 {
 	if elapsed <= 0 || halfLife <= 0 || amount == 0 {
 		return amount

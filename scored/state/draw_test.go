@@ -15,7 +15,7 @@ import (
 // dice draws evenly.
 type dice struct{ *rand.Rand }
 
-// seedNumbers are as many as make a seed that hardly ever comes twice: rapid likes small ones.
+// seedNumbers is large enough that seeds hardly ever repeat: rapid likes small numbers.
 const seedNumbers = 6
 
 func newDice(seed []uint64) *dice {
@@ -30,10 +30,10 @@ func newDice(seed []uint64) *dice {
 // upTo draws 0 to most.
 func (d *dice) upTo(most int) int { return d.IntN(most + 1) }
 
-// once is true one time in n.
+// once returns true one time in n.
 func (d *dice) once(n int) bool { return d.IntN(n) == 0 }
 
-// amount is a time in nanoseconds that somebody might claim to have used.
+// amount draws a usage in nanoseconds, plausible or not.
 func (d *dice) amount() int64 { return d.Int64N(1<<uint(1+d.upTo(49))) - 1 }
 
 func pick[T any](d *dice, from []T) T { return from[d.IntN(len(from))] }
@@ -50,9 +50,9 @@ func kindOf(c *statepb.Command) string {
 	return ""
 }
 
-// drawAny makes a command of any kind that there is, without knowing it: values are
-// chosen by the names and types of fields, so that it now and then fits the state. It is
-// what draws a kind that nobody has written a line for here.
+// drawAny makes a command of any kind by reflection. It chooses values by the names and types of
+// fields, so that the command sometimes fits the state. It draws the kinds for which this file has
+// no line.
 func drawAny(d *dice, s *State) *statepb.Command {
 	command := new(statepb.Command)
 	field := kinds.Get(d.IntN(kinds.Len()))
@@ -61,7 +61,7 @@ func drawAny(d *dice, s *State) *statepb.Command {
 	return command
 }
 
-// maxFill bounds messages in messages.
+// maxFill bounds the depth of nested messages.
 const maxFill = 4
 
 func fill(d *dice, s *State, m protoreflect.Message, depth int) {
@@ -113,7 +113,7 @@ func drawScalar(d *dice, s *State, field protoreflect.FieldDescriptor) protorefl
 	}
 }
 
-// drawText draws names of the few things that there are.
+// drawText draws from a few names.
 func drawText(d *dice, field protoreflect.FieldDescriptor) string {
 	pool := []string{"a", "b", "n1", "n2", "n3", ""}
 	switch field.Name() {
@@ -127,7 +127,7 @@ func drawText(d *dice, field protoreflect.FieldDescriptor) string {
 	return pick(d, pool)
 }
 
-// drawBytes draws keys and digests of the right length where they are meant.
+// drawBytes draws keys and digests of the right length where a field needs them.
 func drawBytes(d *dice, field protoreflect.FieldDescriptor) []byte {
 	switch {
 	case field.Name() == "key" && !d.once(4):
@@ -139,13 +139,13 @@ func drawBytes(d *dice, field protoreflect.FieldDescriptor) []byte {
 	}
 }
 
-// drawKey draws one of few keys, so that some come twice.
+// drawKey draws one of few keys, so that some repeat.
 func drawKey(d *dice) []byte {
 	key := keyOf(pick(d, []string{"a", "b", "c", "d"}))
 	return key[:]
 }
 
-// drawNumber draws the numbers of jobs where one is meant.
+// drawNumber draws job numbers where a field needs one.
 func drawNumber(d *dice, s *State, field protoreflect.FieldDescriptor) uint64 {
 	if jobs := s.Jobs(); field.Name() == "job_id" && len(jobs) > 0 && !d.once(4) {
 		return pick(d, jobs).ID
@@ -156,7 +156,7 @@ func drawNumber(d *dice, s *State, field protoreflect.FieldDescriptor) uint64 {
 	return uint64(d.upTo(5))
 }
 
-// encodeEntry is the entry as the log carries it.
+// encodeEntry encodes the entry as in the log.
 func encodeEntry(t *rapid.T, e *statepb.Entry) []byte {
 	data, err := proto.Marshal(e)
 	if err != nil {

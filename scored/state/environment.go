@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// shareEnvironment lets a job have the environment of the job before it, if the two are equal: who
-// submits thousands of jobs from one shell has thousands of times the same, and it is most of what
-// a job takes.
+// shareEnvironment makes a job share the environment of the job before it if the two are equal. A
+// user who submits thousands of jobs from one shell submits the same environment each time, and it
+// is most of a job's size.
 func (s *State) shareEnvironment(job *Job) {
 	before := s.jobs[job.ID-1]
 	if before != nil && slices.Equal(before.Spec.GetEnv(), job.Spec.GetEnv()) {
@@ -17,7 +17,7 @@ func (s *State) shareEnvironment(job *Job) {
 	}
 }
 
-// withoutEnvironment drops what only starting the job needed and what makes
+// withoutEnvironment returns the spec without the parts that only starting the job needs. They make
 // up most of its size.
 func withoutEnvironment(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	slim := proto.Clone(spec).(*scorev1.JobSpec)

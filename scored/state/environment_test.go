@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEnvironmentIsShared: jobs submitted from one shell have one environment between them, after a
-// snapshot too, and the end of one takes nothing from the next.
+// TestEnvironmentIsShared: jobs submitted from one shell share one environment, after a snapshot
+// too. The end of one job does not affect the next.
 func TestEnvironmentIsShared(t *testing.T) {
 	s := New()
 	for id := range JobID(4) {

@@ -2,9 +2,8 @@ package state
 
 import "errors"
 
-// What is wrong with an entry that does not fit the state. An entry that the
-// present leader made always fits; one that does not was made on a state that
-// another leader has changed since, or by a fault.
+// Errors of entries that do not fit the state. An entry of the present leader always fits. One that
+// does not was made from a state that another leader has changed since, or it shows a fault.
 var (
 	ErrEmpty              = errors.New("the entry holds no command")
 	ErrTime               = errors.New("the entry is older than the one before")
@@ -20,8 +19,8 @@ var (
 	ErrNameUnknown        = errors.New("the job has published no such service")
 	ErrUnknownToken       = errors.New("there is no such join token")
 	ErrUnknownCertificate = errors.New("there is no such certificate")
-	ErrTooMany            = errors.New("the cluster's bound is reached")
+	ErrTooMany            = errors.New("a limit of the cluster is reached")
 	ErrSnapshot           = errors.New("the snapshot is damaged")
-	// ErrProtocol ends a server: what others apply it cannot.
+	// ErrProtocol ends a server: it cannot apply what the others apply.
 	ErrProtocol = errors.New("this program is too old")
 )

@@ -36,8 +36,8 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	return nil
 }
 
-// specOf is what a submission's job is to be. One that inherits shares the strings
-// of its parent, of which there can be many children.
+// specOf returns the spec of the submitted job. A job that inherits shares the strings of its
+// parent, since a parent can have many children.
 func (s *State) specOf(c *statepb.Submit) (*scorev1.JobSpec, error) {
 	if !c.GetInherits() {
 		return c.GetSpec(), nil
@@ -53,7 +53,7 @@ func (s *State) specOf(c *statepb.Submit) (*scorev1.JobSpec, error) {
 	return spec, nil
 }
 
-// jobIn finds the job if it is in one of the phases.
+// jobIn returns the job if it is in one of the phases.
 func (s *State) jobIn(id JobID, phases ...Phase) (*Job, error) {
 	job := s.jobs[id]
 	if job == nil {
@@ -79,7 +79,7 @@ func (s *State) moveRow(c *statepb.MoveRow) error {
 	return nil
 }
 
-// requeue charges what the attempt has used; the next one is charged beyond it.
+// requeue charges the attempt's usage; the next attempt is charged only what it adds.
 func (s *State) requeue(c *statepb.Requeue, now int64) error {
 	job, err := s.jobIn(c.GetJobId(), Allocated, Running)
 	if err != nil {
@@ -163,8 +163,7 @@ func (s *State) end(c *statepb.End, now int64) error {
 	return nil
 }
 
-// keepFinished remembers one more finished job and forgets the oldest when
-// they are too many.
+// keepFinished adds a job to the finished ones and forgets the oldest if there are too many.
 func (s *State) keepFinished(id JobID) {
 	before := s.finished
 	s.undo = append(s.undo, func() { s.finished = before })
@@ -172,7 +171,7 @@ func (s *State) keepFinished(id JobID) {
 	s.forgetFinished()
 }
 
-// forgetFinished drops the oldest finished jobs when they are too many.
+// forgetFinished forgets the oldest finished jobs if there are too many.
 func (s *State) forgetFinished() {
 	over := len(s.finished) - FinishedOf(s.settings)
 	if over <= 0 {

@@ -9,26 +9,25 @@ import (
 )
 
 const (
-	// MaxTokens bounds the join tokens that can be used: more than there are nodes are nobody's
-	// wish.
+	// MaxTokens bounds the valid join tokens: nobody needs more than there are nodes.
 	MaxTokens = MaxNodes
-	// MaxCertificates bounds those that are remembered, expired ones excepted: a few for each
-	// daemon.
+	// MaxCertificates bounds the certificates that are remembered, without expired ones: a few for
+	// each daemon.
 	MaxCertificates = 4 * MaxNodes
-	// maxSerial and maxVerifier bound their bytes (RFC 5280, section 4.1.2.2; a SHA-256).
+	// maxSerial and maxVerifier are lengths in bytes (RFC 5280, section 4.1.2.2; SHA-256).
 	maxSerial   = 20
 	maxVerifier = 32
 )
 
-// Token lets a daemon join, once.
+// Token lets one daemon join.
 type Token struct {
 	ID, Role string
-	Verifier []byte // of its secret
+	Verifier []byte // hash of its secret
 	Expires  int64  // cluster nanoseconds
 	MadeBy   string // user
 }
 
-// Certificate is one that a daemon was given.
+// Certificate is a certificate that a daemon was given.
 type Certificate struct {
 	Serial     []byte
 	Role, Name string
@@ -36,7 +35,7 @@ type Certificate struct {
 	Revoked    bool
 }
 
-// Token returns the token of this id, or nil. It may have expired.
+// Token returns the token with this id, or nil. It may have expired.
 func (s *State) Token(id string) *Token { return s.tokens[id] }
 
 // Tokens returns all tokens by id.
@@ -55,7 +54,7 @@ func (s *State) addToken(c *statepb.AddToken, now int64) error {
 	case t.ID == "" || t.Role == "" || len(t.Verifier) == 0 || len(t.Verifier) > maxVerifier || t.Expires <= now:
 		return fmt.Errorf("%w: a token needs an id, a role, a verifier and time", ErrCommand)
 	case s.tokens[t.ID] != nil:
-		return fmt.Errorf("%w: token %q is there", ErrCommand, t.ID)
+		return fmt.Errorf("%w: token %q exists already", ErrCommand, t.ID)
 	}
 	for _, old := range s.Tokens() {
 		if old.Expires <= now {
@@ -95,12 +94,12 @@ func (s *State) admit(c *statepb.Admit, now int64) error {
 	return nil
 }
 
-// certificateMargin is how long a certificate is remembered when it has expired by the cluster's
-// clock: daemons look at their own, which may be behind, and one that was revoked must not become
-// good there.
+// certificateMargin is how long a certificate is remembered after it has expired by the cluster's
+// clock. A daemon's own clock may be behind, and a revoked certificate must not become valid there.
 const certificateMargin = 24 * 3600 * 1_000_000_000
 
-// Forgotten says that no daemon's clock can be so wrong that it would still take the certificate.
+// Forgotten reports whether the certificate expired so long ago that no daemon's clock takes it for
+// valid.
 func (c *Certificate) Forgotten(now int64) bool { return c.Expires+certificateMargin <= now }
 
 func (s *State) renewCertificate(c *statepb.RenewCertificate, now int64) error {
@@ -113,7 +112,7 @@ func (s *State) addCertificate(cert *Certificate, now int64) error {
 	case key == "" || len(key) > maxSerial || cert.Role == "" || cert.Name == "" || cert.Expires <= now:
 		return fmt.Errorf("%w: a certificate needs a serial number, a role, a name and time", ErrCommand)
 	case s.certificates[key] != nil:
-		return fmt.Errorf("%w: certificate %x is there", ErrCommand, cert.Serial)
+		return fmt.Errorf("%w: certificate %x exists already", ErrCommand, cert.Serial)
 	}
 	for _, old := range s.Certificates() {
 		if old.Forgotten(now) {
@@ -134,7 +133,7 @@ func (s *State) revokeCertificates(c *statepb.RevokeCertificates) error {
 	return nil
 }
 
-// revoke takes back a daemon's certificates, and says how many that were.
+// revoke revokes a daemon's certificates and returns their number.
 func (s *State) revoke(role, name string) (count int) {
 	for _, cert := range s.Certificates() {
 		if cert.Role != role || cert.Name != name || cert.Revoked {
@@ -148,12 +147,12 @@ func (s *State) revoke(role, name string) (count int) {
 	return count
 }
 
-// Certificate returns the one of this serial number, or nil.
+// Certificate returns the certificate with this serial number, or nil.
 func (s *State) Certificate(serial []byte) *Certificate { return s.certificates[string(serial)] }
 
-// Revoked are the serial numbers of the certificates that were taken back, in no order.
+// Revoked returns the serial numbers of all revoked certificates, unordered.
 func (s *State) Revoked() (serials [][]byte) {
-	for _, cert := range s.certificates { // any order: nothing that is applied asks
+	for _, cert := range s.certificates { // any order: nothing that is applied depends on it
 		if cert.Revoked {
 			serials = append(serials, cert.Serial)
 		}
@@ -177,7 +176,7 @@ func (c *Certificate) proto() *statepb.Certificate {
 	return &statepb.Certificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires, Revoked: c.Revoked}
 }
 
-// restoreMembers takes tokens and certificates from a snapshot.
+// restoreMembers restores tokens and certificates from a snapshot.
 func (s *State) restoreMembers(image *statepb.Snapshot) error {
 	for _, record := range image.GetTokens() {
 		if record.GetId() == "" || s.tokens[record.GetId()] != nil {

@@ -46,14 +46,14 @@ func drawMember(d *dice, s *State) *statepb.Command {
 	return pick(d, []*statepb.Command{addToken(id, role, expires), removeToken(id), admit(id, c), renew(c), revoke(role, "n1")})
 }
 
-// at is an entry of one command.
+// at returns an entry with one command.
 func at(now int64, c *statepb.Command) *statepb.Entry {
 	e := entry(now)
 	e.Commands = append(e.Commands, c)
 	return e
 }
 
-// TestTokenOnce: a token is good for one certificate, of its role, until it expires.
+// TestTokenOnce: a token admits one certificate, of its role, until it expires.
 func TestTokenOnce(t *testing.T) {
 	s := New()
 	for i, step := range []struct {
@@ -83,7 +83,8 @@ func TestTokenOnce(t *testing.T) {
 	}
 }
 
-// TestCertificates: joining again takes back what the daemon had; the expired are forgotten.
+// TestCertificates: joining again revokes the daemon's earlier certificate; expired ones are
+// forgotten.
 func TestCertificates(t *testing.T) {
 	s := New()
 	show := func() (text string) {

@@ -49,12 +49,11 @@ func (s *State) unpublish(c *statepb.UnpublishName) error {
 	return nil
 }
 
-// answered keeps what a request was granted, and lets the oldest go that are more than the bounds
-// allow.
+// answered keeps the answer to a request, and drops the oldest answers beyond the bounds.
 func (s *State) answered(by NameRequest, port string) {
 	job := s.jobs[by.Job]
 	if job == nil || job.Phase != Allocated && job.Phase != Running {
-		return // nobody is left to ask, or the request is unknown
+		return // the job has no processes that could ask again, or the request is unknown
 	}
 	next := *job
 	next.Answers = append(slices.Clone(job.Answers), NameAnswer{by.Node, by.Number, port})
@@ -80,8 +79,8 @@ func (r NameRequest) proto() *statepb.NameRequest {
 	return &statepb.NameRequest{JobId: r.Job, Node: r.Node, Request: r.Number}
 }
 
-// unpublishAll takes away what a job has published, and the answers to its processes, of whose
-// record this is the next.
+// unpublishAll removes a job's published names and the answers kept for it; next is the job's new
+// record.
 func (s *State) unpublishAll(next *Job) {
 	for _, service := range next.names {
 		put(s, s.names, nameKey{next.User.GetUid(), service}, nil)

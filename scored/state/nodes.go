@@ -16,7 +16,7 @@ func (s *State) registerNode(c *statepb.RegisterNode) error {
 	}
 	next := nodeFromProto(n)
 	if known := s.nodes[next.Name]; known != nil {
-		next.Drain = known.Drain // an administrator's word, which the agent does not know
+		next.Drain = known.Drain // set by an administrator; the agent does not know it
 	}
 	put(s, s.nodes, next.Name, next)
 	return nil

@@ -17,7 +17,7 @@ func resumed(name string) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}}
 }
 
-// restart puts a job back into the queue whose ranks may have run.
+// restart requeues a job whose ranks may have run.
 func restart(id JobID, run int64) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{
 		JobId: id, Restart: true, Usage: &scorev1.Usage{RunNanos: run},
@@ -49,7 +49,7 @@ func TestDrainOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// A job that is restarted is charged for all its attempts, each once.
+// A job that restarts is charged once for each of its attempts.
 func TestRestartCharges(t *testing.T) {
 	s := New()
 	at := int64(10)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawCommand makes a command that often fits the state and sometimes not.
+// drawCommand makes a command that often fits the state.
 func drawCommand(d *dice, s *State) *statepb.Command {
 	jobs := s.Jobs()
 	id := uint64(d.upTo(int(s.NextJob()) + 1))
@@ -60,7 +60,7 @@ func drawCommand(d *dice, s *State) *statepb.Command {
 	}
 }
 
-// drawAllocate deals the job's ranks over the nodes.
+// drawAllocate distributes the job's ranks over the nodes.
 func drawAllocate(d *dice, s *State, id JobID) *statepb.Command {
 	nodes := s.Nodes()
 	job := s.Job(id)
@@ -87,9 +87,8 @@ const (
 	fewerLogs = 500
 )
 
-// One log on three servers, two of which are restored from snapshots at random cuts, their
-// own or another's, gives the same bytes everywhere. Every command there is has been in
-// some log, and fitted.
+// One log on three servers, two of which are restored at random points from their own or another's
+// snapshots, gives the same bytes everywhere. Each kind of command has been applied in some log.
 func TestThreeServersAgree(t *testing.T) {
 	logs := randomLogs
 	if raceEnabled || testing.Short() {
@@ -106,7 +105,7 @@ func TestThreeServersAgree(t *testing.T) {
 	}
 }
 
-// setChecks has rapid try so many cases, unless its flag says how many.
+// setChecks sets the number of rapid's cases, unless its flag does.
 func setChecks(t *testing.T, count int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")
@@ -118,11 +117,11 @@ func setChecks(t *testing.T, count int) {
 	}
 }
 
-// maxLog is how long a log may be: some jobs have come and gone by then.
+// maxLog bounds the length of a log: some jobs have ended by then.
 const maxLog = 40
 
-// oneLog draws a seed, and all else by it: what rapid draws itself is small most of the
-// time, and such logs hardly ever come to a job that runs.
+// oneLog draws a seed, and all else from the seed: values that rapid draws itself are mostly small,
+// and such logs hardly ever get to a running job.
 func oneLog(t *rapid.T, fitted map[string]int) {
 	d := newDice(rapid.SliceOfN(rapid.Uint64(), seedNumbers, seedNumbers).Draw(t, "seed"))
 	servers := []*State{New(), New(), New()}
@@ -149,8 +148,8 @@ func oneLog(t *rapid.T, fitted map[string]int) {
 	checkInvariants(t, servers[0])
 }
 
-// applyEverywhere applies an entry on each server, and reports whether it fitted; one that
-// does not changes nothing, which is looked at if wanted.
+// applyEverywhere applies an entry on each server and reports whether it fitted. If wanted, it
+// checks that an entry that does not fit changes nothing.
 func applyEverywhere(t *rapid.T, servers []*State, encoded []byte, look bool) (fits bool) {
 	var before []byte
 	if look {

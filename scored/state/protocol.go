@@ -7,11 +7,11 @@ import (
 	"score/scored/state/statepb"
 )
 
-// Protocol returns that in which the log is written, see package protocol. No server is asked to
-// apply what it does not know.
+// Protocol returns the protocol in which the log is written, see package protocol. Every server in
+// the cluster understands it.
 func (s *State) Protocol() uint32 { return s.protocol }
 
-// understood refuses a log that this program would not apply as others do.
+// understood refuses a log that this program could not apply as others do.
 func understood(version uint32) error {
 	if own := protocol.Own(); version > own.Newest {
 		return fmt.Errorf(
@@ -24,9 +24,9 @@ func understood(version uint32) error {
 	return nil
 }
 
-// Needs returns the protocol without which a command must not be in the log. What this program
-// applies of it is the same in an earlier one, since logs were written so before protocols were
-// told: those who write keep to it.
+// Needs returns the earliest protocol of a log that may contain the command. It binds writers only:
+// Apply accepts such commands in a log of an earlier protocol too, since logs were written that way
+// before protocols existed.
 func Needs(command *statepb.Command) uint32 {
 	switch c := command.GetCommand().(type) {
 	case *statepb.Command_Raise:
@@ -68,7 +68,7 @@ func Needs(command *statepb.Command) uint32 {
 	return protocol.First
 }
 
-// raise has the log be written in a later protocol from the next command on.
+// raise switches the log to a later protocol from the next command on.
 func (s *State) raise(c *statepb.Raise, now int64) error {
 	if c.GetProtocol() <= s.protocol {
 		return fmt.Errorf("%w: protocol %d after %d", ErrCommand, c.GetProtocol(), s.protocol)
@@ -76,7 +76,7 @@ func (s *State) raise(c *statepb.Raise, now int64) error {
 	before, keysBefore := s.protocol, s.submissions.before
 	s.undo = append(s.undo, func() { s.protocol, s.submissions.before = before, keysBefore })
 	if before < protocol.Keys && c.GetProtocol() >= protocol.Keys && s.nextJob > 1 {
-		s.submissions.before = now // what was submitted in the earlier protocol has left no keys
+		s.submissions.before = now // submissions in the earlier protocol have left no keys
 	}
 	s.protocol = c.GetProtocol()
 	return nil

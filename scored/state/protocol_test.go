@@ -42,7 +42,8 @@ func TestProtocolIsRaised(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfLaterProtocols are refused, and those of the first look as they always did.
+// TestSnapshotsOfLaterProtocols: they are refused; snapshots of the first protocol have the format
+// that they always had.
 func TestSnapshotsOfLaterProtocols(t *testing.T) {
 	s := New()
 	formatOf := func() *statepb.Snapshot {
@@ -70,7 +71,7 @@ func TestSnapshotsOfLaterProtocols(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNotUTF8 need their protocol, and come out of a snapshot as they were.
+// TestTextsThatAreNotUTF8: they need their protocol, and a snapshot preserves them.
 func TestTextsThatAreNotUTF8(t *testing.T) {
 	odd := submit(1, 1)
 	odd.GetSubmit().Spec.Argv, odd.GetSubmit().Spec.Env, odd.GetSubmit().Spec.WorkDir = []string{"a\xff", "\xfe"}, []string{"A\xfd=\xfc"}, "/\x80"
@@ -129,7 +130,7 @@ func orderRequeue(id JobID) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: id, Because: "it was requeued"}}}
 }
 
-// TestOrders: the later one counts, outlives a restart, and is over with the job's end or its
+// TestOrders: the later order counts. It survives a restart, and ends with the job or with its
 // return to the queue.
 func TestOrders(t *testing.T) {
 	s := New()
@@ -172,8 +173,8 @@ func TestOrders(t *testing.T) {
 	ordered(2, none, "")
 }
 
-// TestNeeds: what is new has its protocol, and a program that does not understand it would end,
-// whatever protocol was told before.
+// TestNeeds: new commands need their protocol. A program that does not understand it ends, whatever
+// protocol the log named before.
 func TestNeeds(t *testing.T) {
 	recovering, because := submit(1, 1), requeue(1)
 	recovering.GetSubmit().Spec.Recover = true
@@ -194,7 +195,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestKeysOfTheEarlierProtocol: what was submitted before the log could keep keys is not taken for
+// TestKeysOfTheEarlierProtocol: a submission from before the log could keep keys is not taken for
 // new.
 func TestKeysOfTheEarlierProtocol(t *testing.T) {
 	s := New()

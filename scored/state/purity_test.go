@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// What is applied on every server must not depend on a clock, on chance, on
-// the machine or on goroutines. Clocks and chance are not among the imports.
+// What every server applies must not depend on a clock, on chance, on the machine or on goroutines.
+// Clocks and random numbers are not among the imports.
 func TestNothingHereDependsOnTheMachine(t *testing.T) {
 	allowed := []string{
 		"cmp", "errors", "fmt", "maps", "math", "math/bits", "slices",
@@ -48,9 +48,9 @@ func TestNothingHereDependsOnTheMachine(t *testing.T) {
 	}
 }
 
-// impurities finds what could come out differently on another server: goroutines and channels,
-// numbers that processors round differently, and the order of maps. A loop over a map
-// says why "any order" will do; what a map gives is sorted at once.
+// impurities finds what could differ on another server: goroutines and channels, floating-point
+// numbers, and the order of maps. A loop over a map must have the comment "any order" with its
+// reason, or sort at once.
 func impurities(fset *token.FileSet, files []*ast.File) (problems []string) {
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
 	// Types of other packages are not needed, so that it does not matter that they are not found.
@@ -100,7 +100,8 @@ func underlying(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// calls reports whether an expression calls a function of a package whose name begins so.
+// calls reports whether an expression calls a function of a package, by the prefix of the
+// function's name.
 func calls(e ast.Expr, pkg, prefix string) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -114,14 +115,14 @@ func calls(e ast.Expr, pkg, prefix string) bool {
 	return ok && from.Name == pkg && strings.HasPrefix(selector.Sel.Name, prefix)
 }
 
-// nowhere imports nothing.
+// nowhere is an importer that finds no package.
 type nowhere struct{}
 
 func (nowhere) Import(path string) (*types.Package, error) {
 	return nil, fmt.Errorf("%s is not looked at", path)
 }
 
-// The rule itself finds what it is for.
+// The rule finds each impurity that it is made for.
 func TestImpuritiesAreFound(t *testing.T) {
 	for _, test := range []struct{ code, want string }{
 		{"func f(m map[int]int) { for k := range m { println(k) } }", "order of a map"},

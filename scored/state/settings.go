@@ -28,7 +28,7 @@ func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
 	return nil
 }
 
-// FinishedOf returns how many finished jobs are remembered with these settings.
+// FinishedOf returns how many finished jobs are remembered under these settings.
 func FinishedOf(settings *scorev1.Settings) int {
 	if n := settings.GetHistory(); n != 0 {
 		return int(n)

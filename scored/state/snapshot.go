@@ -10,16 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// snapshotFormat is the version of the snapshot's meaning; another one is
-// refused, so that an older program does not misread newer data.
+// snapshotFormat is the version of the snapshot's meaning. Other versions are refused, so that an
+// older program does not misread newer data.
 const snapshotFormat = 1
 
-// raisedFormat is that of snapshots of logs in a later protocol than the first: programs that know
-// of no protocols refuse it.
+// raisedFormat is the format of snapshots of logs in a later protocol than the first. Programs that
+// do not know protocols refuse it.
 const raisedFormat = 2
 
-// Image is the state at one moment. Taking it is cheap, since the records in
-// it are never changed; it may be encoded while later entries are applied.
+// Image is the state at one moment. Taking it is cheap, since records never change; it may be
+// encoded while later entries are applied.
 type Image struct {
 	nextJob  JobID
 	nanos    int64
@@ -50,10 +50,10 @@ func (s *State) Image() *Image {
 	}
 }
 
-// Snapshot is the whole state in bytes; equal states give equal bytes.
+// Snapshot returns the whole state in bytes; equal states give equal bytes.
 func (s *State) Snapshot() ([]byte, error) { return s.Image().Encode() }
 
-// Encode gives the bytes that Restore reads.
+// Encode returns the bytes that Restore reads.
 func (i *Image) Encode() ([]byte, error) {
 	image := &statepb.Snapshot{
 		Format:    snapshotFormat,
@@ -93,7 +93,7 @@ func (i *Image) Encode() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(image)
 }
 
-// formatOf returns the format of a snapshot in a protocol.
+// formatOf returns the snapshot format for a protocol.
 func formatOf(version uint32) uint32 {
 	if version > protocol.First {
 		return raisedFormat
@@ -101,8 +101,8 @@ func formatOf(version uint32) uint32 {
 	return snapshotFormat
 }
 
-// Restore makes the state of a snapshot. Bytes that no Snapshot made give an
-// error that wraps ErrSnapshot.
+// Restore makes a state from a snapshot. It returns an error that wraps ErrSnapshot for bytes that
+// Snapshot cannot have made.
 func Restore(data []byte) (*State, error) {
 	image := new(statepb.Snapshot)
 	if err := proto.Unmarshal(data, image); err != nil {
@@ -135,7 +135,7 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 	}
 	for _, record := range image.GetUsers() {
 		if s.users[record.GetUid()] != nil {
-			return fmt.Errorf("user %d is there twice", record.GetUid())
+			return fmt.Errorf("user %d occurs twice", record.GetUid())
 		}
 		s.users[record.GetUid()] = userFromProto(record)
 	}
@@ -148,7 +148,7 @@ func (s *State) restoreRecords(image *statepb.Snapshot) error {
 	return s.restoreSubmissions(image)
 }
 
-// restoreJobs takes the jobs, and in which order those that are done became so.
+// restoreJobs restores the jobs, and the order in which the finished ones ended.
 func (s *State) restoreJobs(image *statepb.Snapshot) error {
 	done := 0
 	for _, record := range image.GetJobs() {
@@ -174,7 +174,7 @@ func (s *State) restoreJobs(image *statepb.Snapshot) error {
 	return nil
 }
 
-// restoreNames takes what jobs that have not ended have published.
+// restoreNames restores the published names; their jobs must not have ended.
 func (s *State) restoreNames(image *statepb.Snapshot) error {
 	for _, record := range image.GetNames() {
 		job := s.jobs[record.GetJobId()]

@@ -76,8 +76,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// Whatever bytes are restored either give an error or a state whose snapshot
-// is restored to the same bytes.
+// Restoring any bytes gives either an error or a state whose snapshot restores to the same bytes.
 func FuzzRestore(f *testing.F) {
 	f.Add(image(f, twoNodes(f)))
 	f.Add(image(f, New()))

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// How a start went is kept with the end; when the places were given, from then on.
+// The end of a job records how its start went, and when its places were given.
 func TestStartIsKept(t *testing.T) {
 	s := New()
 	mustApply(t, s, node("n1", 4))

@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// DefaultFinished is how many finished jobs are remembered, the latest ones, unless the
-	// settings say otherwise: enough to look up the jobs of a day, at about 1 KiB each.
+	// DefaultFinished is how many finished jobs are remembered by default: enough to look up the
+	// jobs of a day, at about 1 KiB each.
 	DefaultFinished = 1000
-	// MostFinished bounds what the settings can say: some 100 MB in memory and in each snapshot.
+	// MostFinished is the largest value that the settings accept: some 100 MB in memory and in each
+	// snapshot.
 	MostFinished = 100_000
-	// MaxUnfinished bounds the jobs that wait or run, each with its
-	// environment, which is some KiB: their sum stays below a few 100 MB.
+	// MaxUnfinished bounds the jobs that wait or run. Each has an environment of some KiB: together
+	// they stay below a few 100 MB.
 	MaxUnfinished = 20000
-	// MaxNamesPerJob bounds what one job can publish. MPI programs publish a
-	// handful.
+	// MaxNamesPerJob bounds the names that one job has published. MPI programs publish a handful.
 	MaxNamesPerJob = 256
-	// MaxAnswersPerJob and maxAnswerBytes bound what is kept of the answers to one job's requests
-	// about names that are gone: those under way when a leader dies, one for each of a few of its
-	// ranks, of some 100 bytes.
+	// MaxAnswersPerJob and maxAnswerBytes bound the answers that are kept for one job's requests
+	// about names that are gone. They cover the requests under way when a leader dies: one for each
+	// of a few ranks, of some 100 bytes.
 	MaxAnswersPerJob = 256
 	maxAnswerBytes   = 256 << 10
-	// MaxNodes bounds a cluster, and with it the size of a plan.
+	// MaxNodes bounds a cluster, and so the size of a plan.
 	MaxNodes = 4096
 )
 
-// DefaultSettings returns those of a new cluster: slices of 100 ms (a switch of
-// 150 us costs 0.15 %), at most eight gangs in turn (each still gets more than
-// a slice per second), and an equal share of the memory for jobs that do not ask.
+// DefaultSettings returns the settings of a new cluster: slices of 100 ms (a switch of 150 us costs
+// 0.15 %), at most eight gangs in turn (each still gets more than one slice per second), and an
+// equal share of the memory for jobs that do not ask.
 func DefaultSettings() *scorev1.Settings {
 	return &scorev1.Settings{SliceNanos: 100e6, MaxRows: 8}
 }
 
-// State is the truth. Its methods must not run at the same time as Apply.
+// State is the replicated state of the cluster. Its methods must not run concurrently with Apply.
 type State struct {
 	settings *scorev1.Settings
 	nextJob  JobID
@@ -45,18 +45,18 @@ type State struct {
 	jobs     map[JobID]*Job
 	names    map[nameKey]*Name
 	users    map[uint32]*User
-	finished []JobID // in the order of their ends, at most FinishedOf(settings)
-	protocol uint32  // in which the log is written
+	finished []JobID // by the time of their ends, at most FinishedOf(settings)
+	protocol uint32  // of the log
 
 	tokens       map[string]*Token
 	certificates map[string]*Certificate // by serial number
 
 	submissions submissions
 
-	undo []func() // how to take back the entry that is being applied
+	undo []func() // undoes the entry that is being applied
 }
 
-// New returns the state of a cluster of which the log knows nothing.
+// New returns the state of a cluster with an empty log.
 func New() *State {
 	return &State{
 		settings: DefaultSettings(),
@@ -77,22 +77,22 @@ func New() *State {
 // NextJob returns the id that the next job must have.
 func (s *State) NextJob() JobID { return s.nextJob }
 
-// Nanos returns the time of the last entry; no entry may be older.
+// Nanos returns the time of the last entry; no later entry may be older.
 func (s *State) Nanos() int64 { return s.nanos }
 
-// Settings returns the cluster's; they must not be changed.
+// Settings returns the cluster's settings; they must not be changed.
 func (s *State) Settings() *scorev1.Settings { return s.settings }
 
-// Job returns the job with this id, or nil when there is none or none any more.
+// Job returns the job with this id, or nil if it is unknown or forgotten.
 func (s *State) Job(id JobID) *Job { return s.jobs[id] }
 
-// Node returns the node of this name, or nil.
+// Node returns the node with this name, or nil.
 func (s *State) Node(name string) *Node { return s.nodes[name] }
 
 // Unfinished counts the jobs that are not Done.
 func (s *State) Unfinished() int { return len(s.jobs) - len(s.finished) }
 
-// LookupName finds what a job of the user has published, or nil.
+// LookupName returns the service that a job of the user has published, or nil.
 func (s *State) LookupName(uid uint32, service string) *Name {
 	return s.names[nameKey{uid, service}]
 }
@@ -102,7 +102,7 @@ func (s *State) Jobs() []*Job {
 	return slices.SortedFunc(maps.Values(s.jobs), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Finished returns the jobs that are done, in the order of their ends.
+// Finished returns the jobs that are done, by the time of their ends.
 func (s *State) Finished() []*Job {
 	jobs := make([]*Job, len(s.finished))
 	for i, id := range s.finished {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Shorthands for commands; they keep the tables readable.
+// Shorthands for commands keep the tables readable.
 
 func node(name string, cpus uint32) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{
@@ -91,8 +91,8 @@ func image(t testing.TB, s *State) []byte {
 	return data
 }
 
-// twoNodes is a state with nodes n1 and n2 of two CPUs, job 1 queued, job 2
-// allocated, job 3 running with a name, job 4 done.
+// twoNodes returns a state with nodes n1 and n2 of two CPUs each, job 1 queued, job 2 allocated,
+// job 3 running with a name, and job 4 done.
 func twoNodes(t testing.TB) *State {
 	t.Helper()
 	s := New()
@@ -104,7 +104,7 @@ func twoNodes(t testing.TB) *State {
 	return s
 }
 
-// A job that inherits needs a parent with an environment; it has that, but for its own variables.
+// A job can inherit only from a parent that has an environment. Its own variables take precedence.
 func TestInherits(t *testing.T) {
 	child := func(parent JobID) *statepb.Command {
 		command := submit(5, 1)
@@ -314,7 +314,7 @@ type fataler interface {
 	Fatalf(format string, arguments ...any)
 }
 
-// checkInvariants holds after every entry.
+// checkInvariants checks what must hold after every entry.
 func checkInvariants(t fataler, s *State) {
 	t.Helper()
 	done := 0
@@ -367,8 +367,8 @@ func checkPlaces(t fataler, s *State, job *Job) {
 	}
 }
 
-// What a request was granted that cannot be granted again is kept with its job, within bounds,
-// until the job is over.
+// The answer to a request that cannot be granted twice is kept with its job, within bounds, until
+// the job ends.
 func TestAnswersAboutNamesAreKept(t *testing.T) {
 	s := twoNodes(t)
 	read := func(n uint64) []*statepb.Command {

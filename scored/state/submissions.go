@@ -6,24 +6,23 @@ import (
 )
 
 const (
-	// KeyBytes is the length of a submission's key: random ones of 128 bits do not meet.
+	// KeyBytes is the length of a submission's key: 128 random bits do not collide.
 	KeyBytes = 16
 	// DigestBytes is the length of a SHA-256.
 	DigestBytes = 32
-	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; a job's own is as
-	// long as it has not ended. Whoever repeats a submission does so within seconds, and these are
-	// the ends of half a minute of the most submissions per second that there are, in 16 MB.
+	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; the key of an
+	// unfinished job is always remembered. Clients repeat a submission within seconds. At the
+	// highest rate of submissions these are the jobs that end in half a minute, in 16 MB.
 	EndedKeys = 1 << 16
 )
 
-// Submission is the key under which a job was submitted. Keys are a user's own: another's are other
-// keys.
+// Submission is the key under which a job was submitted. Each user has a key space of its own.
 type Submission struct {
 	UID    uint32
 	Key    [KeyBytes]byte
-	Digest [DigestBytes]byte // of what was submitted
+	Digest [DigestBytes]byte // of the request
 	Job    JobID
-	Nanos  int64 // of the entry
+	Nanos  int64 // time of the entry
 }
 
 type submissionKey struct {
@@ -33,12 +32,12 @@ type submissionKey struct {
 
 func (s *Submission) name() submissionKey { return submissionKey{s.UID, s.Key} }
 
-// submissions are the keys there are. Each is in both maps.
+// submissions holds all known keys. Each is in both maps.
 type submissions struct {
 	byKey map[submissionKey]*Submission
 	byJob map[JobID]*Submission
-	ended []JobID // jobs with keys, in the order of their ends, at most EndedKeys
-	// before is when the latest of those was submitted whose key is forgotten; 0: none is.
+	ended []JobID // jobs with keys, by the time of their ends, at most EndedKeys
+	// before is when the latest submission with a forgotten key was made; 0: none is forgotten.
 	before int64
 }
 
@@ -46,14 +45,13 @@ func newSubmissions() submissions {
 	return submissions{byKey: make(map[submissionKey]*Submission), byJob: make(map[JobID]*Submission)}
 }
 
-// Submitted finds what a user has submitted under a key, or nil.
+// Submitted returns what the user has submitted under a key, or nil.
 func (s *State) Submitted(uid uint32, key [KeyBytes]byte) *Submission {
 	return s.submissions.byKey[submissionKey{uid, key}]
 }
 
-// KeysBefore returns when the latest of the jobs was submitted whose keys are forgotten: of a
-// submission that was first made later it is certain that Submitted finds it if it was carried out.
-// 0: all are remembered.
+// KeysBefore returns when the latest submission with a forgotten key was made; 0: none is
+// forgotten. A submission first made after that is found by Submitted if it was carried out.
 func (s *State) KeysBefore() int64 { return s.submissions.before }
 
 // noteKey remembers the key of a job that is being submitted, if it has one.
@@ -75,8 +73,8 @@ func (s *State) noteKey(c *statepb.Submit, now int64) error {
 	return nil
 }
 
-// keepKey goes on remembering the key of a job that ends, and forgets that of the one that ended
-// first when they are too many.
+// keepKey keeps the key of a job that ends. If there are too many it forgets the key of the job
+// that ended first.
 func (s *State) keepKey(id JobID) {
 	if s.submissions.byJob[id] == nil {
 		return
@@ -94,7 +92,7 @@ func (s *State) keepKey(id JobID) {
 	s.submissions.ended = s.submissions.ended[1:]
 }
 
-// all returns the submissions of ended jobs in the order of their ends, then the others by job.
+// all returns the submissions of ended jobs by the time of their ends, then the others by job.
 func (s *submissions) all(jobs []*Job) []*Submission {
 	all := make([]*Submission, 0, len(s.byJob))
 	for _, id := range s.ended {
@@ -108,7 +106,7 @@ func (s *submissions) all(jobs []*Job) []*Submission {
 	return all
 }
 
-// restoreSubmissions comes after the jobs.
+// restoreSubmissions restores the keys; the jobs must have been restored.
 func (s *State) restoreSubmissions(image *statepb.Snapshot) error {
 	s.submissions.before = image.GetKeysBeforeNanos()
 	for _, record := range image.GetSubmissions() {
@@ -120,7 +118,7 @@ func (s *State) restoreSubmissions(image *statepb.Snapshot) error {
 			Job: record.GetJobId(), Nanos: record.GetNanos(),
 		}
 		if s.submissions.byKey[entered.name()] != nil || s.submissions.byJob[entered.Job] != nil {
-			return fmt.Errorf("the submission of job %d is there twice", entered.Job)
+			return fmt.Errorf("the submission of job %d occurs twice", entered.Job)
 		}
 		s.submissions.byKey[entered.name()], s.submissions.byJob[entered.Job] = entered, entered
 		if job := s.jobs[entered.Job]; job == nil || job.Phase == Done {

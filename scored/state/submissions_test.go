@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// keyOf is a key that begins with the text.
+// keyOf returns a key that begins with the text.
 func keyOf(text string) (key [KeyBytes]byte) {
 	copy(key[:], text)
 	return key
@@ -18,13 +18,13 @@ func withKey(c *statepb.Command, key string, digest []byte) *statepb.Command {
 	return c
 }
 
-// keyed is a submission under a key, of user id%3.
+// keyed returns a submission under a key, of user id%3.
 func keyed(id JobID, text string) *statepb.Command {
 	key := keyOf(text)
 	return withKey(submit(id, 1), string(key[:]), make([]byte, DigestBytes))
 }
 
-// A key is a user's own, belongs to one job, and outlives it.
+// A key belongs to one user and one job, and outlives the job.
 func TestSubmissionsUnderKeys(t *testing.T) {
 	s := New()
 	mustApply(t, s, keyed(1, "k"), keyed(2, "k"), submit(3, 1), keyed(4, "other"))
@@ -42,7 +42,7 @@ func TestSubmissionsUnderKeys(t *testing.T) {
 	}
 }
 
-// What was forgotten is said, and what was not is found, after a restart too.
+// KeysBefore covers forgotten keys; the others are found, after a restart too.
 func TestEndedKeysAreBounded(t *testing.T) {
 	s := New()
 	mustApply(t, s, keyed(1, "waits"))

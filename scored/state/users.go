@@ -14,44 +14,43 @@ import (
 )
 
 const (
-	// MaxUsers bounds the users that are kept, at about 200 bytes each. Who comes
-	// when they are as many has no account.
+	// MaxUsers bounds the users that are kept, at about 200 bytes each. Beyond it, new users are
+	// not accounted for.
 	MaxUsers = 50000
-	// DefaultShare is that of a user of whom nobody has said anything. It leaves
-	// room below for those who shall have less.
+	// DefaultShare is the share of users for whom none was set. It leaves room below for users who
+	// shall have less.
 	DefaultShare = 100
 	// MaxShare bounds shares, so that their sum over MaxUsers fits into 32 bits.
 	MaxShare = 10000
 )
 
-// User is what the log knows of a user. Amounts are microseconds of one CPU.
+// User is a user as the log knows it. Amounts are microseconds of one CPU.
 type User struct {
 	UID    uint32
-	Name   string // as it was when the user was last heard of
+	Name   string // as last seen
 	Role   scorev1.Role
 	Share  uint32
-	Limits *scorev1.UserLimits // nil: none
+	Limits *scorev1.UserLimits // nil: no limits
 
-	CPU    uint64 // that ranks ran
-	Held   uint64 // CPUs given, times the time that their gang was on
-	Jobs   uint64 // that have ended
-	recent uint64 // of Held, what had not decayed at the instant at
+	CPU    uint64 // time that ranks ran
+	Held   uint64 // CPUs given times the time that their gang was on
+	Jobs   uint64 // ended ones
+	recent uint64 // the part of Held that had not decayed at time at
 	at     int64
 }
 
-// DefaultUser returns a user of whom the log knows nothing.
+// DefaultUser returns a user that the log does not know.
 func DefaultUser(uid uint32, name string) *User {
 	return &User{UID: uid, Name: name, Role: scorev1.Role_ROLE_USER, Share: DefaultShare}
 }
 
-// Recent returns what of Held has not decayed by now.
+// Recent returns the part of Held that has not decayed by now.
 func (u *User) Recent(now, halfLife int64) uint64 { return Decay(u.recent, now-u.at, halfLife) }
 
-// HalfLife returns after what time half of what a user has used is forgotten, in
-// nanoseconds.
+// HalfLife returns the half-life of past usage in nanoseconds.
 func (s *State) HalfLife() int64 { return HalfLifeOf(s.settings) }
 
-// HalfLifeOf returns what the settings say, or the default.
+// HalfLifeOf returns the half-life of the settings, or the default.
 func HalfLifeOf(settings *scorev1.Settings) int64 {
 	if half := settings.GetUsageHalfLifeNanos(); half > 0 {
 		return half
@@ -59,10 +58,10 @@ func HalfLifeOf(settings *scorev1.Settings) int64 {
 	return DefaultHalfLife
 }
 
-// User returns the user with this id, or nil when the log knows nothing of such a one.
+// User returns the user with this id, or nil if the log does not know it.
 func (s *State) User(uid uint32) *User { return s.users[uid] }
 
-// Users returns all users that the log knows of, by id.
+// Users returns all users that the log knows, by id.
 func (s *State) Users() []*User {
 	return slices.SortedFunc(maps.Values(s.users), func(a, b *User) int { return cmp.Compare(a.UID, b.UID) })
 }
@@ -107,8 +106,8 @@ func (s *State) charge(c *statepb.Charge, now int64) error {
 	return nil
 }
 
-// atLeast keeps what was charged from falling, which would charge it again: an
-// agent that began again may not know all.
+// atLeast keeps the charged usage from falling, since the difference would be charged again: an
+// agent that was restarted may not know all.
 func atLeast(usage, before *scorev1.Usage) *scorev1.Usage {
 	if usage.GetCpuNanos() >= before.GetCpuNanos() && usage.GetRunNanos() >= before.GetRunNanos() {
 		return usage
@@ -122,8 +121,8 @@ func atLeast(usage, before *scorev1.Usage) *scorev1.Usage {
 	return more
 }
 
-// book adds to the account of a job's user what the job has used since it was
-// last charged, and the jobs that have ended.
+// book adds what the job has used since it was last charged to the account of its user, and the
+// number of jobs that have ended.
 func (s *State) book(job *Job, usage *scorev1.Usage, ended uint64, now int64) {
 	uid := job.User.GetUid()
 	if s.users[uid] == nil && len(s.users) >= MaxUsers {
@@ -139,8 +138,8 @@ func (s *State) book(job *Job, usage *scorev1.Usage, ended uint64, now int64) {
 	put(s, s.users, uid, next)
 }
 
-// micros drops what is below a microsecond. Differences are taken of what is
-// left, so nothing is lost over time.
+// micros drops fractions of a microsecond. Callers subtract rounded totals, so nothing is lost over
+// time.
 func micros(nanos int64) uint64 { return uint64(max(nanos, 0)) / 1000 }
 
 func satAdd(a, b uint64) uint64 {
@@ -159,7 +158,7 @@ func satMul(a, b uint64) uint64 {
 	return lo
 }
 
-// decayAll brings all accounts to now, before another half-life counts.
+// decayAll decays all accounts up to now, before a new half-life takes effect.
 func (s *State) decayAll(now int64) {
 	for uid, user := range s.users { // any order: each by itself
 		next := *user
@@ -168,9 +167,9 @@ func (s *State) decayAll(now int64) {
 	}
 }
 
-// held returns for how many CPUs a job's user is charged: those that it keeps from
-// others. An exclusive job has its nodes whole; of a job that joins a gang the
-// CPUs count that the gang did not have.
+// held returns the number of CPUs that a job's user is charged for: those that the job keeps from
+// others. An exclusive job keeps whole nodes. A job that joins a gang is charged only for CPUs that
+// the gang did not have.
 func (s *State) held(job *Job, places []Place, founder JobID) uint32 {
 	count := uint32(0)
 	for _, place := range places {

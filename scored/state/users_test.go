@@ -55,7 +55,7 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-// What is computed in integers is what 2^(-t/h) says, and never more than before.
+// Decay in integers approximates 2^(-t/h) and never exceeds the amount.
 func TestDecayIsExponential(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Uint64Max(1<<62).Draw(t, "amount")
@@ -72,7 +72,7 @@ func TestDecayIsExponential(t *testing.T) {
 	})
 }
 
-// TestHalves recomputes the table by roots of big numbers.
+// TestHalves recomputes the table by square roots of big numbers.
 func TestHalves(t *testing.T) {
 	factor := new(big.Float).SetPrec(300).SetFloat64(0.5)
 	unit := new(big.Float).SetPrec(300).SetMantExp(big.NewFloat(1), 64)
@@ -109,8 +109,7 @@ func TestCharged(t *testing.T) {
 	}
 }
 
-// An exclusive job keeps whole nodes from others; one that shares CPUs with
-// its parent keeps none.
+// An exclusive job is charged for whole nodes; a job that shares its parent's CPUs for none.
 func TestHeldCPUs(t *testing.T) {
 	s := New()
 	mustApply(t, s, node("n1", 4), node("n2", 2))
@@ -147,7 +146,7 @@ func TestSetUser(t *testing.T) {
 	}
 }
 
-// Another half-life counts from its setting on, not for the time before.
+// A new half-life applies from its setting on, not to the time before.
 func TestHalfLifeChanges(t *testing.T) {
 	s := twoNodes(t)
 	mustApply(t, s, charge(3, 0, 8e9))

@@ -4,10 +4,10 @@
 // 	protoc        (unknown)
 // source: state.proto
 
-// The entries of the replicated log and the snapshot of the state they make.
-// Ids and times come in with an entry; applying it needs nothing else.
+// The entries of the replicated log, and the snapshot of the resulting state.
+// An entry carries all ids and times; applying it needs nothing else.
 //
-// Which texts are UTF-8 is said in job.proto.
+// See job.proto for which texts are UTF-8.
 
 package statepb
 
@@ -82,7 +82,7 @@ func (Phase) EnumDescriptor() ([]byte, []int) {
 	return file_state_proto_rawDescGZIP(), []int{0}
 }
 
-// Entry is one entry of the log: it holds as a whole or not at all.
+// Entry is one entry of the log: it is applied as a whole or not at all.
 type Entry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term" json:"term,omitempty"`                            // of the leader that decided it
@@ -545,7 +545,7 @@ func (*Command_Raise) isCommand_Command() {}
 
 func (*Command_OrderEnd) isCommand_Command() {}
 
-// Raise has the log be written in a later protocol, which all servers understand.
+// Raise switches the log to a later protocol, which all servers understand.
 type Raise struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Protocol      uint32                 `protobuf:"varint,1,opt,name=protocol" json:"protocol,omitempty"`
@@ -635,7 +635,7 @@ func (x *RegisterNode) GetNode() *Node {
 	return nil
 }
 
-// NodeGone takes away a node on which no job has a place.
+// NodeGone removes a node on which no job has a place.
 type NodeGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -680,7 +680,7 @@ func (x *NodeGone) GetNode() string {
 	return ""
 }
 
-// DrainNode says that a node takes no new jobs, or, without a drain, that it does again.
+// DrainNode makes a node take no new jobs or, without a drain, take jobs again.
 type DrainNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -738,7 +738,7 @@ type Drain struct {
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
 	By            string                 `protobuf:"bytes,2,opt,name=by" json:"by,omitempty"`                                    // user
 	SinceNanos    int64                  `protobuf:"varint,3,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"` // of the entry, when it is applied
-	Requeue       bool                   `protobuf:"varint,4,opt,name=requeue" json:"requeue,omitempty"`                         // jobs that may be started again are
+	Requeue       bool                   `protobuf:"varint,4,opt,name=requeue" json:"requeue,omitempty"`                         // jobs that may be started again are requeued
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -809,12 +809,12 @@ type Submit struct {
 	User      *scorev1.Identity      `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
 	ParentJob uint64                 `protobuf:"varint,4,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"` // 0: none
 	Preput    []*Pair                `protobuf:"bytes,5,rep,name=preput" json:"preput,omitempty"`
-	// What the job is promised on each node: what it asked for, or the default
-	// that counted then.
+	// Memory promised to the job on each node: what it asked for, or the default
+	// at that time.
 	MemoryPerNodeBytes uint64 `protobuf:"varint,6,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes" json:"memory_per_node_bytes,omitempty"`
 	Key                []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
 	Digest             []byte `protobuf:"bytes,71,opt,name=digest" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
-	// inherits: the job has its parent's environment, with the variables of spec.env set otherwise, and its limits.
+	// inherits: the job has its parent's limits and environment, overridden by spec.env.
 	Inherits      bool `protobuf:"varint,72,opt,name=inherits" json:"inherits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1035,11 +1035,11 @@ func (x *MoveRow) GetRow() int32 {
 	return 0
 }
 
-// Requeue takes the places of a job, of which no process is left.
+// Requeue puts a job of which no process is left back into the queue.
 type Requeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Restart       bool                   `protobuf:"varint,60,opt,name=restart" json:"restart,omitempty"` // its ranks may have run: it restarts
+	Restart       bool                   `protobuf:"varint,60,opt,name=restart" json:"restart,omitempty"` // its ranks may have run
 	Usage         *scorev1.Usage         `protobuf:"bytes,61,opt,name=usage" json:"usage,omitempty"`      // of all its attempts
 	Because       string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`  // a sentence for the user
 	unknownFields protoimpl.UnknownFields
@@ -1104,7 +1104,7 @@ func (x *Requeue) GetBecause() string {
 	return ""
 }
 
-// OrderRequeue says that a job is to be put back into the queue when no process of it is left. Requeue or End follows.
+// OrderRequeue orders a requeue of the job once none of its processes is left. Requeue or End follows.
 type OrderRequeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1157,7 +1157,7 @@ func (x *OrderRequeue) GetBecause() string {
 	return ""
 }
 
-// OrderEnd says how a job is to end when no process of it is left. End follows, or OrderRequeue, which takes it back.
+// OrderEnd orders the job's end once none of its processes is left. End follows, or an OrderRequeue that replaces it.
 type OrderEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1210,7 +1210,7 @@ func (x *OrderEnd) GetVerdict() *scorev1.Verdict {
 	return nil
 }
 
-// MarkRunning tells that a job has entered the rotation plan.
+// MarkRunning records that a job has entered the rotation plan.
 type MarkRunning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1263,7 +1263,7 @@ func (x *MarkRunning) GetStartedNanos() int64 {
 	return 0
 }
 
-// End is a job's one verdict. Names it published vanish with it.
+// End records a job's verdict. It removes the names that the job published.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1376,13 +1376,13 @@ func (x *SetSettings) GetSettings() *scorev1.Settings {
 	return nil
 }
 
-// PublishName tells other jobs of the same user where a service is.
+// PublishName publishes the port of a service to other jobs of the same user.
 type PublishName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Service       string                 `protobuf:"bytes,2,opt,name=service" json:"service,omitempty"`
 	Port          string                 `protobuf:"bytes,3,opt,name=port" json:"port,omitempty"`
-	Once          bool                   `protobuf:"varint,4,opt,name=once" json:"once,omitempty"` // gone when it has been looked up
+	Once          bool                   `protobuf:"varint,4,opt,name=once" json:"once,omitempty"` // removed by its first lookup
 	By            *NameRequest           `protobuf:"bytes,5,opt,name=by" json:"by,omitempty"`      // the request that published it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1457,7 +1457,7 @@ type UnpublishName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Service       string                 `protobuf:"bytes,2,opt,name=service" json:"service,omitempty"`
-	By            *NameRequest           `protobuf:"bytes,3,opt,name=by" json:"by,omitempty"` // the request that took it back or, of a name that can be read once, read it
+	By            *NameRequest           `protobuf:"bytes,3,opt,name=by" json:"by,omitempty"` // the request that removed it or, for a name that can be read once, read it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1513,7 +1513,7 @@ func (x *UnpublishName) GetBy() *NameRequest {
 	return nil
 }
 
-// NameRequest is what a request that publishes, reads or takes back a name is known by when it is made again.
+// NameRequest identifies a request that publishes, reads or removes a name, so that a repeated one is recognized.
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1574,7 +1574,7 @@ func (x *NameRequest) GetRequest() uint64 {
 	return 0
 }
 
-// NameAnswer is kept of a request that found what is gone since, for who asks again: the leader may have died with the answer.
+// NameAnswer is kept for a request about a name that is gone since: the leader may have died with the answer.
 type NameAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -1635,7 +1635,7 @@ func (x *NameAnswer) GetPort() string {
 	return ""
 }
 
-// AddToken lets a daemon join, once.
+// AddToken lets one daemon join.
 type AddToken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         *Token                 `protobuf:"bytes,1,opt,name=token" json:"token,omitempty"`
@@ -1724,7 +1724,7 @@ func (x *RemoveToken) GetId() string {
 	return ""
 }
 
-// Admit uses a token up for a certificate. An earlier one of the same daemon is revoked.
+// Admit exchanges a token for a certificate, and revokes an earlier certificate of the daemon.
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TokenId       string                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId" json:"token_id,omitempty"`
@@ -1777,7 +1777,7 @@ func (x *Admit) GetCertificate() *Certificate {
 	return nil
 }
 
-// RenewCertificate notes a certificate of a daemon that has one.
+// RenewCertificate records another certificate of a daemon that has one.
 type RenewCertificate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Certificate   *Certificate           `protobuf:"bytes,1,opt,name=certificate" json:"certificate,omitempty"`
@@ -1822,7 +1822,7 @@ func (x *RenewCertificate) GetCertificate() *Certificate {
 	return nil
 }
 
-// RevokeCertificates takes back all certificates of a daemon.
+// RevokeCertificates revokes all certificates of a daemon.
 type RevokeCertificates struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Role          string                 `protobuf:"bytes,1,opt,name=role" json:"role,omitempty"`
@@ -1879,7 +1879,7 @@ type Token struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
 	Role          string                 `protobuf:"bytes,2,opt,name=role" json:"role,omitempty"`
-	Verifier      []byte                 `protobuf:"bytes,3,opt,name=verifier" json:"verifier,omitempty"` // of the secret; the secret is nowhere
+	Verifier      []byte                 `protobuf:"bytes,3,opt,name=verifier" json:"verifier,omitempty"` // hash of the secret, which is stored nowhere
 	ExpiresNanos  int64                  `protobuf:"varint,4,opt,name=expires_nanos,json=expiresNanos" json:"expires_nanos,omitempty"`
 	MadeBy        string                 `protobuf:"bytes,5,opt,name=made_by,json=madeBy" json:"made_by,omitempty"` // user
 	unknownFields protoimpl.UnknownFields
@@ -2027,7 +2027,7 @@ func (x *Certificate) GetRevoked() bool {
 	return false
 }
 
-// SetUser says what a user may do and have; what was used stays.
+// SetUser sets a user's role, share and limits; recorded usage stays.
 type SetUser struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`
@@ -2104,8 +2104,8 @@ func (x *SetUser) GetLimits() *scorev1.UserLimits {
 	return nil
 }
 
-// Charge tells what jobs that have places have used so far; their users are
-// charged the difference to what was told before.
+// Charge records the total usage so far of jobs that have places. Their users are
+// charged the difference to the previous total.
 type Charge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Jobs          []*JobUsage            `protobuf:"bytes,1,rep,name=jobs" json:"jobs,omitempty"`
@@ -2449,23 +2449,23 @@ type Job struct {
 	EndedNanos         int64                  `protobuf:"varint,7,opt,name=ended_nanos,json=endedNanos" json:"ended_nanos,omitempty"`
 	Row                int32                  `protobuf:"varint,8,opt,name=row" json:"row,omitempty"`
 	Places             []*Place               `protobuf:"bytes,9,rep,name=places" json:"places,omitempty"`
-	BootIds            []string               `protobuf:"bytes,10,rep,name=boot_ids,json=bootIds" json:"boot_ids,omitempty"` // of the places' agents when they were given
+	BootIds            []string               `protobuf:"bytes,10,rep,name=boot_ids,json=bootIds" json:"boot_ids,omitempty"` // of the places' nodes when the places were given
 	Verdict            *scorev1.Verdict       `protobuf:"bytes,11,opt,name=verdict" json:"verdict,omitempty"`
 	Usage              *scorev1.Usage         `protobuf:"bytes,12,opt,name=usage" json:"usage,omitempty"`
 	ParentJob          uint64                 `protobuf:"varint,13,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"`
 	Preput             []*Pair                `protobuf:"bytes,14,rep,name=preput" json:"preput,omitempty"`
-	Attempts           uint32                 `protobuf:"varint,15,opt,name=attempts" json:"attempts,omitempty"` // how often it was given places
+	Attempts           uint32                 `protobuf:"varint,15,opt,name=attempts" json:"attempts,omitempty"` // number of times that it was given places
 	Gang               uint64                 `protobuf:"varint,16,opt,name=gang" json:"gang,omitempty"`
 	MemoryPerNodeBytes uint64                 `protobuf:"varint,17,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes" json:"memory_per_node_bytes,omitempty"`
-	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus" json:"held_cpus,omitempty"`                   // for which its user is charged
+	HeldCpus           uint32                 `protobuf:"varint,31,opt,name=held_cpus,json=heldCpus" json:"held_cpus,omitempty"`                   // charged to its user
 	AllocatedNanos     int64                  `protobuf:"varint,50,opt,name=allocated_nanos,json=allocatedNanos" json:"allocated_nanos,omitempty"` // when it was given its places; 0: it has none
 	Start              *scorev1.StartTrace    `protobuf:"bytes,51,opt,name=start" json:"start,omitempty"`                                          // when it is done
-	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // how often it restarted after its ranks may have run
-	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier" json:"earlier,omitempty"`                                      // what the attempts before this one have used
+	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // number of restarts after its ranks may have run
+	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier" json:"earlier,omitempty"`                                      // usage of the earlier attempts
 	Because            string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                                      // why it was last put back into the queue
-	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // why it is to be put back, when none of its processes is left; empty: it is not
-	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`                                        // how it is to end, when none of its processes is left; absent: that is not decided
-	Answers            []*NameAnswer          `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                                      // to its last requests about names that are gone, the oldest first
+	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // why it is to be requeued once none of its processes is left; empty: it is not
+	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`                                        // how it is to end once none of its processes is left; absent: not decided
+	Answers            []*NameAnswer          `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                                      // to its last requests about names that are gone, oldest first
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2843,7 +2843,7 @@ func (x *Name) GetBy() *NameRequest {
 	return nil
 }
 
-// User is what a user may do and have, and has used.
+// User is a user's role, share, limits and usage.
 type User struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`
@@ -2854,7 +2854,7 @@ type User struct {
 	CpuMicros     uint64                 `protobuf:"varint,6,opt,name=cpu_micros,json=cpuMicros" json:"cpu_micros,omitempty"`
 	HeldMicros    uint64                 `protobuf:"varint,7,opt,name=held_micros,json=heldMicros" json:"held_micros,omitempty"`
 	RecentMicros  uint64                 `protobuf:"varint,8,opt,name=recent_micros,json=recentMicros" json:"recent_micros,omitempty"`
-	RecentNanos   int64                  `protobuf:"varint,9,opt,name=recent_nanos,json=recentNanos" json:"recent_nanos,omitempty"` // instant that recent_micros is of
+	RecentNanos   int64                  `protobuf:"varint,9,opt,name=recent_nanos,json=recentNanos" json:"recent_nanos,omitempty"` // time at which recent_micros was computed
 	JobsEnded     uint64                 `protobuf:"varint,10,opt,name=jobs_ended,json=jobsEnded" json:"jobs_ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2960,8 +2960,8 @@ func (x *User) GetJobsEnded() uint64 {
 	return 0
 }
 
-// Snapshot is the whole state. Everything in it is in one fixed order, so
-// that equal states are equal bytes.
+// Snapshot is the whole state. All of it is in a fixed order, so that equal
+// states give equal bytes.
 type Snapshot struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Format          uint32                 `protobuf:"varint,1,opt,name=format" json:"format,omitempty"`
@@ -2971,13 +2971,13 @@ type Snapshot struct {
 	Nodes           []*Node                `protobuf:"bytes,5,rep,name=nodes" json:"nodes,omitempty"`                                                // by name
 	Jobs            []*Job                 `protobuf:"bytes,6,rep,name=jobs" json:"jobs,omitempty"`                                                  // by id
 	Names           []*Name                `protobuf:"bytes,7,rep,name=names" json:"names,omitempty"`                                                // by user and service
-	Finished        []uint64               `protobuf:"varint,8,rep,packed,name=finished" json:"finished,omitempty"`                                  // in the order of their ends
+	Finished        []uint64               `protobuf:"varint,8,rep,packed,name=finished" json:"finished,omitempty"`                                  // by the time of their ends
 	Tokens          []*Token               `protobuf:"bytes,20,rep,name=tokens" json:"tokens,omitempty"`                                             // by id
 	Certificates    []*Certificate         `protobuf:"bytes,21,rep,name=certificates" json:"certificates,omitempty"`                                 // by serial number
 	Users           []*User                `protobuf:"bytes,31,rep,name=users" json:"users,omitempty"`                                               // by uid
-	Submissions     []*Submission          `protobuf:"bytes,70,rep,name=submissions" json:"submissions,omitempty"`                                   // of ended jobs in the order of their ends, then of others by job
-	KeysBeforeNanos int64                  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos" json:"keys_before_nanos,omitempty"` // of the latest submission whose key is forgotten
-	Protocol        uint32                 `protobuf:"varint,75,opt,name=protocol" json:"protocol,omitempty"`                                        // in which the log is written; 0: the first
+	Submissions     []*Submission          `protobuf:"bytes,70,rep,name=submissions" json:"submissions,omitempty"`                                   // of ended jobs by the time of their ends, then of others by job
+	KeysBeforeNanos int64                  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos" json:"keys_before_nanos,omitempty"` // when the latest submission with a forgotten key was made
+	Protocol        uint32                 `protobuf:"varint,75,opt,name=protocol" json:"protocol,omitempty"`                                        // of the log; 0: the first
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
