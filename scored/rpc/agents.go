@@ -44,9 +44,9 @@ type AgentOptions struct {
 	// Addresses are those of all servers; nil: agents know them.
 	Addresses func() []string
 	Switches  SwitchSink
-	// TakeServer makes a server a member, and reports whether it votes; not nil where Servers is
+	// AddServer makes a server a member, and reports whether it votes; not nil where Servers is
 	// not.
-	TakeServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
+	AddServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
 	// Program is this server's version.
 	Program    *scorev1.ProgramVersion
 	CountError func(procedure, code string)
@@ -67,7 +67,7 @@ func NewAgents(options AgentOptions) http.Handler {
 		options.Logger = zap.NewNop()
 	}
 	handlerOptions := []connect.HandlerOption{
-		connect.WithInterceptors(gate{count: options.CountError}),
+		connect.WithInterceptors(interceptor{count: options.CountError}),
 		connect.WithReadMaxBytes(maxAgentMessage),
 		api.JSON(),
 		withoutCompression(),
@@ -103,7 +103,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	if err := checkNode(ctx, hello.GetNode()); err != nil {
 		return err
 	}
-	if a.elsewhere(ctx, link) {
+	if a.redirectToLeader(ctx, link) {
 		return nil
 	}
 	a.adapt(link, hello)
@@ -153,16 +153,16 @@ type agentLink struct {
 	queue chan *scorev1.ServerMessage
 	over  chan struct{}
 
-	once   sync.Once
-	reason string // of the refusal; written before over is closed
-	to     string // the address of the server that leads; likewise
+	once          sync.Once
+	reason        string // of the refusal; written before over is closed
+	leaderAddress string // the address of the server that leads; likewise
 
 	// refused tells the leader of an order that the agent cannot be given; nil: the agent can be
 	// given all.
 	refused func(context.Context, *scorev1.Prepared)
 
-	addresses func() []string // of all servers; nil: the agent knows them
-	told      []string        // of these, last; run's
+	addresses     func() []string // of all servers; nil: the agent knows them
+	sentAddresses []string        // of these, last; run's
 }
 
 func newAgentLink(now func() (int64, uint64)) *agentLink {
@@ -224,8 +224,8 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 
 // refuse says why the stream ends, if the agent shall not try again.
 func (l *agentLink) refuse(stream *agentStream) error {
-	if l.to != "" {
-		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.to}}})
+	if l.leaderAddress != "" {
+		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.leaderAddress}}})
 	}
 	if l.reason == "" {
 		return connect.NewError(connect.CodeUnavailable, errors.New("connect again"))

@@ -40,11 +40,11 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 		inputs: newInputs(),
 		marks:  newMarks(open),
 
-		attempts: make(map[uint64]*attempt),
-		reading:  newReading(open),
+		attempts:  make(map[uint64]*attempt),
+		readState: newReading(open),
 	}
 	defer u.attached.add(open.GetJobId(), m.marks, callerOf(ctx))()
-	defer m.carriers.Wait()
+	defer m.senders.Wait()
 	defer m.sources.Wait()
 	defer cancel()
 	// It ends when this function has returned, since that closes the request.
@@ -59,12 +59,12 @@ type merger struct {
 	stream     *attachStream
 	attachment *leader.Attachment
 	sources    sync.WaitGroup            // those that fetch
-	carriers   sync.WaitGroup            // those that carry input
+	senders    sync.WaitGroup            // those that carry input
 	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
 	inputs     *inputs
 	marks      *marks
 	attempts   map[uint64]*attempt // the latest of each job; of run alone
-	*reading
+	*readState
 }
 
 // run writes to the client until the job's end, or until the client is gone.

@@ -52,7 +52,7 @@ func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 			late.Stop()
 		}
 		if restarted {
-			m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Restarted_{Restarted: &scorev1.AttachEvent_Restarted{
+			m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Restarted_{Restarted: &scorev1.AttachEvent_Restarted{
 				JobId: first.Job, Restarts: first.Restarts, Because: first.Because,
 			}}})
 		}
@@ -81,6 +81,6 @@ func (m *merger) followAll(ctx, fetchCtx, inputCtx context.Context, a *attempt, 
 		})
 	}
 	if len(readers) > 0 {
-		m.carriers.Go(func() { m.inputs.carry(inputCtx, readers) })
+		m.senders.Go(func() { m.inputs.distribute(inputCtx, readers) })
 	}
 }

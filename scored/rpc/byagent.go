@@ -44,20 +44,20 @@ func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	if err != nil {
 		return connIdentity{}, errBadUID
 	}
-	identity, err := byDatabase(uint32(uid))
+	identity, err := databaseIdentity(uint32(uid))
 	if err != nil {
 		return connIdentity{}, err
 	}
 	identity = proto.CloneOf(identity) // others have it, too
 	identity.Node = caller.Name
-	return connIdentity{identity: identity, agent: caller.Name, limits: limitsSaid(r.Header)}, nil
+	return connIdentity{identity: identity, agent: caller.Name, limits: limitsFromHeader(r.Header)}, nil
 }
 
 // knownUsers are those of agents' hosts.
 var knownUsers = newCache[*scorev1.Identity]()
 
-// byDatabase is what the database of users says of a user.
-func byDatabase(uid uint32) (*scorev1.Identity, error) {
+// databaseIdentity is what the database of users says of a user.
+func databaseIdentity(uid uint32) (*scorev1.Identity, error) {
 	now := time.Now()
 	if known, ok := knownUsers.get(uid, now); ok {
 		return known, nil
@@ -105,9 +105,9 @@ type byAgents struct {
 
 // newByAgents has calls of agents' users served by local where this server leads, and by the one
 // that leads otherwise.
-func newByAgents(local http.Handler, p *Place) *byAgents {
-	next := http.Handler(&router{Place: p, local: local, who: forwardAgentsUser})
-	return &byAgents{users: ofAgent(ofUser(next))}
+func newByAgents(local http.Handler, p *Routing) *byAgents {
+	next := http.Handler(&router{Routing: p, local: local, identify: forwardAgentsUser})
+	return &byAgents{users: limitPerAgent(limitPerUser(next))}
 }
 
 // ServeHTTP implements http.Handler. A call that is refused is not read.

@@ -15,17 +15,19 @@ import (
 // told so: a quarter of what they keep.
 const confirmEvery = 128 << 10
 
-// spot names where output comes from.
-type spot struct {
+// sourceKey names where output comes from.
+type sourceKey struct {
 	job     uint64
 	attempt uint32
 	node    uint32 // in the job's places
 }
 
-func spotOf(m *scorev1.OutputMark) spot { return spot{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()} }
+func sourceKeyOf(m *scorev1.OutputMark) sourceKey {
+	return sourceKey{m.GetJobId(), m.GetAttempt(), m.GetNodeIndex()}
+}
 
-// place is how far the output of one source has come.
-type place struct {
+// outputProgress is how far the output of one source has come.
+type outputProgress struct {
 	confirms bool        // the client does; else what is passed on counts as shown
 	shown    chan uint64 // the newest number to confirm; one element
 	pacing   pacing
@@ -36,51 +38,51 @@ type place struct {
 	last        uint64        // number of what was passed on last
 	unconfirmed int           // bytes
 	confirmed   uint64        // number up to which the client has it
-	grown       chan struct{} // closed, and replaced, when confirmed grows
+	changed     chan struct{} // closed, and replaced, when confirmed grows
 }
 
-func (p *place) reached() uint64 {
+func (p *outputProgress) reached() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
 }
 
-func (p *place) where() string {
+func (p *outputProgress) agentAddress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address
 }
 
-func (p *place) move(address string) {
+func (p *outputProgress) move(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.address = address
 }
 
-// offer notes what is about to be handed to the writer, after which the client may confirm it any
+// onOffer notes what is about to be handed to the writer, after which the client may confirm it any
 // time.
-func (p *place) offer(number uint64) {
+func (p *outputProgress) onOffer(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.offered = number
 }
 
 // mayBeShown reports whether the client can have what it confirms.
-func (p *place) mayBeShown(number uint64) bool {
+func (p *outputProgress) mayBeShown(number uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return number <= max(p.offered, p.last)
 }
 
-// passed notes what has been handed to the writer.
-func (p *place) passed(number uint64, bytes int) {
+// onPassed notes what has been handed to the writer.
+func (p *outputProgress) onPassed(number uint64, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = number
 	if p.confirms {
 		return
 	}
-	p.settle(number)
+	p.setConfirmed(number)
 	if p.unconfirmed += bytes; p.unconfirmed >= confirmEvery {
 		p.unconfirmed = 0
 		p.confirm(number)
@@ -88,7 +90,7 @@ func (p *place) passed(number uint64, bytes int) {
 }
 
 // confirm has the node told, by confirming. Of several numbers the newest counts.
-func (p *place) confirm(number uint64) {
+func (p *outputProgress) confirm(number uint64) {
 	for {
 		select {
 		case p.shown <- number:
@@ -99,21 +101,21 @@ func (p *place) confirm(number uint64) {
 	}
 }
 
-// settle notes what the client has.
-func (p *place) settle(number uint64) {
+// setConfirmed notes what the client has.
+func (p *outputProgress) setConfirmed(number uint64) {
 	if number <= p.confirmed {
 		return
 	}
 	p.confirmed = number
-	close(p.grown)
-	p.grown = make(chan struct{})
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // awaitConfirmed waits until the client has all that was passed on; false: ctx has ended before.
-func (p *place) awaitConfirmed(ctx context.Context) bool {
+func (p *outputProgress) awaitConfirmed(ctx context.Context) bool {
 	for {
 		p.mu.Lock()
-		all, grown := p.confirmed >= p.last, p.grown
+		all, grown := p.confirmed >= p.last, p.changed
 		p.mu.Unlock()
 		if all {
 			return true
@@ -130,34 +132,34 @@ func (p *place) awaitConfirmed(ctx context.Context) bool {
 type marks struct {
 	confirms bool
 	mu       sync.Mutex
-	places   map[spot]*place
-	had      map[spot]uint64 // from an earlier attachment of the client
+	progress map[sourceKey]*outputProgress
+	had      map[sourceKey]uint64 // from an earlier attachment of the client
 }
 
 func newMarks(open *scorev1.AttachRequest_Open) *marks {
-	m := &marks{confirms: open.GetConfirms(), places: map[spot]*place{}, had: map[spot]uint64{}}
+	m := &marks{confirms: open.GetConfirms(), progress: map[sourceKey]*outputProgress{}, had: map[sourceKey]uint64{}}
 	for _, mark := range open.GetHave() {
-		m.had[spotOf(mark)] = mark.GetSequence()
+		m.had[sourceKeyOf(mark)] = mark.GetSequence()
 	}
 	return m
 }
 
-// place returns that of a source; a new one begins where the client's last attachment ended.
-func (m *marks) place(source *leader.Source) *place {
+// progressOf returns that of a source; a new one begins where the client's last attachment ended.
+func (m *marks) progressOf(source *leader.Source) *outputProgress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := spot{source.Job, source.Attempt, source.Index}
-	p := m.places[at]
+	at := sourceKey{source.Job, source.Attempt, source.Index}
+	p := m.progress[at]
 	if p == nil {
-		p = &place{
+		p = &outputProgress{
 			confirms:  m.confirms,
 			shown:     make(chan uint64, 1),
-			pacing:    pacing{look: make(chan struct{}, 1)},
+			pacing:    pacing{checkDue: make(chan struct{}, 1)},
 			last:      m.had[at],
 			confirmed: m.had[at],
-			grown:     make(chan struct{}),
+			changed:   make(chan struct{}),
 		}
-		m.places[at] = p
+		m.progress[at] = p
 	}
 	p.move(source.Address)
 	return p
@@ -180,12 +182,12 @@ func (m *marks) before(job uint64, attempt uint32) bool {
 func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	for _, mark := range marks {
 		m.mu.Lock()
-		p := m.places[spotOf(mark)]
+		p := m.progress[sourceKeyOf(mark)]
 		m.mu.Unlock()
 		if p != nil && p.mayBeShown(mark.GetSequence()) {
 			p.confirm(mark.GetSequence())
 			p.mu.Lock()
-			p.settle(mark.GetSequence())
+			p.setConfirmed(mark.GetSequence())
 			p.mu.Unlock()
 		}
 	}
@@ -193,17 +195,17 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 
 // confirming tells the source's agent what is shown, and how fast more may come, until ctx ends or
 // stop is called.
-func (m *merger) confirming(ctx context.Context, source *leader.Source, p *place) (stop func()) {
+func (m *merger) confirming(ctx context.Context, source *leader.Source, p *outputProgress) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	m.carriers.Go(func() {
+	m.senders.Go(func() {
 		defer m.flows.end(p)
 		for {
 			select {
-			case <-p.pacing.look:
-				m.lookRound(ctx, source, p)
+			case <-p.pacing.checkDue:
+				m.updatePace(ctx, source, p)
 			case number := <-p.shown:
 				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
-				_, err := m.agent(source.Node, p.where()).ConfirmOutput(ctx, request)
+				_, err := m.agent(source.Node, p.agentAddress()).ConfirmOutput(ctx, request)
 				if err == nil || connect.CodeOf(err) == connect.CodeUnimplemented { // an older agent
 					continue
 				}

@@ -15,11 +15,11 @@ import (
 // was: the confirmation counts. The ranks may wait for it.
 func TestConfirmedBeforePassed(t *testing.T) {
 	m := newMarks(&scorev1.AttachRequest_Open{Confirms: true})
-	p := m.place(&leader.Source{Job: 3, Attempt: 1, Index: 2})
+	p := m.progressOf(&leader.Source{Job: 3, Attempt: 1, Index: 2})
 	mark := func(number uint64) []*scorev1.OutputMark {
 		return []*scorev1.OutputMark{{JobId: 3, Attempt: 1, NodeIndex: 2, Sequence: number}}
 	}
-	p.offer(5)
+	p.onOffer(5)
 	m.confirm(mark(5))
 	select {
 	case number := <-p.shown:
@@ -29,7 +29,7 @@ func TestConfirmedBeforePassed(t *testing.T) {
 	default:
 		t.Error("the confirmation is lost")
 	}
-	p.passed(5, 100)
+	p.onPassed(5, 100)
 	if !p.awaitConfirmed(t.Context()) {
 		t.Error("not confirmed")
 	}

@@ -47,7 +47,7 @@ func (u users) diskOf(ctx context.Context, name string) *scorev1.Disk {
 		}
 		return diskView(disk)
 	}
-	reply, err := u.Colleague(name).GetDisk(ctx, connect.NewRequest(new(scorev1.GetDiskRequest)))
+	reply, err := u.PeerServer(name).GetDisk(ctx, connect.NewRequest(new(scorev1.GetDiskRequest)))
 	if err != nil {
 		return nil
 	}

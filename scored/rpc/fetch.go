@@ -29,7 +29,7 @@ const (
 // all. An agent that is lost may be starting again: its stewards go on, and keep
 // the output.
 func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r *reader) {
-	place := m.marks.place(source)
+	place := m.marks.progressOf(source)
 	stop := m.confirming(ctx, source, place)
 	defer stop()
 	err := m.refetch(fetchCtx, source, place, r)
@@ -38,13 +38,13 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	}
 	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
 	text := fmt.Sprintf("output from node %s may be missing: %v", source.Node, err)
-	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
+	m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
 	if m.acknowledges {
-		m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}})
+		m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}})
 	}
 }
 
-func (m *merger) refetch(ctx context.Context, source *leader.Source, place *place, r *reader) error {
+func (m *merger) refetch(ctx context.Context, source *leader.Source, place *outputProgress, r *reader) error {
 	tries := newTries(time.Now(), place.reached())
 	for {
 		began := time.Now()
@@ -52,11 +52,11 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if r.onItsWay() {
+		if r.inFlight() {
 			m.inputs.lose()
 			return errInputLost
 		}
-		if !tries.another(began, time.Now(), place.reached(), err) {
+		if !tries.retry(began, time.Now(), place.reached(), err) {
 			return err
 		}
 		if !pauseFor(ctx, refetchPause) {
@@ -71,10 +71,10 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *plac
 }
 
 // fetch passes on what a source has, from where an earlier fetch ended.
-func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place, r *reader) error {
+func (m *merger) fetch(ctx context.Context, source *leader.Source, place *outputProgress, r *reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := m.agent(source.Node, place.where()).Stdio(ctx)
+	stream := m.agent(source.Node, place.agentAddress()).Stdio(ctx)
 	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
 	// An HTTP/2 client notices that the context has ended only once it has no
 	// more to send; without this, Receive would wait for the agent.
@@ -86,9 +86,9 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})
 	if r.input != nil {
 		carried := make(chan struct{})
-		m.carriers.Go(func() {
+		m.senders.Go(func() {
 			defer close(carried)
-			m.sendInput(ctx, stream, r, source, place.where())
+			m.sendInput(ctx, stream, r, source, place.agentAddress())
 		})
 		defer func() { cancel(); <-carried }() // the next fetch's takes the input after this one
 	}
@@ -104,26 +104,26 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *place,
 		}
 		switch down := down.GetMessage().(type) {
 		case *scorev1.StdioDown_Output:
-			place.pacing.passing(time.Now(), len(down.Output.GetData()))
+			place.pacing.onMessage(time.Now(), len(down.Output.GetData()))
 			m.passOutput(ctx, place, down.Output)
 		case *scorev1.StdioDown_InputTaken:
-			r.hears(down.InputTaken)
+			r.onTaken(down.InputTaken)
 		}
 	}
 }
 
 // passOutput passes on what the client has not got from an earlier fetch.
-func (m *merger) passOutput(ctx context.Context, place *place, output *scorev1.Output) {
+func (m *merger) passOutput(ctx context.Context, place *outputProgress, output *scorev1.Output) {
 	number := output.GetMark().GetSequence()
 	if number != 0 && number <= place.reached() {
 		return
 	}
 	if number != 0 {
-		place.offer(number)
+		place.onOffer(number)
 	}
-	m.pass(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
+	m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
 	if number != 0 && ctx.Err() == nil {
-		place.passed(number, len(output.GetData()))
+		place.onPassed(number, len(output.GetData()))
 	}
 }
 
@@ -137,8 +137,8 @@ func pauseFor(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// pass hands an event to the writer.
-func (m *merger) pass(ctx context.Context, event *scorev1.AttachEvent) {
+// emit hands an event to the writer.
+func (m *merger) emit(ctx context.Context, event *scorev1.AttachEvent) {
 	select {
 	case m.output <- event:
 	case <-ctx.Done():

@@ -22,8 +22,8 @@ const (
 	passPause = 50 * time.Millisecond
 )
 
-// Place tells where calls are decided.
-type Place struct {
+// Routing tells where calls are decided.
+type Routing struct {
 	// Own is this server's name.
 	Own string
 	// Leads reports whether this server decides.
@@ -43,17 +43,17 @@ type Place struct {
 }
 
 // here reports whether a call is to be served here: this server decides, or is about to.
-func (p *Place) here() bool {
+func (p *Routing) here() bool {
 	name, _ := p.Leader()
 	return p.Leads() || name == p.Own
 }
 
 // router serves calls where this server leads, and has the leader serve them otherwise.
 type router struct {
-	*Place
+	*Routing
 	local http.Handler
-	// who tells for whom a call is passed on; the error goes to the caller.
-	who func(*http.Request) (forwarded, error)
+	// identify tells for whom a call is passed on; the error goes to the caller.
+	identify func(*http.Request) (forwarded, error)
 }
 
 // errSentBack is the answer of a server that does not lead either; it has done nothing.
@@ -70,7 +70,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		forward.Refuse(w, r, err)
 		return
 	}
-	who, err := h.who(r)
+	who, err := h.identify(r)
 	if err != nil {
 		forward.Refuse(w, r, unauthenticated(err))
 		return
@@ -85,7 +85,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.local.ServeHTTP(w, r)
 			return
 		case leader != "":
-			answered, err := h.pass(w, r, body, leader, who)
+			answered, err := h.forwardTo(w, r, body, leader, who)
 			if answered {
 				return
 			}
@@ -134,9 +134,9 @@ func noMajority(servers []string, doubtful bool) error {
 	return forward.Undecided(text, "")
 }
 
-// pass has another server answer. It is false when that did not come to it; then body reports
+// forwardTo has another server answer. It is false when that did not come to it; then body reports
 // whether something may have been done all the same.
-func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, leader string, who forwarded) (bool, error) {
+func (h *router) forwardTo(w http.ResponseWriter, r *http.Request, b *forward.Body, leader string, who forwarded) (bool, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer h.watch().While(leader, func() time.Duration { return b.Grace(r) }, cancel)()
@@ -158,29 +158,29 @@ func (h *router) pass(w http.ResponseWriter, r *http.Request, b *forward.Body, l
 
 // watch tells who leads. A leader is taken for lost when none was heard of for as long as an
 // election may take.
-func (p *Place) watch() *forward.Watch {
+func (p *Routing) watch() *forward.Watch {
 	leader := func() string { name, _ := p.Leader(); return name }
 	return &forward.Watch{Leader: leader, Changed: p.Changed, Silence: electionPatience}
 }
 
 // NewRouter serves users' calls by local where this server leads, and has the server that leads
 // serve them otherwise, for the user whom the kernel tells here.
-func NewRouter(local http.Handler, p *Place) http.Handler {
-	return ofUser(&router{Place: p, local: local, who: forwardUser})
+func NewRouter(local http.Handler, p *Routing) http.Handler {
+	return limitPerUser(&router{Routing: p, local: local, identify: forwardUser})
 }
 
 // NewDaemonHandler serves the address of the daemons: users' and daemons' calls that other servers
 // forward, and calls of daemons. Those that any server takes are served here, others where the
 // server leads.
-func NewDaemonHandler(users, agents http.Handler, p *Place) http.Handler {
-	onward := &router{Place: p, local: agents, who: forwardDaemon}
+func NewDaemonHandler(users, agents http.Handler, p *Routing) http.Handler {
+	onward := &router{Routing: p, local: agents, identify: forwardDaemon}
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)
 	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are sent on instead
 	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceDescribeProcedure, agents)
-	return withDaemon(&trusting{daemons: daemons, passed: agents, users: users, here: p.here, byAgent: newByAgents(users, p)})
+	return withDaemon(&daemonHandler{daemons: daemons, passed: agents, users: users, here: p.here, byAgent: newByAgents(users, p)})
 }
 
 // WithDaemon serves the address of the daemons of a cluster that has one server.

@@ -50,13 +50,13 @@ func (e *elsewhere) lead(name string) {
 	e.changed = make(chan struct{})
 }
 
-func (e *elsewhere) place() *Place {
+func (e *elsewhere) place() *Routing {
 	locked := func() (string, chan struct{}) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return e.leader, e.changed
 	}
-	return &Place{
+	return &Routing{
 		Own:     "s1",
 		Leads:   func() bool { name, _ := locked(); return name == "s1" },
 		Leader:  func() (string, string) { name, _ := locked(); return name, name + ":1" },
@@ -268,7 +268,7 @@ func TestAnswerBreaks(t *testing.T) {
 			half := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(half)}, nil
 		})
-		w := ask(&router{Place: e.place(), local: local, who: forwardUser}, kind, "list")
+		w := ask(&router{Routing: e.place(), local: local, identify: forwardUser}, kind, "list")
 		if said := w.Body.String(); w.Code != http.StatusServiceUnavailable || !strings.Contains(said, "was lost while it had the request") {
 			t.Errorf("%s: %d %q", kind, w.Code, said)
 		}
@@ -355,7 +355,7 @@ func TestTrust(t *testing.T) {
 		{name: "a server for an agent's user and its own", role: pki.Server, guest: []string{atN1}, user: []string{root}, code: 403},
 		{name: "another cluster's", role: pki.Server, daemon: []string{"score://other/agent/n1"}, code: 403},
 	} {
-		h := &trusting{
+		h := &daemonHandler{
 			daemons: said("daemons"), passed: said("passed"), users: said("users"),
 			here: func() bool { return !test.elsewhere }, byAgent: &byAgents{users: said("users")},
 		}
@@ -385,7 +385,7 @@ func FuzzUserFrom(f *testing.F) {
 // may have been carried out before the server found out that it leads no more does not.
 func TestUnchangedIsMarked(t *testing.T) {
 	marked := func(err error) bool {
-		failure, ok := errors.AsType[*connect.Error](coded(err))
+		failure, ok := errors.AsType[*connect.Error](withCode(err))
 		if !ok || failure.Code() != connect.CodeUnavailable {
 			t.Errorf("%v: %v", err, failure)
 			return false

@@ -39,9 +39,9 @@ func (h *hostNames) alias(host string) string {
 	return host
 }
 
-// carry lists the hosts that carry output from a node's agent by this server to a client: each
+// path lists the hosts that carry output from a node's agent by this server to a client: each
 // once.
-func (h *hostNames) carry(node, client string) []leader.Host {
+func (h *hostNames) path(node, client string) []leader.Host {
 	hosts := []leader.Host{{Name: ownHost, CPUs: runtime.NumCPU()}}
 	for _, address := range []string{node, client} {
 		host, _, err := net.SplitHostPort(address)

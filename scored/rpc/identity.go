@@ -109,15 +109,15 @@ func userName(uid uint32) string {
 // user as whom the server runs, who could do it anyway.
 func isAdmin(uid uint32) bool { return uid == 0 || int(uid) == os.Getuid() }
 
-// ofUser bounds what each user can keep the server busy with.
-func ofUser(next http.Handler, options ...connect.HandlerOption) http.Handler {
+// limitPerUser bounds what each user can keep the server busy with.
+func limitPerUser(next http.Handler, options ...connect.HandlerOption) http.Handler {
 	return socket.NewLimits(next, socket.OfUser(func(r *http.Request) (any, error) {
 		identity, err := identityOf(r.Context())
 		return identity.GetUid(), err
 	}), options...)
 }
 
-// ofAgent bounds what the users of an agent's host can keep the server busy with.
-func ofAgent(next http.Handler) http.Handler {
+// limitPerAgent bounds what the users of an agent's host can keep the server busy with.
+func limitPerAgent(next http.Handler) http.Handler {
 	return socket.NewLimits(next, socket.OfAgent(func(r *http.Request) (any, error) { return agentOf(r.Context()), nil }))
 }

@@ -130,8 +130,8 @@ func TestSubmissionsHaveTheLimitsOfTheirProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	said.put(r.Header)
-	passed := &trusting{here: func() bool { return true }}
-	ctx, _, err = passed.open(r.WithContext(context.WithValue(t.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})))
+	passed := &daemonHandler{here: func() bool { return true }}
+	ctx, _, err = passed.identify(r.WithContext(context.WithValue(t.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Server, Name: "s2"})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ func newReader(from uint64, changed chan<- struct{}) *reader {
 	return &reader{over: make(chan struct{}), changed: changed, sent: from, taken: from}
 }
 
-// hears notes what the source says that its ranks have.
-func (r *reader) hears(offset uint64) {
+// onTaken notes what the source says that its ranks have.
+func (r *reader) onTaken(offset uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if offset <= r.taken {
@@ -45,15 +45,15 @@ func (r *reader) hears(offset uint64) {
 	}
 }
 
-// sends notes what goes to the source now.
-func (r *reader) sends(input *scorev1.Stdin) {
+// onSent notes what goes to the source now.
+func (r *reader) onSent(input *scorev1.Stdin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent = max(r.sent, api.InputEnd(input))
 }
 
-// onItsWay reports whether the source has been sent more than its ranks have taken.
-func (r *reader) onItsWay() bool {
+// inFlight reports whether the source has been sent more than its ranks have taken.
+func (r *reader) inFlight() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sent > r.taken
@@ -80,7 +80,7 @@ func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForCli
 	for {
 		select {
 		case input := <-r.input:
-			r.sends(input)
+			r.onSent(input)
 			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
 				return // the receiver learns why, and ends the source
 			}
@@ -100,10 +100,10 @@ type inputs struct {
 	lost    chan struct{}       // closed when input was lost on its way
 	once    sync.Once
 
-	mu      sync.Mutex
-	readers []*reader
-	ended   bool   // the client has said that there is no more
-	carried uint64 // offset behind what the readers were given
+	mu          sync.Mutex
+	readers     []*reader
+	ended       bool   // the client has said that there is no more
+	distributed uint64 // offset behind what the readers were given
 }
 
 func newInputs() *inputs {
@@ -114,7 +114,7 @@ func newInputs() *inputs {
 func (in *inputs) reader(takesInput bool) *reader {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	r := newReader(in.carried, in.changed)
+	r := newReader(in.distributed, in.changed)
 	if takesInput {
 		r.input = make(chan *scorev1.Stdin)
 		in.readers = append(in.readers, r)
@@ -148,15 +148,15 @@ func (in *inputs) taken() uint64 {
 		}
 	}
 	if !any {
-		return in.carried
+		return in.distributed
 	}
 	return least
 }
 
-// carry gives the client's input to every reader of an attempt. One that does not take it
+// distribute gives the client's input to every reader of an attempt. One that does not take it
 // holds the client back, until it has ended. What an earlier attempt has taken is
 // gone; that there is no more is told again.
-func (in *inputs) carry(ctx context.Context, readers []*reader) {
+func (in *inputs) distribute(ctx context.Context, readers []*reader) {
 	if end := in.end(); end != nil {
 		give(ctx, end, readers)
 	}
@@ -178,7 +178,7 @@ func (in *inputs) end() *scorev1.Stdin {
 	if !in.ended {
 		return nil
 	}
-	offset := in.carried - 1
+	offset := in.distributed - 1
 	return &scorev1.Stdin{Eof: true, Offset: &offset}
 }
 
@@ -186,7 +186,7 @@ func (in *inputs) note(input *scorev1.Stdin) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ended = in.ended || input.GetEof()
-	in.carried = max(in.carried, api.InputEnd(input))
+	in.distributed = max(in.distributed, api.InputEnd(input))
 }
 
 func give(ctx context.Context, input *scorev1.Stdin, readers []*reader) {

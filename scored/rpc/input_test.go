@@ -14,7 +14,7 @@ func TestTakenBeforeItIsBrought(t *testing.T) {
 	if got := in.taken(); got != 0 {
 		t.Errorf("%d are taken before anything was said", got)
 	}
-	r.hears(1000)
+	r.onTaken(1000)
 	select {
 	case <-in.changed:
 	default:
@@ -23,9 +23,9 @@ func TestTakenBeforeItIsBrought(t *testing.T) {
 	if got := in.taken(); got != 1000 {
 		t.Errorf("%d are taken, want 1000", got)
 	}
-	r.sends(&scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 500)})
-	if got := in.taken(); got != 1000 || r.onItsWay() {
-		t.Errorf("%d are taken, on its way: %v", got, r.onItsWay())
+	r.onSent(&scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 500)})
+	if got := in.taken(); got != 1000 || r.inFlight() {
+		t.Errorf("%d are taken, on its way: %v", got, r.inFlight())
 	}
 }
 
@@ -38,15 +38,15 @@ func TestSlowestReaderCounts(t *testing.T) {
 	carried := make(chan struct{})
 	go func() {
 		defer close(carried)
-		in.carry(ctx, []*reader{slow, fast})
+		in.distribute(ctx, []*reader{slow, fast})
 	}()
 	in.input <- &scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 10)}
 	for _, r := range []*reader{slow, fast} {
-		r.hears(0)
-		r.sends(<-r.input)
+		r.onTaken(0)
+		r.onSent(<-r.input)
 	}
-	fast.hears(10)
-	if got := in.taken(); got != 0 || !slow.onItsWay() || fast.onItsWay() {
+	fast.onTaken(10)
+	if got := in.taken(); got != 0 || !slow.inFlight() || fast.inFlight() {
 		t.Errorf("%d are taken", got)
 	}
 	close(slow.over)
@@ -59,7 +59,7 @@ func TestSlowestReaderCounts(t *testing.T) {
 	if got := in.taken(); got != 10 {
 		t.Errorf("%d are taken without readers", got)
 	}
-	if next := in.reader(true); next.onItsWay() || in.taken() != 10 {
+	if next := in.reader(true); next.inFlight() || in.taken() != 10 {
 		t.Error("the next attempt begins with what is left")
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"connectrpc.com/connect"
 )
 
-// gate stands before every method: it authorizes (if it is for users), gives
+// interceptor stands before every method: it authorizes (if it is for users), gives
 // errors their codes, and counts them.
-type gate struct {
+type interceptor struct {
 	// callerOf tells the role of a user; nil: no users call.
 	callerOf func(uid uint32, admin bool) leader.Caller
 	// fresh, if not nil, returns when what is read from then on is no older than the call.
@@ -25,9 +25,9 @@ type gate struct {
 	build string // of this server, for users whose program is of another version
 }
 
-var _ connect.Interceptor = gate{}
+var _ connect.Interceptor = interceptor{}
 
-func (g gate) enter(ctx context.Context, procedure string, header http.Header) (context.Context, error) {
+func (g interceptor) enter(ctx context.Context, procedure string, header http.Header) (context.Context, error) {
 	if refusal := api.CheckProtocols(header, g.build); refusal != "" && procedure != scorev1connect.ClusterServiceGetVersionProcedure {
 		return ctx, connect.NewError(connect.CodeFailedPrecondition, errors.New(refusal))
 	}
@@ -42,11 +42,11 @@ func (g gate) enter(ctx context.Context, procedure string, header http.Header) (
 	return authorize(ctx, procedure, g.callerOf)
 }
 
-func (g gate) leave(procedure string, err error) error {
+func (g interceptor) leave(procedure string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = coded(err)
+	err = withCode(err)
 	if g.count != nil {
 		g.count(procedure, connect.CodeOf(err).String())
 	}
@@ -54,7 +54,7 @@ func (g gate) leave(procedure string, err error) error {
 }
 
 // WrapUnary implements connect.Interceptor.
-func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (g interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		procedure := request.Spec().Procedure
 		ctx, err := g.enter(ctx, procedure, request.Header())
@@ -67,12 +67,12 @@ func (g gate) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 // WrapStreamingClient implements connect.Interceptor; servers do not need it.
-func (g gate) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (g interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (g gate) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (g interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		procedure := stream.Spec().Procedure
 		ctx, err := g.enter(ctx, procedure, stream.RequestHeader())
@@ -119,8 +119,8 @@ func isUnchanged(err error) bool {
 	return !errors.Is(err, leader.ErrLost) && slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// coded makes a connect error of an error that is none.
-func coded(err error) error {
+// withCode makes a connect error of an error that is none.
+func withCode(err error) error {
 	if _, ok := errors.AsType[*connect.Error](err); ok {
 		return err
 	}

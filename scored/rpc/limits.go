@@ -27,8 +27,8 @@ func limitsOfPeer(c syscall.Conn) limitsReader {
 	}
 }
 
-// limitsSaid takes them from a daemon that has read them.
-func limitsSaid(h http.Header) limitsReader {
+// limitsFromHeader takes them from a daemon that has read them.
+func limitsFromHeader(h http.Header) limitsReader {
 	said := h.Values(api.ForLimits)
 	if len(said) == 0 {
 		return nil
@@ -58,9 +58,9 @@ func withOwnLimits(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.JobSpec
 	return bound, nil
 }
 
-// limitsFor is the value of the header for a call that is passed on; "": the
+// limitsHeaderFor is the value of the header for a call that is passed on; "": the
 // call takes no limits, or nobody knows them.
-func limitsFor(r *http.Request) (string, error) {
+func limitsHeaderFor(r *http.Request) (string, error) {
 	known, _ := r.Context().Value(identityKey{}).(connIdentity)
 	if known.limits == nil || !api.TakesLimits(r.URL.Path) {
 		return "", nil

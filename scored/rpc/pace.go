@@ -32,18 +32,18 @@ const (
 // flows are the streams of output that have a pace, by the hosts that carry them.
 type flows struct {
 	mu   sync.Mutex
-	seen map[string]map[*place]time.Time
+	seen map[string]map[*outputProgress]time.Time
 }
 
-func newFlows() *flows { return &flows{seen: map[string]map[*place]time.Time{}} }
+func newFlows() *flows { return &flows{seen: map[string]map[*outputProgress]time.Time{}} }
 
 // beside counts the streams that a host carries, with p.
-func (f *flows) beside(host string, p *place, now time.Time) int {
+func (f *flows) beside(host string, p *outputProgress, now time.Time) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.seen[host]
 	if all == nil {
-		all = map[*place]time.Time{}
+		all = map[*outputProgress]time.Time{}
 		f.seen[host] = all
 	}
 	all[p] = now
@@ -56,7 +56,7 @@ func (f *flows) beside(host string, p *place, now time.Time) int {
 }
 
 // end forgets a stream.
-func (f *flows) end(p *place) {
+func (f *flows) end(p *outputProgress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for host, all := range f.seen {
@@ -67,7 +67,7 @@ func (f *flows) end(p *place) {
 }
 
 // rate is how many bytes in a second the crowded hosts carry of a stream; 0: as many as come.
-func (f *flows) rate(hosts []leader.Host, p *place, now time.Time) (rate uint64) {
+func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rate uint64) {
 	for _, host := range hosts {
 		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), carriedLeast))
 		if rate == 0 || part < rate {
@@ -79,44 +79,44 @@ func (f *flows) rate(hosts []leader.Host, p *place, now time.Time) (rate uint64)
 
 // pacing is what a source's node has been told, and how much has come since.
 type pacing struct {
-	passed int // of fetch alone, counted as messageCost says
-	looked time.Time
+	passed    int // of fetch alone, counted as messageCost says
+	checkedAt time.Time
 
-	look chan struct{} // one element: it is time for a look
+	checkDue chan struct{} // one element: it is time for a look
 
-	told   uint64 // of confirming alone
-	toldAt time.Time
+	sentRate uint64 // of confirming alone
+	sentAt   time.Time
 }
 
-// passing notes a message on its way, and calls for a look now and then.
-func (p *pacing) passing(now time.Time, bytes int) {
+// onMessage notes a message on its way, and calls for a look now and then.
+func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed += bytes + messageCost
-	since := now.Sub(p.looked)
-	if since < paceEvery || p.passed < paceAfter && since < paceAgain || p.looked.IsZero() && p.passed < paceAfter {
+	since := now.Sub(p.checkedAt)
+	if since < paceEvery || p.passed < paceAfter && since < paceAgain || p.checkedAt.IsZero() && p.passed < paceAfter {
 		return
 	}
-	p.passed, p.looked = 0, now
+	p.passed, p.checkedAt = 0, now
 	select {
-	case p.look <- struct{}{}:
+	case p.checkDue <- struct{}{}:
 	default: // one is due already
 	}
 }
 
-// lookRound has a source's node read no faster than others can bear.
-func (m *merger) lookRound(ctx context.Context, source *leader.Source, p *place) {
-	hosts := m.hosts.carry(p.where(), m.stream.Peer().Addr)
+// updatePace has a source's node read no faster than others can bear.
+func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outputProgress) {
+	hosts := m.hosts.path(p.agentAddress(), m.stream.Peer().Addr)
 	hosts, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias)
 	if err != nil {
 		return // the next look may tell
 	}
 	now := time.Now()
 	rate := m.flows.rate(hosts, p, now)
-	if rate == p.pacing.told && (rate == 0 || now.Sub(p.pacing.toldAt) < paceAgain) {
+	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceAgain) {
 		return
 	}
-	p.pacing.told, p.pacing.toldAt = rate, now
+	p.pacing.sentRate, p.pacing.sentAt = rate, now
 	request := connect.NewRequest(&scorev1.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
 	// An agent of an earlier version knows no pace; one that is lost hears it again after its
 	// successor's first output.
-	_, _ = m.agent(source.Node, p.where()).PaceOutput(ctx, request)
+	_, _ = m.agent(source.Node, p.agentAddress()).PaceOutput(ctx, request)
 }

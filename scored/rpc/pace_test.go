@@ -6,7 +6,9 @@ import (
 	"time"
 )
 
-func newPacedPlace() *place { return &place{pacing: pacing{look: make(chan struct{}, 1)}} }
+func newPacedPlace() *outputProgress {
+	return &outputProgress{pacing: pacing{checkDue: make(chan struct{}, 1)}}
+}
 
 // A host's streams divide what it carries; one that is silent has no part, and the host with the
 // least counts.
@@ -14,7 +16,7 @@ func TestFlowsDivideAHost(t *testing.T) {
 	f, now := newFlows(), time.Unix(1, 0)
 	one, other := newPacedPlace(), newPacedPlace()
 	small, large := leader.Host{Name: "a", CPUs: 2}, leader.Host{Name: "b", CPUs: 64}
-	check := func(what string, hosts []leader.Host, p *place, want uint64) {
+	check := func(what string, hosts []leader.Host, p *outputProgress, want uint64) {
 		t.Helper()
 		if got := f.rate(hosts, p, now); got != want {
 			t.Errorf("%s: %d bytes in a second, want %d", what, got, want)
@@ -36,13 +38,13 @@ func TestFlowsDivideAHost(t *testing.T) {
 
 // Little output calls for no look at who else computes; much does, now and then.
 func TestPassingLooks(t *testing.T) {
-	p, now := &pacing{look: make(chan struct{}, 1)}, time.Unix(1, 0)
+	p, now := &pacing{checkDue: make(chan struct{}, 1)}, time.Unix(1, 0)
 	looks := func(messages, bytes int, every time.Duration) (count int) {
 		for range messages {
 			now = now.Add(every)
-			p.passing(now, bytes)
+			p.onMessage(now, bytes)
 			select {
-			case <-p.look:
+			case <-p.checkDue:
 				count++
 			default:
 			}
@@ -74,7 +76,7 @@ func TestHostsOnTheWay(t *testing.T) {
 		{"10.0.0.2:7000", "10.0.0.2:5", []string{"10.0.0.2"}},
 		{"node7:7000", "10.0.0.2:5", []string{"node7", "10.0.0.2"}},
 	} {
-		hosts := names.carry(test.node, test.client)
+		hosts := names.path(test.node, test.client)
 		if len(hosts) != 1+len(test.others) || hosts[0].Name != ownHost || hosts[0].CPUs == 0 {
 			t.Errorf("%s to %s by way of %v", test.node, test.client, hosts)
 			continue
@@ -93,7 +95,7 @@ func TestInputPace(t *testing.T) {
 	now, passed := begin, 0
 	const size = 32 << 10
 	for now.Sub(begin) < 10*time.Second {
-		if due := p.due(now, size); due.After(now) {
+		if due := p.nextAt(now, size); due.After(now) {
 			now = due
 		}
 		passed += size + messageCost
@@ -102,7 +104,7 @@ func TestInputPace(t *testing.T) {
 	if rate := float64(passed) / (seconds + inputBurst.Seconds()); rate > 1.01*(4<<20) || rate < 0.97*(4<<20) {
 		t.Errorf("%.0f bytes in a second", rate)
 	}
-	if p.rate = 0; p.due(now, size) != now {
+	if p.rate = 0; p.nextAt(now, size) != now {
 		t.Error("input without a pace waits")
 	}
 }

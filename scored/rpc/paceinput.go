@@ -12,15 +12,15 @@ const inputBurst = 200 * time.Millisecond
 // inputPace is how fast a client's input is carried to one source. Unlike output it is held here:
 // who types it is held back by that.
 type inputPace struct {
-	flow    place // among the flows of its hosts
-	passed  int   // since the last look, counted as messageCost says
-	looked  time.Time
-	rate    uint64    // bytes in a second; 0: no bound
-	allowed time.Time // when what has passed was due
+	flow      outputProgress // among the flows of its hosts
+	passed    int            // since the last look, counted as messageCost says
+	checkedAt time.Time
+	rate      uint64    // bytes in a second; 0: no bound
+	allowed   time.Time // when what has passed was due
 }
 
-// due notes a message and tells when the next may follow.
-func (p *inputPace) due(now time.Time, bytes int) time.Time {
+// nextAt notes a message and tells when the next may follow.
+func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 	if p.rate == 0 {
 		return now
 	}
@@ -32,26 +32,26 @@ func (p *inputPace) due(now time.Time, bytes int) time.Time {
 	return p.allowed
 }
 
-// looksNow reports whether it is time to ask who else computes.
-func (p *inputPace) looksNow(now time.Time, bytes int) bool {
+// checkDue reports whether it is time to ask who else computes.
+func (p *inputPace) checkDue(now time.Time, bytes int) bool {
 	p.passed += bytes + messageCost
-	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.looked) < paceAgain) || now.Sub(p.looked) < paceEvery {
+	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceAgain) || now.Sub(p.checkedAt) < paceEvery {
 		return false
 	}
-	p.passed, p.looked = 0, now
+	p.passed, p.checkedAt = 0, now
 	return true
 }
 
 // holdInput waits until more input may follow; false: ctx has ended before.
 func (m *merger) holdInput(ctx context.Context, source *leader.Source, at string, p *inputPace, bytes int) bool {
 	now := time.Now()
-	if p.looksNow(now, bytes) {
-		hosts := m.hosts.carry(at, m.stream.Peer().Addr)
+	if p.checkDue(now, bytes) {
+		hosts := m.hosts.path(at, m.stream.Peer().Addr)
 		if crowds, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias); err == nil {
 			p.rate = m.flows.rate(crowds, &p.flow, now)
 		}
 	}
-	wait := p.due(now, bytes).Sub(now)
+	wait := p.nextAt(now, bytes).Sub(now)
 	if wait <= 0 {
 		return ctx.Err() == nil
 	}

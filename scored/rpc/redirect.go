@@ -9,9 +9,9 @@ import (
 	"connectrpc.com/connect"
 )
 
-// elsewhere sends an agent on to the server that leads, unless it is this one. While none leads it
+// redirectToLeader sends an agent on to the server that leads, unless it is this one. While none leads it
 // waits for one: the agent could only ask again.
-func (a agents) elsewhere(ctx context.Context, link *agentLink) bool {
+func (a agents) redirectToLeader(ctx context.Context, link *agentLink) bool {
 	if a.Servers == nil {
 		return false
 	}
@@ -41,7 +41,7 @@ func (a agents) elsewhere(ctx context.Context, link *agentLink) bool {
 // redirect ends the link with the address of the server that leads.
 func (l *agentLink) redirect(address string) {
 	l.once.Do(func() {
-		l.to = address
+		l.leaderAddress = address
 		close(l.over)
 	})
 }
@@ -58,10 +58,10 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 		return messages
 	}
 	now := l.addresses()
-	if slices.Equal(now, l.told) {
+	if slices.Equal(now, l.sentAddresses) {
 		return messages
 	}
-	l.told = now
+	l.sentAddresses = now
 	servers := &scorev1.Servers{Addresses: now}
 	if welcome != nil {
 		welcome.Servers = servers

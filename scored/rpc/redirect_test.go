@@ -14,8 +14,8 @@ import (
 // unasked is what this test's server is not asked for.
 type unasked Servers
 
-// heard is a server that hears of elections.
-type heard struct {
+// electionServers is a server that hears of elections.
+type electionServers struct {
 	unasked
 	mu      sync.Mutex
 	term    uint64
@@ -23,19 +23,19 @@ type heard struct {
 	changed chan struct{}
 }
 
-func (h *heard) LeaderOf() (uint64, string) {
+func (h *electionServers) LeaderOf() (uint64, string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.term, h.address
 }
 
-func (h *heard) LeaderChanged() <-chan struct{} {
+func (h *electionServers) LeaderChanged() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.changed
 }
 
-func (h *heard) set(term uint64, address string) {
+func (h *electionServers) set(term uint64, address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.term, h.address = term, address
@@ -61,7 +61,7 @@ func TestFindLeader(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := &heard{term: 5, address: "a:1", changed: make(chan struct{})}
+				h := &electionServers{term: 5, address: "a:1", changed: make(chan struct{})}
 				began := time.Now()
 				if test.elected {
 					time.AfterFunc(election/2, func() { h.set(6, "") })
@@ -82,7 +82,7 @@ func TestFindLeader(t *testing.T) {
 
 // Who goes is not waited for.
 func TestFindLeaderForNobody(t *testing.T) {
-	h := &heard{term: 5, address: "a:1", changed: make(chan struct{})}
+	h := &electionServers{term: 5, address: "a:1", changed: make(chan struct{})}
 	a := agents{AgentOptions{Servers: h}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

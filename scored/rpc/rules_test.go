@@ -118,21 +118,21 @@ func TestEveryMethodAsEveryRole(t *testing.T) {
 
 func TestErrorsHaveCodes(t *testing.T) {
 	for _, c := range codes {
-		err := coded(fmt.Errorf("%w: a sentence", c.err))
+		err := withCode(fmt.Errorf("%w: a sentence", c.err))
 		if connect.CodeOf(err) != c.code {
 			t.Errorf("%v has code %v, want %v", c.err, connect.CodeOf(err), c.code)
 		}
 		if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Message() != "a sentence" {
 			t.Errorf("%v is told as %v", c.err, err)
 		}
-		if again := coded(err); !errors.Is(again, err) {
+		if again := withCode(err); !errors.Is(again, err) {
 			t.Errorf("coded twice: %v", again)
 		}
 	}
-	if err := coded(leader.ErrStopped); connect.CodeOf(err) != connect.CodeUnavailable {
+	if err := withCode(leader.ErrStopped); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("bare sentinel: %v", err)
 	}
-	if err := coded(errors.New("odd")); connect.CodeOf(err) != connect.CodeInternal {
+	if err := withCode(errors.New("odd")); connect.CodeOf(err) != connect.CodeInternal {
 		t.Errorf("unknown error: %v", err)
 	}
 }

@@ -93,8 +93,8 @@ func (u users) handOver(name string) error {
 	return u.Servers.StepDown()
 }
 
-// electionLook is how long StepDown waits for the name of the next leader.
-const electionLook = 2 * time.Second
+// stepDownTimeout is how long StepDown waits for the name of the next leader.
+const stepDownTimeout = 2 * time.Second
 
 // StepDown implements ClusterServiceHandler.
 func (u users) StepDown(ctx context.Context, _ *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error) {
@@ -104,7 +104,7 @@ func (u users) StepDown(ctx context.Context, _ *connect.Request[scorev1.StepDown
 	if err := u.Servers.StepDown(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, electionLook)
+	ctx, cancel := context.WithTimeout(ctx, stepDownTimeout)
 	defer cancel()
 	for {
 		changed := u.Servers.LeaderChanged()
@@ -129,7 +129,7 @@ func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolReque
 	if err != nil || host == "" || port == "0" || len(r.Msg.GetAddress()) > maxAddress {
 		return nil, invalid("%q is no address at which the other servers reach this one; set server.advertise", r.Msg.GetAddress())
 	}
-	voter, err := a.TakeServer(name, r.Msg)
+	voter, err := a.AddServer(name, r.Msg)
 	if err != nil {
 		return nil, err
 	}

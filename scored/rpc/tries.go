@@ -19,8 +19,8 @@ func newTries(now time.Time, reached uint64) *tries {
 	return &tries{limit: now.Add(refetchPatience), had: reached}
 }
 
-// another takes the end of a fetch that lasted from began to now.
-func (t *tries) another(began, now time.Time, reached uint64, err error) bool {
+// retry takes the end of a fetch that lasted from began to now.
+func (t *tries) retry(began, now time.Time, reached uint64, err error) bool {
 	lasted := now.Sub(began)
 	if reached != t.had || lasted > refetchPatience {
 		t.had, t.cutOffs = reached, 0

@@ -25,7 +25,7 @@ func TestTries(t *testing.T) {
 			if output {
 				reached++
 			}
-			if !tries.another(began, now, reached, err) || n == 100 {
+			if !tries.retry(began, now, reached, err) || n == 100 {
 				return n
 			}
 			now = now.Add(refetchPause)

@@ -50,7 +50,7 @@ func forwardUser(r *http.Request) (forwarded, error) {
 	if err != nil {
 		return forwarded{}, err
 	}
-	limits, err := limitsFor(r)
+	limits, err := limitsHeaderFor(r)
 	if err != nil {
 		return forwarded{}, err
 	}
@@ -78,9 +78,9 @@ func userFrom(text string) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// trusting serves what comes to the address of the daemons: calls of daemons, and calls that a
+// daemonHandler serves what comes to the address of the daemons: calls of daemons, and calls that a
 // server passes on. The latter end here: a server that does not lead sends them back.
-type trusting struct {
+type daemonHandler struct {
 	daemons http.Handler // calls of daemons
 	passed  http.Handler // calls for daemons
 	users   http.Handler // calls for users
@@ -89,12 +89,12 @@ type trusting struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *daemonHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.Header.Values(api.ForUID)) > 0 && len(r.Header.Values(forUser))+len(r.Header.Values(forDaemon))+len(r.Header.Values(forAgentsUser)) == 0 {
 		h.byAgent.ServeHTTP(w, r)
 		return
 	}
-	ctx, next, err := h.open(r)
+	ctx, next, err := h.identify(r)
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusForbidden)
@@ -107,8 +107,8 @@ func (h *trusting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// open finds out for whom a call is; next is nil when nobody has passed it on.
-func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler, err error) {
+// identify finds out for whom a call is; next is nil when nobody has passed it on.
+func (h *daemonHandler) identify(r *http.Request) (ctx context.Context, next http.Handler, err error) {
 	user, daemon, guest := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
 	said := len(user) + len(daemon) + len(guest)
 	if said == 0 {
@@ -120,11 +120,11 @@ func (h *trusting) open(r *http.Request) (ctx context.Context, next http.Handler
 	}
 	if len(user) == 1 {
 		identity, err := userFrom(user[0])
-		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err, limits: limitsSaid(r.Header)}), h.users, err
+		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err, limits: limitsFromHeader(r.Header)}), h.users, err
 	}
 	if len(guest) == 1 {
 		who, err := agentsUserFrom(guest[0])
-		who.limits = limitsSaid(r.Header)
+		who.limits = limitsFromHeader(r.Header)
 		return context.WithValue(r.Context(), identityKey{}, who), h.users, err
 	}
 	name, err := pki.ParseURI(daemon[0])

@@ -38,8 +38,8 @@ type UserOptions struct {
 	Registrar *admission.Registrar
 	// Servers are the cluster's; nil: there can be but one.
 	Servers Servers
-	// Colleague reaches another server by its name; needed with Servers.
-	Colleague func(name string) scorev1connect.ServerServiceClient
+	// PeerServer reaches another server by its name; needed with Servers.
+	PeerServer func(name string) scorev1connect.ServerServiceClient
 	// Describe asks a server of which version it is; not nil where Servers is not.
 	Describe func(ctx context.Context, server string) (*scorev1.ProgramVersion, error)
 	// Program is this server's version.
@@ -70,7 +70,7 @@ func NewUsers(options UserOptions) http.Handler {
 	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(
-			gate{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},
+			interceptor{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},
 		),
 		connect.WithReadMaxBytes(api.MaxUserMessage),
 		api.JSON(),
@@ -79,7 +79,7 @@ func NewUsers(options UserOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewJobServiceHandler(u, handlerOptions...))
 	mux.Handle(scorev1connect.NewClusterServiceHandler(u, handlerOptions...))
-	return ofUser(mux, handlerOptions...)
+	return limitPerUser(mux, handlerOptions...)
 }
 
 // withoutCompression: everything stays on this machine, where copying is

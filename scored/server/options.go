@@ -49,7 +49,7 @@ type Options struct {
 	// Start is what becomes of an empty DataDir, in a cluster with certificates.
 	Start replica.Start
 	// Begun, if not nil, is called when this server has state and a vote.
-	Begun func()
+	OnMember func()
 	// Servers are addresses of the cluster's servers, one of which is asked when this one knows
 	// none.
 	Servers []string

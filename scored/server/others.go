@@ -62,7 +62,7 @@ func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) 
 	if s.mesh == nil {
 		return users, rpc.WithDaemon(agents)
 	}
-	place := &rpc.Place{
+	place := &rpc.Routing{
 		Own: s.replica.Name(), Leads: s.leader.Leads, Leader: s.replica.Leader, Changed: s.replica.LeaderChanged,
 		Servers: s.names, Others: s.others, Logger: s.logger,
 		KeepsKeys: func() bool { return s.leader.Protocol() >= protocol.Keys },
@@ -101,7 +101,7 @@ type peerRegistrar struct {
 
 func (c *peerRegistrar) client() *http.Client { return &http.Client{Transport: c.server.others} }
 
-// Admit implements admission.Colleague.
+// Admit implements admission.PeerRegistrar.
 func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	answer, err := scorev1connect.NewServerServiceClient(c.client(), c.url).Admit(ctx, connect.NewRequest(r))
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*sco
 	return answer.Msg, nil
 }
 
-// Renew implements admission.Colleague.
+// Renew implements admission.PeerRegistrar.
 func (c *peerRegistrar) Renew(ctx context.Context, request []byte) ([]byte, error) {
 	answer, err := scorev1connect.NewAgentServiceClient(
 		c.client(),

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// scrapeAgain is the time between two tries to get the port for the metrics.
-const scrapeAgain = time.Second
+// metricsRetryInterval is the time between two tries to get the port for the metrics.
+const metricsRetryInterval = time.Second
 
 // listenMetrics takes the port for the metrics. It leaves a port that is taken to
 // serveMetricsLater: the cluster does not need it.
@@ -52,7 +52,7 @@ func (s *Server) serveMetricsLater(ctx context.Context, led <-chan struct{}) err
 
 // awaitMetricsPort returns nil when ctx has ended.
 func (s *Server) awaitMetricsPort(ctx context.Context) net.Listener {
-	again := time.NewTicker(scrapeAgain)
+	again := time.NewTicker(metricsRetryInterval)
 	defer again.Stop()
 	for {
 		select {

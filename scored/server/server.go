@@ -108,13 +108,13 @@ func (s *Server) compose() error {
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ExpectAgent: s.own.ExpectAgent,
-		Registrar: s.registrar, Servers: s.servers(), Colleague: s.peerRegistrarNamed,
+		Registrar: s.registrar, Servers: s.servers(), PeerServer: s.peerRegistrarNamed,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	agents := rpc.NewAgents(rpc.AgentOptions{
 		Leader: s.leader, Switches: switches, Registrar: s.registrar,
-		Servers: s.servers(), TakeServer: s.take, Addresses: s.announcedAddresses(), Program: s.program(),
+		Servers: s.servers(), AddServer: s.addServer, Addresses: s.announcedAddresses(), Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
 	users, agents = s.route(users, agents)
@@ -186,7 +186,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	if s.mesh != nil {
 		group.Go(func() error { return unlessClosed(s.mesh.Serve(s.streams)) })
-		group.Go(func() error { return s.belong(ctx) })
+		group.Go(func() error { return s.maintainMembership(ctx) })
 	}
 	for _, e := range s.endpoints {
 		if e.listener == nil {
@@ -269,7 +269,7 @@ func (s *Server) MetricsAddress() string {
 // WaitForNodes returns when as many nodes are connected, for clusters in one
 // process that submit a job at once.
 func (s *Server) WaitForNodes(ctx context.Context, count int) error {
-	ticker := time.NewTicker(nodePoll)
+	ticker := time.NewTicker(nodePollInterval)
 	defer ticker.Stop()
 	for {
 		stats, err := s.leader.Stats(ctx)
@@ -287,8 +287,8 @@ func (s *Server) WaitForNodes(ctx context.Context, count int) error {
 	}
 }
 
-// nodePoll is how often WaitForNodes looks.
-const nodePoll = time.Millisecond
+// nodePollInterval is how often WaitForNodes looks.
+const nodePollInterval = time.Millisecond
 
 // unixHost stands in URLs for a Unix socket; nobody resolves it.
 const unixHost = "agents.invalid"

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// upgradeLook is how often the server that leads asks whether all understand a later protocol
+	// upgradeCheckInterval is how often the server that leads asks whether all understand a later protocol
 	// than the log's. It asks no more when the log is written in the newest that it understands
 	// itself.
-	upgradeLook = time.Second
+	upgradeCheckInterval = time.Second
 	// describeTimeout bounds the question: a server that does not answer is asked the next time.
 	describeTimeout = 2 * time.Second
 )
@@ -30,7 +30,7 @@ func (s *Server) upgrade(ctx context.Context) error {
 			s.raise(ctx)
 		}
 		select {
-		case <-time.After(upgradeLook):
+		case <-time.After(upgradeCheckInterval):
 		case <-ctx.Done():
 			return nil
 		}
@@ -62,8 +62,8 @@ func (s *Server) raise(ctx context.Context) {
 	}
 }
 
-// take makes a server a member that understands the log.
-func (s *Server) take(name string, request *scorev1.EnrolRequest) (voter bool, err error) {
+// addServer makes a server a member that understands the log.
+func (s *Server) addServer(name string, request *scorev1.EnrolRequest) (voter bool, err error) {
 	s.membership.Lock()
 	defer s.membership.Unlock()
 	if refusal := s.leader.MayBeServer(name, request.GetProgram()); refusal != "" {

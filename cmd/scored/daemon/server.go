@@ -193,7 +193,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 		CertificateDir: certificates,
 		Authority:      authority,
 		Start:          startOf(pki.ReadBootstrap(certificates)),
-		Begun:          func() { begun(certificates, logger) },
+		OnMember:       func() { begun(certificates, logger) },
 		Servers:        c.Agent.Servers,
 		Advertise:      c.Server.Advertise,
 		ClusterName:    c.Cluster.Name,

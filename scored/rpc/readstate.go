@@ -11,9 +11,9 @@ import (
 // readTimeout bounds telling this server's own leader that output was read.
 const readTimeout = 5 * time.Second
 
-// reading is what is known of how far the client has the output. Nodes keep it until the client has
+// readState is what is known of how far the client has the output. Nodes keep it until the client has
 // said that all is shown: what was written into a stream may be lost with any daemon on its way.
-type reading struct {
+type readState struct {
 	job          uint64        // that was attached to
 	acknowledges bool          // the client says when it has all; else what was sent to it counts as shown
 	over         chan struct{} // closed when the end was sent
@@ -24,15 +24,15 @@ type reading struct {
 	read []*leader.Source // one of each attempt whose output was fetched to its end
 }
 
-func newReading(open *scorev1.AttachRequest_Open) *reading {
-	return &reading{
+func newReading(open *scorev1.AttachRequest_Open) *readState {
+	return &readState{
 		job: open.GetJobId(), acknowledges: open.GetAcknowledges(),
 		over: make(chan struct{}), acknowledged: make(chan struct{}),
 	}
 }
 
 // acknowledge notes that the client has all.
-func (r *reading) acknowledge() { r.once.Do(func() { close(r.acknowledged) }) }
+func (r *readState) acknowledge() { r.once.Do(func() { close(r.acknowledged) }) }
 
 // fetched notes that an attempt's output has been passed on to its end. That of what the job
 // spawned need not be kept until the job's own end: it counts as read as soon as all of it is
@@ -44,9 +44,9 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 		m.mu.Unlock()
 		return
 	}
-	m.carriers.Go(func() {
+	m.senders.Go(func() {
 		for _, source := range sources {
-			if !m.marks.place(source).awaitConfirmed(ctx) {
+			if !m.marks.progressOf(source).awaitConfirmed(ctx) {
 				return
 			}
 		}

@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// enrolPause is the time between two questions of a server that has no vote yet.
-	enrolPause = 200 * time.Millisecond
-	// memberLook is how often a member looks whether it is one still.
-	memberLook = time.Second
+	// enrolInterval is the time between two questions of a server that has no vote yet.
+	enrolInterval = 200 * time.Millisecond
+	// memberCheckInterval is how often a member looks whether it is one still.
+	memberCheckInterval = time.Second
 	// enrolTimeout bounds one question: a change of the servers waits for the one before.
 	enrolTimeout = 15 * time.Second
-	// troubleEvery is how often the log says why this server is none of the cluster's.
-	troubleEvery = 10 * time.Second
-	// leaderless is for how long a server knows of none that leads before it asks the others, each
+	// enrolLogInterval is how often the log says why this server is none of the cluster's.
+	enrolLogInterval = 10 * time.Second
+	// leaderlessLimit is for how long a server knows of none that leads before it asks the others, each
 	// time, whether it was removed meanwhile: longer than an election takes.
-	leaderless = 3 * time.Second
+	leaderlessLimit = 3 * time.Second
 	// removedTimeout bounds that question.
 	removedTimeout = 3 * time.Second
 )
@@ -42,20 +42,20 @@ var ErrRemoved = errors.New(
 	"this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token",
 )
 
-// belong makes this server a member with a vote, at its address, and ends when it is removed.
-func (s *Server) belong(ctx context.Context) error {
+// maintainMembership makes this server a member with a vote, at its address, and ends when it is removed.
+func (s *Server) maintainMembership(ctx context.Context) error {
 	member, told, led := false, time.Time{}, time.Now()
 	for {
 		if name, _ := s.replica.Leader(); name != "" {
 			led = time.Now()
 		}
-		if time.Since(led) > leaderless {
-			if s.removed(ctx) {
+		if time.Since(led) > leaderlessLimit {
+			if s.wasRemoved(ctx) {
 				return ErrRemoved
 			}
 			led = time.Now()
 		}
-		pause := memberLook
+		pause := memberCheckInterval
 		us, known := s.self()
 		switch {
 		case member && !known:
@@ -64,14 +64,14 @@ func (s *Server) belong(ctx context.Context) error {
 			if !member {
 				s.logger.Info("this server has a vote", zap.String("server", us.Name), zap.String("address", us.Address))
 			}
-			if !member && s.options.Begun != nil {
-				s.options.Begun()
+			if !member && s.options.OnMember != nil {
+				s.options.OnMember()
 			}
 			member = true
-			s.noteOwn(ctx)
+			s.recordOwnCertificate(ctx)
 		default:
-			pause = enrolPause
-			if err := s.enrol(ctx); err != nil && time.Since(told) > troubleEvery {
+			pause = enrolInterval
+			if err := s.enrol(ctx); err != nil && time.Since(told) > enrolLogInterval {
 				told = time.Now()
 				s.logger.Warn("this server is not one of the cluster's yet", zap.Error(err))
 			}
@@ -84,15 +84,15 @@ func (s *Server) belong(ctx context.Context) error {
 	}
 }
 
-// removed asks all other servers whether this one's certificate was revoked, as it is when a server
+// wasRemoved asks all other servers whether this one's certificate was revoked, as it is when a server
 // is removed. One that was down then has not heard of it from the log, and nobody else speaks with
 // it any more.
-func (s *Server) removed(ctx context.Context) bool {
+func (s *Server) wasRemoved(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
 	defer cancel()
 	var asked sync.WaitGroup
 	var revoked atomic.Bool
-	for _, address := range s.elsewhere() {
+	for _, address := range s.otherAddresses() {
 		asked.Go(func() {
 			is, err := join.Revoked(ctx, address, s.options.Credentials)
 			if err != nil {
@@ -107,8 +107,8 @@ func (s *Server) removed(ctx context.Context) bool {
 	return revoked.Load()
 }
 
-// elsewhere returns the addresses of the other servers, as the log and the configuration have them.
-func (s *Server) elsewhere() []string {
+// otherAddresses returns the addresses of the other servers, as the log and the configuration have them.
+func (s *Server) otherAddresses() []string {
 	servers := s.options.Servers
 	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {
 		servers = append(s.addresses(), servers...)
@@ -118,9 +118,9 @@ func (s *Server) elsewhere() []string {
 	return slices.Compact(servers)
 }
 
-// noteOwn has the log know the certificate that init made, which nobody has asked for, so that it
+// recordOwnCertificate has the log know the certificate that init made, which nobody has asked for, so that it
 // can be revoked.
-func (s *Server) noteOwn(ctx context.Context) {
+func (s *Server) recordOwnCertificate(ctx context.Context) {
 	if !s.leader.Leads() {
 		return
 	}
@@ -158,7 +158,7 @@ func (s *Server) enrol(ctx context.Context) error {
 	if name != "" {
 		return s.askEnrol(ctx, &http.Client{Transport: s.others}, "https://"+name)
 	}
-	servers := s.elsewhere()
+	servers := s.otherAddresses()
 	if len(servers) == 0 {
 		return errors.New("it knows no other server; set agent.servers, or join it with a token")
 	}

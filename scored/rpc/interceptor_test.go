@@ -30,7 +30,7 @@ func TestElectionsInWords(t *testing.T) {
 		{replica.ErrClosed, connect.CodeUnavailable, "", "the server is stopping"},
 		{replica.ErrUnchanged, connect.CodeFailedPrecondition, "", replica.ErrUnchanged.Error()},
 	} {
-		got, ok := coded(c.err).(*connect.Error) //nolint:errorlint // what users get is this one
+		got, ok := withCode(c.err).(*connect.Error) //nolint:errorlint // what users get is this one
 		if !ok || got.Code() != c.code || got.Message() != c.text || got.Meta().Get(api.Unchanged) != c.unchanged {
 			t.Errorf("%v: %v", c.err, got)
 		}
