@@ -16,7 +16,7 @@ import (
 // maxUserName bounds the names that are looked up; Linux has 32.
 const maxUserName = 256
 
-// uidOf finds a user by name or number in the server's database of users.
+// uidOf finds a user by name or number in the server's user database.
 func uidOf(text string) (uint32, string, error) {
 	if text == "" || len(text) > maxUserName {
 		return 0, "", invalid("name a user")
@@ -63,7 +63,7 @@ func (u users) ListUsers(ctx context.Context, r *connect.Request[scorev1.ListUse
 	return connect.NewResponse(&scorev1.ListUsersResponse{Users: withSystemRoles([]*scorev1.User{one})}), nil
 }
 
-// withSystemRoles sets the roles that users have whatever was configured.
+// withSystemRoles overrides the roles of users who are always administrators.
 func withSystemRoles(users []*scorev1.User) []*scorev1.User {
 	for _, u := range users {
 		if isAdmin(u.GetUid()) {
@@ -101,14 +101,14 @@ func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHis
 	return connect.NewResponse(list), nil
 }
 
-// listRequest asks for the jobs of a user, a page at a time.
+// listRequest is a request for a page of a user's jobs.
 type listRequest interface {
 	GetUser() string
 	GetPage() *scorev1.JobPage
 }
 
 // checkFound refuses a name that neither the host nor the cluster knows: an empty list of jobs
-// would hide that it is misspelt. A number may be anybody's, and "" is everybody.
+// would hide a misspelling. Any number is accepted, and "" means all users.
 func (u users) checkFound(ctx context.Context, jobs int, r listRequest) error {
 	text := r.GetUser()
 	if jobs > 0 || r.GetPage() != nil || text == "" {

@@ -24,8 +24,8 @@ const (
 	maxAgentMessage = 8 << 20
 	// helloTimeout is how long a new stream may take to say who it is.
 	helloTimeout = 5 * time.Second
-	// maxOutbox bounds the messages that an agent has not taken yet. One that
-	// is so far behind is cut off; it connects again and is told again.
+	// maxOutbox bounds the messages queued for an agent. The stream of an agent that is further
+	// behind is closed; it connects again and gets the current state.
 	maxOutbox = 4096
 )
 
@@ -37,15 +37,14 @@ type SwitchSink interface {
 // AgentOptions are the options of NewAgents. CountError and Logger are optional.
 type AgentOptions struct {
 	Leader *leader.Leader
-	// Registrar renews certificates; nil: daemons have none.
+	// Registrar renews certificates; nil: daemons have no certificates.
 	Registrar *admission.Registrar
-	// Servers are the cluster's; nil: there can be but one.
+	// Servers are the cluster's servers; nil: there is only this one.
 	Servers Servers
-	// Addresses are those of all servers; nil: agents know them.
+	// Addresses lists the addresses of all servers; nil: agents know them.
 	Addresses func() []string
 	Switches  SwitchSink
-	// AddServer makes a server a member, and reports whether it votes; not nil where Servers is
-	// not.
+	// AddServer makes a server a member, and reports whether it votes. Required with Servers.
 	AddServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
 	// Program is this server's version.
 	Program    *scorev1.ProgramVersion
@@ -61,7 +60,7 @@ var (
 	_ scorev1connect.ServerServiceHandler = agents{}
 )
 
-// NewAgents makes the handler for the agents' address.
+// NewAgents returns the handler for the agents' address.
 func NewAgents(options AgentOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -85,13 +84,12 @@ func (a agents) Connect(ctx context.Context, stream *agentStream) error {
 	link := newAgentLink(a.Leader.Now)
 	link.addresses = a.Addresses
 	received := make(chan error, 1)
-	// It ends when this function has returned, since that closes the request.
+	// receive ends when this function has returned, since that closes the request.
 	go func() { received <- a.receive(ctx, stream, link) }()
 	return link.run(ctx, stream, received)
 }
 
-// receive handles all that the agent says. It is the leader's from the first
-// message until the stream ends.
+// receive handles the agent's messages, from the first one until the stream ends.
 func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLink) error {
 	late := time.AfterFunc(helloTimeout, func() { link.Close("") })
 	first, err := stream.Receive()
@@ -109,7 +107,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	a.adapt(link, hello)
 	refusal, err := a.Leader.Connect(ctx, hello, serialOf(ctx), link)
 	if err != nil {
-		a.Leader.Disconnect(hello.GetNode(), link) // it may yet be heard
+		a.Leader.Disconnect(hello.GetNode(), link) // the leader may still process the Connect
 		return err
 	}
 	if refusal != "" {
@@ -121,7 +119,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	for {
 		message, err := stream.Receive()
 		if err != nil {
-			return nil // it went, which the leader is told
+			return nil // the link ended; the leader is notified
 		}
 		if ping := message.GetPing(); ping != nil {
 			link.pong(ping)
@@ -136,7 +134,7 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 	}
 }
 
-// passPoints passes the failpoints of what an agent says.
+// passPoints triggers the failpoints of an agent's message.
 func passPoints(message *scorev1.AgentMessage) {
 	switch message.GetMessage().(type) {
 	case *scorev1.AgentMessage_Launched:
@@ -146,8 +144,8 @@ func passPoints(message *scorev1.AgentMessage) {
 	}
 }
 
-// agentLink is the way to one agent: a bounded queue and the one goroutine that
-// may write to the stream. It implements leader.Link.
+// agentLink is the connection to one agent: a bounded queue, and one goroutine that writes to the
+// stream. It implements leader.Link.
 type agentLink struct {
 	now   func() (nanos int64, term uint64)
 	queue chan *scorev1.ServerMessage
@@ -155,14 +153,14 @@ type agentLink struct {
 
 	once          sync.Once
 	reason        string // of the refusal; written before over is closed
-	leaderAddress string // the address of the server that leads; likewise
+	leaderAddress string // address of the server that leads; likewise
 
-	// refused tells the leader of an order that the agent cannot be given; nil: the agent can be
-	// given all.
+	// refused answers the leader for an order that the agent cannot read; nil: the agent can read
+	// all orders.
 	refused func(context.Context, *scorev1.Prepared)
 
 	addresses     func() []string // of all servers; nil: the agent knows them
-	sentAddresses []string        // of these, last; run's
+	sentAddresses []string        // last sent; used by run only
 }
 
 func newAgentLink(now func() (int64, uint64)) *agentLink {
@@ -186,14 +184,14 @@ func (l *agentLink) Close(reason string) {
 	})
 }
 
-// pong answers a heartbeat. The time it carries is taken when it is sent.
+// pong answers a heartbeat. Its time is set when it is sent.
 func (l *agentLink) pong(ping *scorev1.Ping) {
 	l.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{
 		Pong: &scorev1.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()},
 	}})
 }
 
-// run writes what is queued until either side has ended the stream.
+// run writes queued messages until either side ends the stream.
 func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-chan error) error {
 	defer l.Close("")
 	for {
@@ -204,7 +202,7 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 			}
 			for _, m := range l.complete(message) {
 				if m = l.understood(ctx, m); m != nil && stream.Send(m) != nil {
-					return nil // it went; the receiver tells the leader
+					return nil // the stream ended; the receiver notifies the leader
 				}
 			}
 		case err := <-received:
@@ -222,7 +220,7 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 	}
 }
 
-// refuse says why the stream ends, if the agent shall not try again.
+// refuse returns the error that ends the stream. If the agent shall not try again, it says why.
 func (l *agentLink) refuse(stream *agentStream) error {
 	if l.leaderAddress != "" {
 		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.leaderAddress}}})

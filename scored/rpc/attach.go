@@ -14,9 +14,8 @@ import (
 // attachStream is the stream of one client of Attach.
 type attachStream = connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]
 
-// Attach implements JobServiceHandler: it merges what the leader tells about a
-// job with the output that it fetches from the job's nodes, and carries the
-// client's input there.
+// Attach implements JobServiceHandler. It merges the leader's events about a job with the output
+// that it fetches from the job's nodes, and forwards the client's input to the nodes.
 func (u users) Attach(ctx context.Context, stream *attachStream) error {
 	first, err := stream.Receive()
 	if err != nil {
@@ -47,32 +46,32 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 	defer m.senders.Wait()
 	defer m.sources.Wait()
 	defer cancel()
-	// It ends when this function has returned, since that closes the request.
+	// receive ends when this function has returned, since that closes the request.
 	failed := make(chan error, 1)
 	go func() { failed <- m.receive(ctx) }()
 	return m.run(ctx, failed)
 }
 
-// merger is one Attach: many sources, one writer.
+// merger serves one Attach: many sources, one writer.
 type merger struct {
 	users
 	stream     *attachStream
 	attachment *leader.Attachment
-	sources    sync.WaitGroup            // those that fetch
-	senders    sync.WaitGroup            // those that carry input
-	output     chan *scorev1.AttachEvent // unbuffered: a slow client holds the ranks back
+	sources    sync.WaitGroup            // the goroutines that fetch output
+	senders    sync.WaitGroup            // the goroutines that forward input
+	output     chan *scorev1.AttachEvent // unbuffered: a slow client slows the ranks down
 	inputs     *inputs
 	marks      *marks
-	attempts   map[uint64]*attempt // the latest of each job; of run alone
+	attempts   map[uint64]*attempt // the latest of each job; used by run only
 	*readState
 }
 
-// run writes to the client until the job's end, or until the client is gone.
-// After the end it waits for the sources, so that all output comes before.
+// run writes to the client until the job ends or the client is gone. After the end it waits for the
+// sources, so that all output precedes the end.
 func (m *merger) run(ctx context.Context, failed <-chan error) error {
 	var end *leader.Event
 	drained := make(chan struct{})
-	if m.acknowledges { // it keeps its input until it hears what was taken
+	if m.acknowledges { // the client keeps its input until it is acknowledged
 		if err := m.sendTaken(); err != nil {
 			return err
 		}
@@ -97,16 +96,16 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 				err = m.sendTaken()
 			}
 		case <-drained:
-			if m.inputs.isLost() { // a source has ended for that reason, and has more output
+			if m.inputs.isLost() { // a source ended because of it, and has more output
 				return connect.NewError(connect.CodeUnavailable, errInputLost)
 			}
 			return m.sendEnd(ctx, end.Message, failed)
 		case <-m.inputs.lost:
 			return connect.NewError(connect.CodeUnavailable, errInputLost)
 		case err = <-failed:
-			failed = nil // the client has no more to say; it may still listen
+			failed = nil // the client will send nothing more, but may still receive
 		case <-m.attachment.Broken():
-			return connect.NewError(connect.CodeUnavailable, errors.New("the server lost track of the job's events; attach again"))
+			return connect.NewError(connect.CodeUnavailable, errors.New("the server missed events of the job; attach again"))
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -116,12 +115,12 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// sendTaken tells the client what it need not send again.
+// sendTaken acknowledges input to the client, which need not send it again.
 func (m *merger) sendTaken() error {
 	return m.stream.Send(&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: m.inputs.taken()}})
 }
 
-// receive handles what the client says until it has no more to say.
+// receive handles the client's messages until it sends no more.
 func (m *merger) receive(ctx context.Context) error {
 	for {
 		request, err := m.stream.Receive()
@@ -144,7 +143,7 @@ func (m *merger) handle(ctx context.Context, request *scorev1.AttachRequest) err
 		case m.inputs.input <- r.Stdin:
 			return nil
 		case <-m.over:
-			return nil // nobody takes it any more
+			return nil // no reader is left
 		case <-ctx.Done():
 			return ctx.Err()
 		}

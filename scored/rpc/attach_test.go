@@ -27,7 +27,7 @@ func (c *cluster) attach(ctx context.Context, open *scorev1.AttachRequest_Open) 
 	return stream
 }
 
-// collected is all that an attachment has told.
+// collected is everything that an attachment has sent.
 type collected struct {
 	output   bytes.Buffer
 	states   []scorev1.JobState
@@ -62,14 +62,14 @@ func collect(stream *attachClient) *collected {
 	}
 }
 
-// attachedSpec is a job whose output goes to the client.
+// attachedSpec returns a job whose output goes to the client.
 func attachedSpec(tasks uint32) *scorev1.JobSpec {
 	spec := goodSpec()
 	spec.Tasks, spec.NodeList = tasks, nil
 	return spec
 }
 
-// print writes lines and says that this was all.
+// print writes lines and then the end.
 func printing(lines ...string) func(context.Context, *stdioStream) error {
 	return func(_ context.Context, stream *stdioStream) error {
 		if up, err := stream.Receive(); err != nil || up.GetOpen().GetJobId() == 0 {
@@ -205,7 +205,7 @@ func TestSlowClientHoldsTheRanksBack(t *testing.T) {
 		t.Errorf("%d MiB were taken from a rank whose output nobody reads", settled*chunk>>20)
 	}
 	var memory runtime.MemStats
-	runtime.GC() // what was is not what is held
+	runtime.GC() // garbage does not count
 	runtime.ReadMemStats(&memory)
 	if memory.HeapAlloc > 64<<20 {
 		t.Errorf("the heap holds %d MiB", memory.HeapAlloc>>20)
@@ -327,7 +327,7 @@ func TestBadAttachments(t *testing.T) {
 	}
 }
 
-// A client that vanishes leaves nothing behind, even while a rank says nothing.
+// A client that vanishes leaks nothing, even while no rank writes.
 func TestVanishedClientIsNoticed(t *testing.T) {
 	c := newCluster(t)
 	gone := make(chan struct{})

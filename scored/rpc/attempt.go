@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// attempt is what is fetched of one attempt of a job to run.
+// attempt is the fetching of one attempt to run a job.
 type attempt struct {
 	number  uint32
 	sources sync.WaitGroup
-	// stopInput ends the carrying of the client's input to it, stop the fetching.
+	// stopInput ends the forwarding of input to the attempt, stop the fetching of its output.
 	stopInput, stop context.CancelFunc
 }
 
-// priorPatience is how long the output of an attempt is waited for when the next
-// one is there: what its nodes have comes in milliseconds, and the lost one may
-// never answer.
+// priorPatience is how long open waits for the output of the previous attempt: nodes send what they
+// have within milliseconds, and the lost node may never answer.
 const priorPatience = 5 * time.Second
 
-// open begins to fetch a job's output on all its nodes, and to carry the
-// client's input to those that take it. Of a job that is restarted all output of
-// the attempt before comes first, then the word that it was, then the rest.
+// open starts to fetch a job's output from all its nodes, and to forward the client's input to
+// those that take it. If the job was restarted, all output of the previous attempt comes first,
+// then the restart event, then the output of this attempt.
 func (m *merger) open(ctx context.Context, sources []*leader.Source) {
 	if len(sources) == 0 {
 		return

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// forAgentsUser is the header by which a server says for which user of an agent's host it passes a
-// call on. It is another than that of a user at its own socket, so that a server that does not know
-// it gives nobody the role that he has there.
+// forAgentsUser is the header in which a server names the user of an agent's host for whom it
+// forwards a call. It differs from the header for users of the server's own socket, so that a
+// server that does not know it does not give the user the role that the same number has there.
 const forAgentsUser = "Score-For-Agents-User"
 
 var (
@@ -30,8 +30,8 @@ var (
 	errBadUID      = errors.New("an agent names a user by one number")
 )
 
-// agentsUser finds out for which user of its host an agent calls. What else is known of the user is
-// what this server's database of users says.
+// agentsUser returns the user of its host for whom an agent calls. The agent sends only the number;
+// this server's user database has the rest.
 func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	if caller.Role != pki.Agent {
 		return connIdentity{}, errAgentsAlone
@@ -48,15 +48,15 @@ func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	if err != nil {
 		return connIdentity{}, err
 	}
-	identity = proto.CloneOf(identity) // others have it, too
+	identity = proto.CloneOf(identity) // the cached one is shared
 	identity.Node = caller.Name
 	return connIdentity{identity: identity, agent: caller.Name, limits: limitsFromHeader(r.Header)}, nil
 }
 
-// knownUsers are those of agents' hosts.
+// knownUsers caches the users of agents' hosts.
 var knownUsers = newCache[*scorev1.Identity]()
 
-// databaseIdentity is what the database of users says of a user.
+// databaseIdentity returns a user's identity from the user database.
 func databaseIdentity(uid uint32) (*scorev1.Identity, error) {
 	now := time.Now()
 	if known, ok := knownUsers.get(uid, now); ok {
@@ -76,20 +76,20 @@ func databaseIdentity(uid uint32) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// agentOf returns the node by whose agent a call came; "": by none.
+// agentOf returns the node whose agent forwarded the call; "": none did.
 func agentOf(ctx context.Context) string {
 	known, _ := ctx.Value(identityKey{}).(connIdentity)
 	return known.agent
 }
 
-// forwardAgentsUser is the user of an agent's host.
+// forwardAgentsUser returns the user of an agent's host to forward.
 func forwardAgentsUser(r *http.Request) (forwarded, error) {
 	said, err := forwardUser(r)
 	said.header = forAgentsUser
 	return said, err
 }
 
-// agentsUserFrom is what another server says of a user of an agent's host.
+// agentsUserFrom parses what another server forwards about a user of an agent's host.
 func agentsUserFrom(text string) (connIdentity, error) {
 	identity, err := userFrom(text)
 	if err == nil && !api.ValidName(identity.GetNode()) {
@@ -98,19 +98,19 @@ func agentsUserFrom(text string) (connIdentity, error) {
 	return connIdentity{identity: identity, err: err, agent: identity.GetNode()}, err
 }
 
-// byAgents serves the calls that agents pass on.
+// byAgents serves the calls that agents forward.
 type byAgents struct {
-	users http.Handler // finds who decides
+	users http.Handler // routes to the server that leads
 }
 
-// newByAgents has calls of agents' users served by local where this server leads, and by the one
-// that leads otherwise.
+// newByAgents serves calls of agents' users with local if this server leads, and forwards them to
+// the leader otherwise.
 func newByAgents(local http.Handler, p *Routing) *byAgents {
 	next := http.Handler(&router{Routing: p, local: local, identify: forwardAgentsUser})
 	return &byAgents{users: limitPerAgent(limitPerUser(next))}
 }
 
-// ServeHTTP implements http.Handler. A call that is refused is not read.
+// ServeHTTP implements http.Handler. It refuses a call without reading its body.
 func (h *byAgents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, err := h.open(r)
 	if err != nil {
@@ -136,9 +136,9 @@ func (h *byAgents) open(r *http.Request) (context.Context, error) {
 	return context.WithValue(r.Context(), identityKey{}, who), nil
 }
 
-// submitter is whose job it is. Root, and the user as whom the server runs, could have everything
-// of a server whose host runs a job of theirs; an agent that says that it is they who call has them
-// run jobs on its own node alone.
+// submitter returns the user whose job it is. An agent could claim to call for root, or for the
+// user as whom the server runs, and would have all rights on the hosts that run the job. Therefore
+// their jobs, submitted through an agent, run only on that agent's node.
 func submitter(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.Identity, error) {
 	identity, err := identityOf(ctx)
 	if err != nil || agentOf(ctx) == "" {

@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// byAgentOf is the context of a call that the agent of a node passes on.
+// byAgentOf returns the context of a call that a node's agent forwards.
 func byAgentOf(node string, uid uint32) context.Context {
 	who := connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u", Node: node}, agent: node}
 	return context.WithValue(context.Background(), identityKey{}, who)
 }
 
-// TestTablesAgree: agents pass on what takes the role of a user, and nothing that takes more.
+// TestTablesAgree: agents forward exactly the calls that a user's role allows.
 func TestTablesAgree(t *testing.T) {
 	for procedure, rule := range rules {
 		if passed := access.ByAgent(procedure) == nil; passed != (least[rule] == scorev1.Role_ROLE_USER) {
@@ -34,8 +34,8 @@ func TestTablesAgree(t *testing.T) {
 	}
 }
 
-// TestEverybodyIsAUserByAgent: whoever calls by way of an agent is a user and no more, though he be
-// root, the server's own user, or an administrator or operator of the cluster.
+// TestEverybodyIsAUserByAgent: a call by way of an agent has the role of a user, even if it comes
+// from root, the server's own user, or an administrator or operator of the cluster.
 func TestEverybodyIsAUserByAgent(t *testing.T) {
 	for procedure, rule := range rules {
 		for _, uid := range []uint32{0, uint32(os.Getuid()), 21, 22, 4711} {
@@ -50,7 +50,7 @@ func TestEverybodyIsAUserByAgent(t *testing.T) {
 	}
 }
 
-// ctx0 is a context, also where authorize gave none.
+// ctx0 returns the context, or an empty one if authorize returned none.
 func ctx0(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -58,8 +58,8 @@ func ctx0(ctx context.Context) context.Context {
 	return ctx
 }
 
-// TestAgentsMethods: an agent that asks for what takes another role is refused before anything of
-// it is read, and told where to go; so is one that asks for what is between daemons.
+// TestAgentsMethods: a call from an agent that needs another role, or is one between daemons, is
+// refused before its body is read. The error says where such calls may be made.
 func TestAgentsMethods(t *testing.T) {
 	reached := 0
 	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })}
@@ -81,8 +81,8 @@ func TestAgentsMethods(t *testing.T) {
 	}
 }
 
-// TestSubmitter: a job is the user's who calls; root, whom an agent may invent, has it run on that
-// agent's node alone, and is told so where it asks for more.
+// TestSubmitter: a job belongs to the calling user. An agent may invent calls of root: root's job
+// runs only on the agent's node, and a job that asks for more is refused.
 func TestSubmitter(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx  context.Context
@@ -111,8 +111,8 @@ func TestSubmitter(t *testing.T) {
 	}
 }
 
-// TestAgentsUserIsPassedOn: the leader hears of an agent's user as of one, by way of the server
-// that the agent asked.
+// TestAgentsUserIsPassedOn: a call of an agent's user reaches the leader as such, by way of the
+// server that the agent asked.
 func TestAgentsUserIsPassedOn(t *testing.T) {
 	e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
 		who, err := agentsUserFrom(r.Header.Get(forAgentsUser))
@@ -121,7 +121,7 @@ func TestAgentsUserIsPassedOn(t *testing.T) {
 		}
 		return answer(http.StatusOK, unary, "there"), nil
 	})
-	h := newByAgents(local, e.place())
+	h := newByAgents(local, e.routing())
 	r := httptest.NewRequest(http.MethodPost, api.KeyedSubmit, strings.NewReader("hello"))
 	r.Header.Set("Content-Type", unary)
 	r.Header.Set(api.ForUID, "65534")

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// nameLife is how long what the database of users says is remembered: looking it up may ask a
-	// directory service, and it changes rarely.
+	// nameLife is how long an answer of the user database is cached: it may ask a directory
+	// service, and answers change rarely.
 	nameLife = time.Minute
 	// maxKnownNames bounds the memory; a host rarely has more users at once.
 	maxKnownNames = 4096
 )
 
-// cache remembers what the database of users says of users.
+// cache remembers answers of the user database.
 type cache[T any] struct {
 	mu    sync.Mutex
 	known map[uint32]cached[T]

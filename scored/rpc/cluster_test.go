@@ -31,7 +31,7 @@ const (
 	patience = 60 * time.Second
 )
 
-// cluster is a leader behind real sockets.
+// cluster is a leader that serves real sockets.
 type cluster struct {
 	t        *testing.T
 	leader   *leader.Leader
@@ -111,7 +111,7 @@ func (c *cluster) serveUsers() {
 	c.connect()
 }
 
-// connect makes clients of the users' socket.
+// connect makes clients for the users' socket.
 func (c *cluster) connect() {
 	client := &http.Client{Transport: h2cTransport(c.dial)}
 	c.t.Cleanup(client.CloseIdleConnections)
@@ -129,7 +129,7 @@ func (c *cluster) serveAgents() {
 	c.agents = serveDaemons(c.t, c.server, handler, pki.Agent)
 }
 
-// serveDaemons serves until the test ends, and gives the address.
+// serveDaemons serves until the test ends, and returns the address.
 func serveDaemons(t *testing.T, own *pki.Credentials, handler http.Handler, role pki.Role) (address string) {
 	t.Helper()
 	server, listener := h2.NewServer(handler), h2test.Listen(t, own, role)
@@ -138,7 +138,7 @@ func serveDaemons(t *testing.T, own *pki.Credentials, handler http.Handler, role
 	return listener.Addr().String()
 }
 
-// fakeAgent is a node's agent: a stream to the leader and a PeerService.
+// fakeAgent is a node's agent: a stream to the leader, and a PeerService.
 type fakeAgent struct {
 	scorev1connect.UnimplementedPeerServiceHandler
 	t       *testing.T
@@ -154,7 +154,7 @@ type fakeAgent struct {
 
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
 
-// open begins a stream without a word.
+// open opens a stream without sending a message.
 func (c *cluster) open(key, name string) (*fakeAgent, context.CancelFunc) {
 	c.t.Helper()
 	transport := h2.NewTransport(pkitest.FromKey(c.t, key, "lab", pki.Agent, name), pki.Server)
@@ -183,8 +183,7 @@ func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) er
 	return a
 }
 
-// letBeSilent keeps the leader from giving up nodes: what passes for an agent here has no
-// heartbeat.
+// letBeSilent keeps the leader from declaring nodes lost: the fake agents send no heartbeat.
 func (c *cluster) letBeSilent() {
 	c.t.Helper()
 	_, err := c.service.SetSettings(c.t.Context(), connect.NewRequest(&scorev1.SetSettingsRequest{
@@ -208,7 +207,7 @@ func (a *fakeAgent) Dump(_ context.Context, _ *connect.Request[scorev1.DumpJobRe
 	return a.dump(stream)
 }
 
-// leave ends the stream as an agent does that is stopped.
+// leave ends the stream as a stopping agent does.
 func (a *fakeAgent) leave() {
 	a.cancel()
 	_ = a.stream.CloseRequest()
@@ -244,7 +243,7 @@ func (a *fakeAgent) receive() *scorev1.ServerMessage {
 func (a *fakeAgent) until(what string, pick func(*scorev1.ServerMessage) bool) *scorev1.ServerMessage {
 	a.t.Helper()
 	late := time.AfterFunc(patience, func() {
-		a.t.Errorf("%s does not hear: %s", a.name, what)
+		a.t.Errorf("%s did not receive: %s", a.name, what)
 		a.cancel()
 	})
 	defer late.Stop()

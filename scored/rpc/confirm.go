@@ -11,15 +11,15 @@ import (
 	"connectrpc.com/connect"
 )
 
-// confirmEvery is after how many bytes passed on to a client that confirms nothing its nodes are
-// told so: a quarter of what they keep.
+// confirmEvery is the number of bytes sent to a client that confirms nothing itself after which the
+// server confirms them to the nodes: a quarter of what nodes keep.
 const confirmEvery = 128 << 10
 
-// sourceKey names where output comes from.
+// sourceKey identifies a source of output.
 type sourceKey struct {
 	job     uint64
 	attempt uint32
-	node    uint32 // in the job's places
+	node    uint32 // index into the job's places
 }
 
 func sourceKeyOf(m *scorev1.OutputMark) sourceKey {
@@ -28,16 +28,16 @@ func sourceKeyOf(m *scorev1.OutputMark) sourceKey {
 
 // outputProgress is how far the output of one source has come.
 type outputProgress struct {
-	confirms bool        // the client does; else what is passed on counts as shown
+	confirms bool        // the client confirms; else output counts as shown once it is sent
 	shown    chan uint64 // the newest number to confirm; one element
 	pacing   pacing
 
 	mu          sync.Mutex
 	address     string
-	offered     uint64        // number of what was last to be passed on: the client may have it by now
-	last        uint64        // number of what was passed on last
+	offered     uint64        // number of the output offered last: the client may have it by now
+	last        uint64        // number of the output sent last
 	unconfirmed int           // bytes
-	confirmed   uint64        // number up to which the client has it
+	confirmed   uint64        // number of the last output that the client has
 	changed     chan struct{} // closed, and replaced, when confirmed grows
 }
 
@@ -59,22 +59,22 @@ func (p *outputProgress) move(address string) {
 	p.address = address
 }
 
-// onOffer notes what is about to be handed to the writer, after which the client may confirm it any
-// time.
+// onOffer records output that is about to go to the writer; the client may confirm it any time
+// after that.
 func (p *outputProgress) onOffer(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.offered = number
 }
 
-// mayBeShown reports whether the client can have what it confirms.
+// mayBeShown reports whether the client can have the output that it confirms.
 func (p *outputProgress) mayBeShown(number uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return number <= max(p.offered, p.last)
 }
 
-// onPassed notes what has been handed to the writer.
+// onPassed records output that was given to the writer.
 func (p *outputProgress) onPassed(number uint64, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *outputProgress) onPassed(number uint64, bytes int) {
 	}
 }
 
-// confirm has the node told, by confirming. Of several numbers the newest counts.
+// confirm queues a number for the node. Only the newest number counts.
 func (p *outputProgress) confirm(number uint64) {
 	for {
 		select {
@@ -101,7 +101,7 @@ func (p *outputProgress) confirm(number uint64) {
 	}
 }
 
-// setConfirmed notes what the client has.
+// setConfirmed records what the client has.
 func (p *outputProgress) setConfirmed(number uint64) {
 	if number <= p.confirmed {
 		return
@@ -111,7 +111,8 @@ func (p *outputProgress) setConfirmed(number uint64) {
 	p.changed = make(chan struct{})
 }
 
-// awaitConfirmed waits until the client has all that was passed on; false: ctx has ended before.
+// awaitConfirmed waits until the client has confirmed all output sent to it. It returns false if
+// ctx ends first.
 func (p *outputProgress) awaitConfirmed(ctx context.Context) bool {
 	for {
 		p.mu.Lock()
@@ -128,12 +129,12 @@ func (p *outputProgress) awaitConfirmed(ctx context.Context) bool {
 	}
 }
 
-// marks are the places of one attachment.
+// marks holds the progress of an attachment's sources.
 type marks struct {
 	confirms bool
 	mu       sync.Mutex
 	progress map[sourceKey]*outputProgress
-	had      map[sourceKey]uint64 // from an earlier attachment of the client
+	had      map[sourceKey]uint64 // what the client has from an earlier attachment
 }
 
 func newMarks(open *scorev1.AttachRequest_Open) *marks {
@@ -144,7 +145,8 @@ func newMarks(open *scorev1.AttachRequest_Open) *marks {
 	return m
 }
 
-// progressOf returns that of a source; a new one begins where the client's last attachment ended.
+// progressOf returns the progress of a source. A new source starts where the client's last
+// attachment ended.
 func (m *marks) progressOf(source *leader.Source) *outputProgress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,8 +167,7 @@ func (m *marks) progressOf(source *leader.Source) *outputProgress {
 	return p
 }
 
-// before reports whether the client has output of earlier attempts of a job, and
-// none of this one.
+// before reports whether the client has output of earlier attempts of a job, but none of this one.
 func (m *marks) before(job uint64, attempt uint32) bool {
 	earlier := false
 	for at := range m.had {
@@ -178,7 +179,7 @@ func (m *marks) before(job uint64, attempt uint32) bool {
 	return earlier
 }
 
-// confirm takes the client's word for what is shown. More than was passed on cannot be.
+// confirm records what the client has shown. It ignores marks beyond what was sent.
 func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	for _, mark := range marks {
 		m.mu.Lock()
@@ -193,7 +194,7 @@ func (m *marks) confirm(marks []*scorev1.OutputMark) {
 	}
 }
 
-// confirming tells the source's agent what is shown, and how fast more may come, until ctx ends or
+// confirming sends the source's agent what is shown, and the pace of the output, until ctx ends or
 // stop is called.
 func (m *merger) confirming(ctx context.Context, source *leader.Source, p *outputProgress) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -209,7 +210,8 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *outpu
 				if err == nil || connect.CodeOf(err) == connect.CodeUnimplemented { // an older agent
 					continue
 				}
-				// The ranks may wait for it, and write nothing meanwhile that would be confirmed.
+				// Try again: the ranks may be blocked until this confirmation, and no further
+				// output would trigger one.
 				if pauseFor(ctx, refetchPause) {
 					p.confirm(number)
 				}
@@ -221,7 +223,7 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *outpu
 	return cancel
 }
 
-// attached are the attachments there are, by job.
+// attached holds all attachments by job.
 type attached struct {
 	mu  sync.Mutex
 	all map[uint64][]attachedMarks
@@ -248,7 +250,7 @@ func (a *attached) add(job uint64, m *marks, by leader.Caller) (remove func()) {
 	}
 }
 
-// of lists the attachments to a job by a user.
+// of returns a user's attachments to a job.
 func (a *attached) of(job uint64, uid uint32) (found []*marks) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,7 +262,7 @@ func (a *attached) of(job uint64, uid uint32) (found []*marks) {
 	return found
 }
 
-// maxMarks bounds the marks of one request: a job has at most so many nodes.
+// maxMarks bounds the marks of one request: no job has more nodes.
 const maxMarks = 1 << 14
 
 // ConfirmOutput implements JobServiceHandler.

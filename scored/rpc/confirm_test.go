@@ -11,8 +11,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// TestConfirmedBeforePassed: the client confirms what it was sent before the sender has noted that it
-// was: the confirmation counts. The ranks may wait for it.
+// TestConfirmedBeforePassed: the client confirms output before the sender has recorded that it was
+// sent. The confirmation counts, since ranks may wait for it.
 func TestConfirmedBeforePassed(t *testing.T) {
 	m := newMarks(&scorev1.AttachRequest_Open{Confirms: true})
 	p := m.progressOf(&leader.Source{Job: 3, Attempt: 1, Index: 2})
@@ -41,8 +41,8 @@ func TestConfirmedBeforePassed(t *testing.T) {
 	}
 }
 
-// TestConfirmationIsSentAgain: a node whose ranks wait for a confirmation gets it, though the first
-// one does not arrive and nothing more is shown.
+// TestConfirmationIsSentAgain: a node whose ranks wait for a confirmation gets it even if the first
+// one is lost and nothing more is shown.
 func TestConfirmationIsSentAgain(t *testing.T) {
 	c := newCluster(t)
 	confirmed := make(chan struct{})

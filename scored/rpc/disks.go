@@ -10,11 +10,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// serverPatience bounds how long a server is waited for that is asked about itself: whoever looks
-// at the list shall not wait for one that hangs.
+// serverPatience bounds the wait for one server's answer: a server that hangs shall not delay the
+// list.
 const serverPatience = time.Second
 
-// askServers asks all servers that answer, at once, about their disks and versions.
+// askServers asks all servers at once for their disks and versions, and fills in the answers.
 func (u users) askServers(ctx context.Context, servers []*scorev1.Server) {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
@@ -29,7 +29,7 @@ func (u users) askServers(ctx context.Context, servers []*scorev1.Server) {
 	asking.Wait()
 }
 
-// programOf returns nil when the server does not tell.
+// programOf returns nil if the server does not answer.
 func (u users) programOf(ctx context.Context, name string) *scorev1.ProgramVersion {
 	program, err := u.Describe(ctx, name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (u users) programOf(ctx context.Context, name string) *scorev1.ProgramVersi
 	return program
 }
 
-// diskOf returns nil when the server does not tell.
+// diskOf returns nil if the server does not answer.
 func (u users) diskOf(ctx context.Context, name string) *scorev1.Disk {
 	if name == u.Servers.Name() {
 		disk, err := u.Servers.Disk()

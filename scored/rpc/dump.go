@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxDumpMessage bounds a piece of a dump; agents send a quarter of a MiB.
+	// maxDumpMessage bounds one part of a dump; agents send a quarter of a MiB.
 	maxDumpMessage = 1 << 20
-	// dumpNodePatience bounds the dump of one node: the largest through a slow client.
+	// dumpNodePatience bounds the dump of one node: the largest dump to a slow client.
 	dumpNodePatience = 5 * time.Minute
 )
 
 type dumpStream = connect.ServerStream[scorev1.DumpPart]
 
-// DumpJob implements JobServiceHandler: it carries what the job's nodes send to the client, one
-// node after the other. Nothing is kept here, so a slow client makes the nodes wait.
+// DumpJob implements JobServiceHandler. It forwards the dumps of the job's nodes to the client, one
+// node after the other. It buffers nothing, so a slow client slows the nodes down.
 func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	sources, err := u.Leader.DumpSources(ctx, r.Msg, callerOf(ctx))
 	if err != nil {
@@ -45,7 +45,7 @@ func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRe
 	return nil
 }
 
-// dumpNode carries one node's part; sent is why the client cannot be sent more.
+// dumpNode forwards the dump of one node; sent is the error of sending to the client.
 func (u users) dumpNode(ctx context.Context, source *leader.Source, request *scorev1.DumpJobRequest, stream *dumpStream) (sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpNodePatience)
 	defer cancel()
@@ -55,7 +55,7 @@ func (u users) dumpNode(ctx context.Context, source *leader.Source, request *sco
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = parts.Close() }() // whatever was to come has come
+	defer func() { _ = parts.Close() }() // the rest is not needed
 	for parts.Receive() {
 		if err := stream.Send(parts.Msg()); err != nil {
 			return err, nil

@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// TestDumpComesFromAllNodes: one node after the other, and what is missing of one is told and keeps
-// nothing of the others back.
+// TestDumpComesFromAllNodes: one node after the other. If a part of one node's dump is missing, the
+// dump says so and goes on with the other nodes.
 func TestDumpComesFromAllNodes(t *testing.T) {
 	c := newCluster(t)
 	first, second := c.join("n1", printing()), c.join("n2", printing())
@@ -52,7 +52,7 @@ func TestDumpComesFromAllNodes(t *testing.T) {
 	}
 }
 
-// dump is what comes, with trouble in brackets.
+// dump returns the dump, with errors in brackets.
 func (c *cluster) dump(t *testing.T, id uint64) (string, error) {
 	t.Helper()
 	stream, err := c.jobs.DumpJob(t.Context(), connect.NewRequest(&scorev1.DumpJobRequest{JobId: id}))

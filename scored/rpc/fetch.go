@@ -12,27 +12,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// errCutOff is a source that ended without saying that this was all.
-var errCutOff = errors.New("the node's agent broke the connection off")
+// errCutOff is a stream that ended without the mark of its end.
+var errCutOff = errors.New("the node's agent closed the connection early")
 
 const (
 	// refetchPatience is how long a node's agent may be away before its output is given up: a
 	// little longer than the leader waits for it.
 	refetchPatience = leader.NodeGrace + 2*time.Second
-	// refetchPause is the time between two tries.
+	// refetchPause is the time between two attempts.
 	refetchPause = 100 * time.Millisecond
-	// cutOffsMost is how often an agent may break off in a row without having sent anything.
+	// cutOffsMost is how many streams in a row an agent may close early without sending anything.
 	cutOffsMost = 3
 )
 
-// follow fetches one source to its end, and tells the client if that was not
-// all. An agent that is lost may be starting again: its stewards go on, and keep
-// the output.
+// follow fetches one source to its end, and warns the client if output may be missing. It retries
+// while an agent is away: the agent may be restarting, and its stewards keep the output.
 func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r *reader) {
-	place := m.marks.progressOf(source)
-	stop := m.confirming(ctx, source, place)
+	progress := m.marks.progressOf(source)
+	stop := m.confirming(ctx, source, progress)
 	defer stop()
-	err := m.refetch(fetchCtx, source, place, r)
+	err := m.refetch(fetchCtx, source, progress, r)
 	if err == nil || ctx.Err() != nil || errors.Is(err, errInputLost) {
 		return
 	}
@@ -44,11 +43,11 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	}
 }
 
-func (m *merger) refetch(ctx context.Context, source *leader.Source, place *outputProgress, r *reader) error {
-	tries := newTries(time.Now(), place.reached())
+func (m *merger) refetch(ctx context.Context, source *leader.Source, progress *outputProgress, r *reader) error {
+	tries := newTries(time.Now(), progress.reached())
 	for {
 		began := time.Now()
-		err := m.fetch(ctx, source, place, r)
+		err := m.fetch(ctx, source, progress, r)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -56,7 +55,7 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *outp
 			m.inputs.lose()
 			return errInputLost
 		}
-		if !tries.retry(began, time.Now(), place.reached(), err) {
+		if !tries.retry(began, time.Now(), progress.reached(), err) {
 			return err
 		}
 		if !pauseFor(ctx, refetchPause) {
@@ -66,31 +65,31 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, place *outp
 		if address == "" {
 			return err
 		}
-		place.move(address)
+		progress.move(address)
 	}
 }
 
-// fetch passes on what a source has, from where an earlier fetch ended.
-func (m *merger) fetch(ctx context.Context, source *leader.Source, place *outputProgress, r *reader) error {
+// fetch passes on the source's output, from where an earlier fetch ended.
+func (m *merger) fetch(ctx context.Context, source *leader.Source, progress *outputProgress, r *reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := m.agent(source.Node, place.agentAddress()).Stdio(ctx)
-	defer func() { _ = stream.CloseResponse() }() // whatever was to come has come
-	// An HTTP/2 client notices that the context has ended only once it has no
-	// more to send; without this, Receive would wait for the agent.
+	stream := m.agent(source.Node, progress.agentAddress()).Stdio(ctx)
+	defer func() { _ = stream.CloseResponse() }() // the rest is not needed
+	// An HTTP/2 client notices the end of its context only once it has no more to send. Without
+	// this, Receive would wait for the agent.
 	hangUp := func() { _ = stream.CloseRequest() }
 	defer hangUp()
 	defer context.AfterFunc(ctx, hangUp)()
-	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: place.reached(), Attempt: source.Attempt}
-	// When Send fails, Receive tells the reason.
+	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: progress.reached(), Attempt: source.Attempt}
+	// If Send fails, Receive returns the reason.
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})
 	if r.input != nil {
 		carried := make(chan struct{})
 		m.senders.Go(func() {
 			defer close(carried)
-			m.sendInput(ctx, stream, r, source, place.agentAddress())
+			m.sendInput(ctx, stream, r, source, progress.agentAddress())
 		})
-		defer func() { cancel(); <-carried }() // the next fetch's takes the input after this one
+		defer func() { cancel(); <-carried }() // the next fetch must not send input before this one has ended
 	}
 	for {
 		down, err := stream.Receive()
@@ -104,8 +103,8 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *output
 		}
 		switch down := down.GetMessage().(type) {
 		case *scorev1.StdioDown_Output:
-			place.pacing.onMessage(time.Now(), len(down.Output.GetData()))
-			m.passOutput(ctx, place, down.Output)
+			progress.pacing.onMessage(time.Now(), len(down.Output.GetData()))
+			m.passOutput(ctx, progress, down.Output)
 		case *scorev1.StdioDown_InputTaken:
 			r.onTaken(down.InputTaken)
 		}
@@ -113,21 +112,21 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, place *output
 }
 
 // passOutput passes on what the client has not got from an earlier fetch.
-func (m *merger) passOutput(ctx context.Context, place *outputProgress, output *scorev1.Output) {
+func (m *merger) passOutput(ctx context.Context, progress *outputProgress, output *scorev1.Output) {
 	number := output.GetMark().GetSequence()
-	if number != 0 && number <= place.reached() {
+	if number != 0 && number <= progress.reached() {
 		return
 	}
 	if number != 0 {
-		place.onOffer(number)
+		progress.onOffer(number)
 	}
 	m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Output{Output: output}})
 	if number != 0 && ctx.Err() == nil {
-		place.onPassed(number, len(output.GetData()))
+		progress.onPassed(number, len(output.GetData()))
 	}
 }
 
-// pauseFor waits, and reports whether ctx did not end before.
+// pauseFor waits. It reports whether the pause ended before ctx.
 func pauseFor(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-time.After(pause):
@@ -137,7 +136,7 @@ func pauseFor(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// emit hands an event to the writer.
+// emit gives an event to the writer.
 func (m *merger) emit(ctx context.Context, event *scorev1.AttachEvent) {
 	select {
 	case m.output <- event:

@@ -15,44 +15,43 @@ import (
 )
 
 const (
-	// electionPatience is how long a call waits here for a server that leads: an election and a
-	// half.
+	// electionPatience is how long a call waits for a leader: one and a half elections.
 	electionPatience = 3 * time.Second
-	// passPause is the time between two tries, when nothing says that another server leads.
+	// passPause is the time between two attempts while no other server is known to lead.
 	passPause = 50 * time.Millisecond
 )
 
-// Routing tells where calls are decided.
+// Routing finds the server that decides about calls.
 type Routing struct {
 	// Own is this server's name.
 	Own string
-	// Leads reports whether this server decides.
+	// Leads reports whether this server leads.
 	Leads func() bool
-	// Leader is the name of the server that leads, as far as is known here; "": none.
+	// Leader returns the leader's name, as far as this server knows; "": none.
 	Leader func() (name, address string)
-	// Changed is closed when Leader may give another answer.
+	// Changed returns a channel that is closed when Leader may give another answer.
 	Changed func() <-chan struct{}
-	// Servers are the names of all.
+	// Servers returns the names of all servers.
 	Servers func() []string
-	// KeepsKeys reports whether submissions under keys are carried out once, however often they are
-	// made.
+	// KeepsKeys reports whether a submission that is repeated under its key is carried out only
+	// once.
 	KeepsKeys func() bool
-	// Others reaches servers by URLs whose host is their name.
+	// Others reaches other servers by URLs with their names as hosts.
 	Others http.RoundTripper
 	Logger *zap.Logger
 }
 
-// here reports whether a call is to be served here: this server decides, or is about to.
+// here reports whether to serve calls here: this server leads, or is about to.
 func (p *Routing) here() bool {
 	name, _ := p.Leader()
 	return p.Leads() || name == p.Own
 }
 
-// router serves calls where this server leads, and has the leader serve them otherwise.
+// router serves calls if this server leads, and forwards them to the leader otherwise.
 type router struct {
 	*Routing
 	local http.Handler
-	// identify tells for whom a call is passed on; the error goes to the caller.
+	// identify returns for whom a call is forwarded. Its error goes to the caller.
 	identify func(*http.Request) (forwarded, error)
 }
 
@@ -65,7 +64,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.local.ServeHTTP(w, r)
 		return
 	}
-	body, err := forward.ReadBody(r, h.KeepsKeys()) // from the first try on
+	body, err := forward.ReadBody(r, h.KeepsKeys()) // kept for all attempts
 	if err != nil {
 		forward.Refuse(w, r, err)
 		return
@@ -110,8 +109,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unauthenticated returns the answer to a caller of whom not enough is known, unless the
-// error says more.
+// unauthenticated returns the error for a caller that cannot be identified.
 func unauthenticated(err error) error {
 	if _, coded := errors.AsType[*connect.Error](err); coded {
 		return err
@@ -119,8 +117,8 @@ func unauthenticated(err error) error {
 	return connect.NewError(connect.CodeUnauthenticated, err)
 }
 
-// noMajority returns what users are told when no server leads; doubtful: one that was lost may have
-// done what they asked for. They may repeat it in either case, or it would not have been repeated
+// noMajority returns the error for users when no server leads; doubtful: a lost server may have
+// carried out the call. The user may repeat the call in either case, since others are not retried
 // here.
 func noMajority(servers []string, doubtful bool) error {
 	text := fmt.Sprintf(
@@ -129,13 +127,13 @@ func noMajority(servers []string, doubtful bool) error {
 		strings.Join(servers, ", "),
 	)
 	if doubtful {
-		return forward.Undecided(text, "whether the request was carried out by the server that led is not known")
+		return forward.Undecided(text, "it is not known whether the lost server carried out the request")
 	}
 	return forward.Undecided(text, "")
 }
 
-// forwardTo has another server answer. It is false when that did not come to it; then body reports
-// whether something may have been done all the same.
+// forwardTo forwards a call to another server, and reports whether that answered. If not, body
+// reports whether the call may have been carried out.
 func (h *router) forwardTo(w http.ResponseWriter, r *http.Request, b *forward.Body, leader string, who forwarded) (bool, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -156,32 +154,32 @@ func (h *router) forwardTo(w http.ResponseWriter, r *http.Request, b *forward.Bo
 	return true, nil
 }
 
-// watch tells who leads. A leader is taken for lost when none was heard of for as long as an
-// election may take.
+// watch returns a watch on the leader. A leader counts as lost if this server has known of none for
+// as long as an election may take.
 func (p *Routing) watch() *forward.Watch {
 	leader := func() string { name, _ := p.Leader(); return name }
 	return &forward.Watch{Leader: leader, Changed: p.Changed, Silence: electionPatience}
 }
 
-// NewRouter serves users' calls by local where this server leads, and has the server that leads
-// serve them otherwise, for the user whom the kernel tells here.
+// NewRouter serves users' calls with local if this server leads, and forwards them to the leader
+// otherwise, with the user's identity from the kernel.
 func NewRouter(local http.Handler, p *Routing) http.Handler {
 	return limitPerUser(&router{Routing: p, local: local, identify: forwardUser})
 }
 
-// NewDaemonHandler serves the address of the daemons: users' and daemons' calls that other servers
-// forward, and calls of daemons. Those that any server takes are served here, others where the
-// server leads.
+// NewDaemonHandler serves the daemons' address: calls of daemons, and users' and daemons' calls
+// that other servers forward. Calls that any server can answer are served here, the others on the
+// leader.
 func NewDaemonHandler(users, agents http.Handler, p *Routing) http.Handler {
 	onward := &router{Routing: p, local: agents, identify: forwardDaemon}
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)
-	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are sent on instead
+	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are redirected instead
 	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
 	daemons.Handle(scorev1connect.ServerServiceDescribeProcedure, agents)
 	return withDaemon(&daemonHandler{daemons: daemons, passed: agents, users: users, here: p.here, byAgent: newByAgents(users, p)})
 }
 
-// WithDaemon serves the address of the daemons of a cluster that has one server.
+// WithDaemon serves the daemons' address in a cluster with one server.
 func WithDaemon(agents http.Handler) http.Handler { return withDaemon(agents) }

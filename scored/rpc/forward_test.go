@@ -27,13 +27,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// elsewhere is a cluster that another server leads, or none.
+// elsewhere is a cluster in which another server leads, or none.
 type elsewhere struct {
 	mu      sync.Mutex
 	leader  string
 	changed chan struct{}
 	answer  func(*http.Request) (*http.Response, error)
-	keyless bool // the log has no keys of submissions
+	keyless bool // the log cannot keep keys of submissions
 }
 
 func newElsewhere(leader string, answer func(*http.Request) (*http.Response, error)) *elsewhere {
@@ -50,7 +50,7 @@ func (e *elsewhere) lead(name string) {
 	e.changed = make(chan struct{})
 }
 
-func (e *elsewhere) place() *Routing {
+func (e *elsewhere) routing() *Routing {
 	locked := func() (string, chan struct{}) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -71,7 +71,7 @@ var local = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "here: "+string(said))
 })
 
-// ask calls with ada's identity, as the kernel would tell it.
+// ask calls with ada's identity, as if from the kernel.
 func ask(h http.Handler, kind, said string) *httptest.ResponseRecorder {
 	return askAt(h, api.KeyedSubmit, kind, said)
 }
@@ -92,7 +92,7 @@ func answer(status int, kind, text string) *http.Response {
 
 const unary = "application/proto"
 
-// TestRouter: a call goes to the server that leads, once, with the caller whom the kernel told.
+// TestRouter: a call goes to the leader once, with the kernel's identity of the caller.
 func TestRouter(t *testing.T) {
 	var e *elsewhere
 	asked := 0
@@ -114,7 +114,7 @@ func TestRouter(t *testing.T) {
 		}
 		return answer(http.StatusOK, unary, "there: "+string(said)), nil
 	})
-	h := NewRouter(local, e.place())
+	h := NewRouter(local, e.routing())
 	if got := ask(h, unary, "hello"); got.Code != http.StatusOK || got.Body.String() != "there: hello" || asked != 3 {
 		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
 	}
@@ -124,18 +124,17 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestRouterOnce: a call of which it is not known whether it was carried out is not made again.
+// TestRouterOnce: a call that may have been carried out is not repeated.
 func TestRouterOnce(t *testing.T) {
 	asked := 0
 	e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { asked++; return nil, io.ErrUnexpectedEOF })
-	got := ask(NewRouter(local, e.place()), unary, "hello")
+	got := ask(NewRouter(local, e.routing()), unary, "hello")
 	if got.Code != http.StatusServiceUnavailable || asked != 1 || got.Header().Get(api.Unchanged) != "" || !strings.Contains(got.Body.String(), "not known") {
 		t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
 	}
 }
 
-// TestRouterRepeats: one that does no harm the second time is made again where another server
-// leads.
+// TestRouterRepeats: a call that is safe to repeat is repeated when another server leads.
 func TestRouterRepeats(t *testing.T) {
 	encoded := func(r *scorev1.SubmitRequest) string {
 		data, err := proto.Marshal(r)
@@ -172,7 +171,7 @@ func TestRouterRepeats(t *testing.T) {
 				return answer(http.StatusOK, unary, r.URL.Host+" heard "+string(said)), nil
 			})
 			e.keyless = strings.HasSuffix(name, "without keys")
-			got := askAt(NewRouter(local, e.place()), test.path, test.kind, test.said)
+			got := askAt(NewRouter(local, e.routing()), test.path, test.kind, test.said)
 			if again := got.Body.String() == "s3 heard "+test.said; again != test.again || asked > 1 != test.again {
 				t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
 			}
@@ -180,21 +179,21 @@ func TestRouterRepeats(t *testing.T) {
 	}
 }
 
-// TestRouterDoubt: who may have been heard is not told that nothing was done.
+// TestRouterDoubt: the error of a call that may have been carried out does not say that it had no
+// effect.
 func TestRouterDoubt(t *testing.T) {
 	var e *elsewhere
 	e = newElsewhere("s2", func(*http.Request) (*http.Response, error) { e.lead(""); return nil, io.ErrUnexpectedEOF })
-	got := askAt(NewRouter(local, e.place()), scorev1connect.JobServiceCancelJobProcedure, unary, "")
+	got := askAt(NewRouter(local, e.routing()), scorev1connect.JobServiceCancelJobProcedure, unary, "")
 	if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) != "" || !strings.Contains(got.Body.String(), "is not known") {
 		t.Errorf("%d, %v, %q", got.Code, got.Header(), got.Body)
 	}
 }
 
-// TestRouterWithoutLeader: a call waits for an election, and no longer; then one sentence says what
-// is wrong.
+// TestRouterWithoutLeader: a call waits for one election; then its error says what is wrong.
 func TestRouterWithoutLeader(t *testing.T) {
 	e := newElsewhere("", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, unary, "there"), nil })
-	h := NewRouter(local, e.place())
+	h := NewRouter(local, e.routing())
 	elected := time.AfterFunc(electionPatience/10, func() { e.lead("s2") })
 	defer elected.Stop()
 	if got := ask(h, unary, ""); got.Body.String() != "there" {
@@ -208,9 +207,9 @@ func TestRouterWithoutLeader(t *testing.T) {
 	}
 }
 
-// TestRouterIsCutOff: a call that the leader does not answer is given up when this server has heard
-// of no leader for as long as an election may take, and not before; a leader that is heard has its
-// time.
+// TestRouterIsCutOff: a call that the leader does not answer is given up once this server has known
+// no leader for as long as an election may take, and not before. A leader that is in contact may
+// take its time.
 func TestRouterIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere("s2", func(r *http.Request) (*http.Response, error) {
@@ -222,15 +221,15 @@ func TestRouterIsCutOff(t *testing.T) {
 		time.AfterFunc(heard+silent, func() { e.lead("s2") }) // elected again
 		time.AfterFunc(2*heard, func() { e.lead("") })
 		began := time.Now()
-		got := ask(NewRouter(local, e.place()), unary, "")
+		got := ask(NewRouter(local, e.routing()), unary, "")
 		if took := time.Since(began); got.Code != http.StatusServiceUnavailable || took != 2*heard+electionPatience {
 			t.Errorf("%d, %q after %v", got.Code, got.Body, took)
 		}
 	})
 }
 
-// TestRouterOvertakes: a call that the leader does not answer goes to the next one as soon as there
-// is one, if it may be made again; else the old one has a moment to answer.
+// TestRouterOvertakes: a call that the leader does not answer goes to the next leader as soon as
+// there is one, if it is safe to repeat; otherwise the old leader gets a moment to answer.
 func TestRouterOvertakes(t *testing.T) {
 	for path, wait := range map[string]time.Duration{
 		scorev1connect.JobServiceListJobsProcedure:  0,
@@ -248,7 +247,7 @@ func TestRouterOvertakes(t *testing.T) {
 			time.AfterFunc(electing/2, func() { e.lead("") })
 			time.AfterFunc(electing, func() { e.lead("s3") })
 			began := time.Now()
-			got := askAt(NewRouter(local, e.place()), path, unary, "")
+			got := askAt(NewRouter(local, e.routing()), path, unary, "")
 			if took := time.Since(began) - electing; got.Body.String() == "there" != (wait == 0) || took < wait || took > wait+passPause {
 				t.Errorf("%s: %d, %q, %v after the election", path, got.Code, got.Body, took)
 			}
@@ -256,27 +255,27 @@ func TestRouterOvertakes(t *testing.T) {
 	}
 }
 
-// message is one of a stream.
+// message encodes one message of a stream.
 func message(flags byte, text string) string {
 	return string([]byte{flags, 0, 0, 0, byte(len(text))}) + text
 }
 
-// TestAnswerBreaks: an answer of one message comes whole, or a sentence instead.
+// TestAnswerBreaks: a unary answer arrives whole, or the caller gets an error.
 func TestAnswerBreaks(t *testing.T) {
 	for _, kind := range []string{unary, "application/json"} {
 		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) {
 			half := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(half)}, nil
 		})
-		w := ask(&router{Routing: e.place(), local: local, identify: forwardUser}, kind, "list")
+		w := ask(&router{Routing: e.routing(), local: local, identify: forwardUser}, kind, "list")
 		if said := w.Body.String(); w.Code != http.StatusServiceUnavailable || !strings.Contains(said, "was lost while it had the request") {
 			t.Errorf("%s: %d %q", kind, w.Code, said)
 		}
 	}
 }
 
-// TestStreamBreaks: a stream whose server is lost ends, after its last whole message, with an error
-// that its reader can read.
+// TestStreamBreaks: if the server of a stream is lost, the stream ends after its last whole
+// message, with an error that clients can parse.
 func TestStreamBreaks(t *testing.T) {
 	const kind = "application/connect+proto"
 	whole := message(0, "one") + message(0, "two")
@@ -287,13 +286,13 @@ func TestStreamBreaks(t *testing.T) {
 		whole + "\x00\xff\xff\xff\xff":  whole + message(forward.EndOfStream, forward.BrokenOff),
 	} {
 		e := newElsewhere("s2", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, kind, text), nil })
-		if got := ask(NewRouter(local, e.place()), kind, ""); got.Body.String() != want {
+		if got := ask(NewRouter(local, e.routing()), kind, ""); got.Body.String() != want {
 			t.Errorf("of %q comes %q", text, got.Body)
 		}
 	}
 }
 
-// TestTrust: only servers say for whom they call; nobody else, and nothing that cannot be read.
+// TestTrust: only servers may forward calls, and malformed headers are refused.
 func TestTrust(t *testing.T) {
 	identity, err := proto.Marshal(&scorev1.Identity{Uid: 0, User: "root"})
 	if err != nil {
@@ -381,8 +380,8 @@ func FuzzUserFrom(f *testing.F) {
 	})
 }
 
-// TestUnchangedIsMarked: refusals that end by themselves say that the call may be made again. What
-// may have been carried out before the server found out that it leads no more does not.
+// TestUnchangedIsMarked: refusals of calls that had no effect say that the call may be repeated.
+// Those of calls that may have been carried out before the server lost its leadership do not.
 func TestUnchangedIsMarked(t *testing.T) {
 	marked := func(err error) bool {
 		failure, ok := errors.AsType[*connect.Error](withCode(err))

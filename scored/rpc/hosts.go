@@ -8,10 +8,10 @@ import (
 	"score/scored/leader"
 )
 
-// ownHost is what this server's host is called among those that carry output.
+// ownHost is the alias of this server's host.
 const ownHost = "this host"
 
-// hostNames knows by which names this host may be meant.
+// hostNames knows the names and addresses of this host.
 type hostNames struct{ own map[string]bool }
 
 func newHostNames() *hostNames {
@@ -19,7 +19,7 @@ func newHostNames() *hostNames {
 	if name, err := os.Hostname(); err == nil {
 		names.own[name] = true
 	}
-	addresses, _ := net.InterfaceAddrs() // those that are not told count as of other hosts
+	addresses, _ := net.InterfaceAddrs() // those that are unknown count as other hosts
 	for _, address := range addresses {
 		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
 			names.own[prefix.Addr().String()] = true
@@ -39,8 +39,7 @@ func (h *hostNames) alias(host string) string {
 	return host
 }
 
-// path lists the hosts that carry output from a node's agent by this server to a client: each
-// once.
+// path lists the hosts through which output flows from a node's agent to a client, each once.
 func (h *hostNames) path(node, client string) []leader.Host {
 	hosts := []leader.Host{{Name: ownHost, CPUs: runtime.NumCPU()}}
 	for _, address := range []string{node, client} {

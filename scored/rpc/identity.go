@@ -19,16 +19,16 @@ import (
 
 type identityKey struct{}
 
-// connIdentity is what is known of a connection's peer; err tells why not.
+// connIdentity is the identity of a connection's peer; err is why it is unknown.
 type connIdentity struct {
 	identity *scorev1.Identity
 	err      error
-	agent    string // the node by whose agent the call came; "": by none
+	agent    string // the node whose agent forwarded the call; "": none did
 	limits   limitsReader
 }
 
-// ConnContext puts the peer's identity into the context of its requests; it is
-// the field of that name of http.Server.
+// ConnContext puts the peer's identity into the context of its requests. It is for the field of
+// this name in http.Server.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	identity, err := peerIdentity(c)
 	known := connIdentity{identity: identity, err: err}
@@ -38,7 +38,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, identityKey{}, known)
 }
 
-// identityOf is who sent the request, as the kernel told when they connected.
+// identityOf returns who sent the request, as the kernel identified them when they connected.
 func identityOf(ctx context.Context) (*scorev1.Identity, error) {
 	known, ok := ctx.Value(identityKey{}).(connIdentity)
 	if !ok {
@@ -47,9 +47,8 @@ func identityOf(ctx context.Context) (*scorev1.Identity, error) {
 	return known.identity, known.err
 }
 
-// peerIdentity asks the kernel who connected. Groups too are those of the
-// process at that time; where the kernel does not tell them, they are the
-// user's by the database of users.
+// peerIdentity asks the kernel who connected. The groups are those of the process at that time; if
+// the kernel cannot report them, they are the user's groups in the user database.
 func peerIdentity(c net.Conn) (*scorev1.Identity, error) {
 	conn, ok := c.(syscall.Conn)
 	if !ok || c.LocalAddr().Network() != "unix" {
@@ -68,8 +67,7 @@ func peerIdentity(c net.Conn) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// databaseGroups returns the groups of a user by the database; none if it does not
-// know the user.
+// databaseGroups returns a user's groups by the user database; none if it does not know the user.
 func databaseGroups(uid uint32) []uint32 {
 	known, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if err != nil {
@@ -91,7 +89,7 @@ func databaseGroups(uid uint32) []uint32 {
 
 var names = newCache[string]()
 
-// userName returns the name of a user id, or the number where it has none.
+// userName returns the name of a user id, or the number if it has no name.
 func userName(uid uint32) string {
 	now := time.Now()
 	if known, ok := names.get(uid, now); ok {
@@ -105,11 +103,11 @@ func userName(uid uint32) string {
 	return name
 }
 
-// isAdmin reports whether the user may do what only owners may: root, and the
-// user as whom the server runs, who could do it anyway.
+// isAdmin reports whether the user is always an administrator: root, and the user as whom the
+// server runs.
 func isAdmin(uid uint32) bool { return uid == 0 || int(uid) == os.Getuid() }
 
-// limitPerUser bounds what each user can keep the server busy with.
+// limitPerUser limits how much of the server each user can occupy.
 func limitPerUser(next http.Handler, options ...connect.HandlerOption) http.Handler {
 	return socket.NewLimits(next, socket.OfUser(func(r *http.Request) (any, error) {
 		identity, err := identityOf(r.Context())
@@ -117,7 +115,7 @@ func limitPerUser(next http.Handler, options ...connect.HandlerOption) http.Hand
 	}), options...)
 }
 
-// limitPerAgent bounds what the users of an agent's host can keep the server busy with.
+// limitPerAgent limits how much of the server the users of one agent's host can occupy.
 func limitPerAgent(next http.Handler) http.Handler {
 	return socket.NewLimits(next, socket.OfAgent(func(r *http.Request) (any, error) { return agentOf(r.Context()), nil }))
 }

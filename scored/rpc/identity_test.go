@@ -22,7 +22,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// connection makes both ends of a Unix socket.
+// connection returns both ends of a Unix socket.
 func connection(t *testing.T) (server net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
@@ -56,7 +56,7 @@ func TestTheKernelTellsWhoConnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(groups) != len(identity.GetGroups()) {
-		t.Errorf("groups %v, told %v", groups, identity.GetGroups())
+		t.Errorf("groups %v, the kernel says %v", groups, identity.GetGroups())
 	}
 	if me, err := user.Current(); err == nil && identity.GetUser() != me.Username {
 		t.Errorf("user %q, is %q", identity.GetUser(), me.Username)
@@ -104,8 +104,8 @@ func TestGroupsAndNamesFromTheDatabase(t *testing.T) {
 	}
 }
 
-// A submission has the limits of the process that calls, wherever it is decided:
-// what a user says of them in a header counts for nothing.
+// A submission has the limits of the calling process on every path. A header in which a user claims
+// others has no effect.
 func TestSubmissionsHaveTheLimitsOfTheirProcess(t *testing.T) {
 	has, err := socket.PeerLimits(connection(t).(syscall.Conn))
 	if err != nil {
@@ -138,7 +138,7 @@ func TestSubmissionsHaveTheLimitsOfTheirProcess(t *testing.T) {
 	check("at the server that leads", ctx)
 }
 
-// A submission whose process cannot be asked is refused.
+// A submission is refused if its process's limits cannot be read.
 func TestSubmissionsOfTheDeadAreRefused(t *testing.T) {
 	gone := connection(t)
 	ctx := ConnContext(t.Context(), gone)

@@ -12,11 +12,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// errInputLost ends an attachment when input may have been lost on its way to the ranks: the client
-// attaches again, and sends what they have not taken.
+// errInputLost ends an attachment when input may have been lost on its way to the ranks. The client
+// attaches again, and sends again what they have not taken.
 var errInputLost = errors.New("a node's agent was lost while it had input for its ranks; attach again")
 
-// reader is a source that takes the client's input.
+// reader sends the client's input to one source.
 type reader struct {
 	input   chan *scorev1.Stdin // nil: it takes none
 	over    chan struct{}       // closed when the source has ended
@@ -26,12 +26,12 @@ type reader struct {
 	sent, taken uint64 // offsets in the input: sent to the source, taken by its ranks
 }
 
-// newReader makes one to which input is sent from an offset on.
+// newReader returns a reader to which input is sent from an offset on.
 func newReader(from uint64, changed chan<- struct{}) *reader {
 	return &reader{over: make(chan struct{}), changed: changed, sent: from, taken: from}
 }
 
-// onTaken notes what the source says that its ranks have.
+// onTaken records how much input the source's ranks have taken.
 func (r *reader) onTaken(offset uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,25 +41,25 @@ func (r *reader) onTaken(offset uint64) {
 	r.taken = offset
 	select {
 	case r.changed <- struct{}{}:
-	default: // it is known already
+	default: // a signal is pending
 	}
 }
 
-// onSent notes what goes to the source now.
+// onSent records input that goes to the source now.
 func (r *reader) onSent(input *scorev1.Stdin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent = max(r.sent, api.InputEnd(input))
 }
 
-// inFlight reports whether the source has been sent more than its ranks have taken.
+// inFlight reports whether input was sent to the source that its ranks have not taken.
 func (r *reader) inFlight() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sent > r.taken
 }
 
-// takenUpTo is what the source's ranks have; all is true of a source that has ended.
+// takenUpTo returns how much the source's ranks have taken; all is true if the source has ended.
 func (r *reader) takenUpTo() (offset uint64, all bool) {
 	select {
 	case <-r.over:
@@ -71,7 +71,7 @@ func (r *reader) takenUpTo() (offset uint64, all bool) {
 	return r.taken, false
 }
 
-// sendInput carries input until the source ends, no faster than others can bear.
+// sendInput sends input at its pace until the source ends.
 func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r *reader,
 	source *leader.Source, at string,
 ) {
@@ -82,7 +82,7 @@ func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForCli
 		case input := <-r.input:
 			r.onSent(input)
 			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
-				return // the receiver learns why, and ends the source
+				return // the receiver gets the reason and ends the source
 			}
 			if !m.holdInput(ctx, source, at, pace, len(input.GetData())) {
 				return
@@ -93,24 +93,24 @@ func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForCli
 	}
 }
 
-// inputs are the readers of an attachment, and what the client has sent.
+// inputs holds the readers of an attachment, and how much the client has sent.
 type inputs struct {
-	input   chan *scorev1.Stdin // unbuffered: a job that takes none holds the client back
+	input   chan *scorev1.Stdin // unbuffered: a job that takes none blocks the client
 	changed chan struct{}       // some reader has taken more
 	lost    chan struct{}       // closed when input was lost on its way
 	once    sync.Once
 
 	mu          sync.Mutex
 	readers     []*reader
-	ended       bool   // the client has said that there is no more
-	distributed uint64 // offset behind what the readers were given
+	ended       bool   // the client has sent the end
+	distributed uint64 // offset after what the readers were given
 }
 
 func newInputs() *inputs {
 	return &inputs{input: make(chan *scorev1.Stdin), changed: make(chan struct{}, 1), lost: make(chan struct{})}
 }
 
-// reader makes one for a source of an attempt, before which all input went elsewhere.
+// reader returns a new reader for a source. Earlier input went to earlier sources.
 func (in *inputs) reader(takesInput bool) *reader {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -122,7 +122,7 @@ func (in *inputs) reader(takesInput bool) *reader {
 	return r
 }
 
-// lose ends the attachment for input that may be lost.
+// lose ends the attachment because input may be lost.
 func (in *inputs) lose() { in.once.Do(func() { close(in.lost) }) }
 
 // isLost reports whether lose was called.
@@ -136,8 +136,8 @@ func (in *inputs) isLost() bool {
 }
 
 // taken returns the offset up to which all ranks have the input. It may be beyond what this
-// attachment has brought: the client sends again what an earlier one had brought if it has not
-// heard that it was taken.
+// attachment has brought: a client sends again what an earlier attachment brought if it got no
+// acknowledgement.
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -153,9 +153,9 @@ func (in *inputs) taken() uint64 {
 	return least
 }
 
-// distribute gives the client's input to every reader of an attempt. One that does not take it
-// holds the client back, until it has ended. What an earlier attempt has taken is
-// gone; that there is no more is told again.
+// distribute gives the client's input to every reader of an attempt. A reader that does not take it
+// blocks the client until the reader's source has ended. Input that an earlier attempt took is
+// gone, but its end is sent again.
 func (in *inputs) distribute(ctx context.Context, readers []*reader) {
 	if end := in.end(); end != nil {
 		give(ctx, end, readers)
@@ -171,7 +171,7 @@ func (in *inputs) distribute(ctx context.Context, readers []*reader) {
 	}
 }
 
-// end returns the end of the input, if the client has told it.
+// end returns the end of the input, if the client has sent it.
 func (in *inputs) end() *scorev1.Stdin {
 	in.mu.Lock()
 	defer in.mu.Unlock()

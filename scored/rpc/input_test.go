@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The ranks may have more than an attachment has brought: an earlier one has brought it, and its
-// client has not heard that it was taken. It hears so though it brings nothing new.
+// The ranks may have more input than this attachment has brought, if the client got no
+// acknowledgement of what an earlier one had brought. It gets one though it brings nothing new.
 func TestTakenBeforeItIsBrought(t *testing.T) {
 	in := newInputs()
 	r := in.reader(true)
@@ -18,7 +18,7 @@ func TestTakenBeforeItIsBrought(t *testing.T) {
 	select {
 	case <-in.changed:
 	default:
-		t.Error("nobody is told")
+		t.Error("there is no signal")
 	}
 	if got := in.taken(); got != 1000 {
 		t.Errorf("%d are taken, want 1000", got)
@@ -29,8 +29,8 @@ func TestTakenBeforeItIsBrought(t *testing.T) {
 	}
 }
 
-// The slowest reader counts; one that has ended does not, and without any what was brought counts
-// as taken.
+// The slowest reader counts, unless its source has ended. Without any reader, all input counts as
+// taken.
 func TestSlowestReaderCounts(t *testing.T) {
 	in := newInputs()
 	slow, fast := in.reader(true), in.reader(true)

@@ -14,15 +14,15 @@ import (
 	"connectrpc.com/connect"
 )
 
-// interceptor stands before every method: it authorizes (if it is for users), gives
-// errors their codes, and counts them.
+// interceptor handles every call: it authorizes users' calls, gives errors their codes, and counts
+// them.
 type interceptor struct {
-	// callerOf tells the role of a user; nil: no users call.
+	// callerOf returns a user's role; nil: the service is not for users.
 	callerOf func(uid uint32, admin bool) leader.Caller
-	// fresh, if not nil, returns when what is read from then on is no older than the call.
+	// fresh, if not nil, returns once reads are no older than the call.
 	fresh func(context.Context) error
 	count func(procedure, code string)
-	build string // of this server, for users whose program is of another version
+	build string // of this server, for users whose program has another version
 }
 
 var _ connect.Interceptor = interceptor{}
@@ -31,7 +31,7 @@ func (g interceptor) enter(ctx context.Context, procedure string, header http.He
 	if refusal := api.CheckProtocols(header, g.build); refusal != "" && procedure != scorev1connect.ClusterServiceGetVersionProcedure {
 		return ctx, connect.NewError(connect.CodeFailedPrecondition, errors.New(refusal))
 	}
-	if g.fresh != nil && procedure != scorev1connect.JobServiceSubmitProcedure { // whose answer a majority has agreed to anyway
+	if g.fresh != nil && procedure != scorev1connect.JobServiceSubmitProcedure { // a majority confirms a submission anyway
 		if err := g.fresh(ctx); err != nil {
 			return ctx, err
 		}
@@ -83,7 +83,7 @@ func (g interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 	}
 }
 
-// codes gives each reason for a refusal its code.
+// codes maps errors to the codes of refusals.
 var codes = []struct {
 	err  error
 	code connect.Code
@@ -110,16 +110,16 @@ var codes = []struct {
 	{context.DeadlineExceeded, connect.CodeDeadlineExceeded},
 }
 
-// nothingDone are the reasons of refusals that end by themselves.
+// nothingDone lists the errors of calls that had no effect and can be repeated.
 var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, replica.ErrNotLeader}
 
-// isUnchanged reports whether nothing was done. What a server had taken up when it found out that
-// it leads no more may have been committed.
+// isUnchanged reports whether the call had no effect. A call that the server had begun to carry out
+// when it lost its leadership may have been committed.
 func isUnchanged(err error) bool {
 	return !errors.Is(err, leader.ErrLost) && slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// withCode makes a connect error of an error that is none.
+// withCode turns an error into a connect error with a code, if it is none yet.
 func withCode(err error) error {
 	if _, ok := errors.AsType[*connect.Error](err); ok {
 		return err
@@ -136,8 +136,8 @@ func withCode(err error) error {
 	return connect.NewError(connect.CodeInternal, err)
 }
 
-// sentence drops the sentinel's words before the sentence that wraps it, which
-// says the same with more detail.
+// sentence removes the sentinel's text from the start of the error: the rest says the same in more
+// detail.
 func sentence(err, sentinel error) error {
 	text, prefix := err.Error(), sentinel.Error()+": "
 	if len(text) > len(prefix) && text[:len(prefix)] == prefix {

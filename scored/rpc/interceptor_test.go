@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// TestElectionsInWords: what users are told when an election breaks off what they asked for, and
-// whether it may be made again without a doubt.
+// TestElectionsInWords: the error of a call that an election interrupts, and whether it says that
+// the call may be repeated safely.
 func TestElectionsInWords(t *testing.T) {
 	for _, c := range []struct {
 		err       error
@@ -30,7 +30,7 @@ func TestElectionsInWords(t *testing.T) {
 		{replica.ErrClosed, connect.CodeUnavailable, "", "the server is stopping"},
 		{replica.ErrUnchanged, connect.CodeFailedPrecondition, "", replica.ErrUnchanged.Error()},
 	} {
-		got, ok := withCode(c.err).(*connect.Error) //nolint:errorlint // what users get is this one
+		got, ok := withCode(c.err).(*connect.Error) //nolint:errorlint // users get exactly this error
 		if !ok || got.Code() != c.code || got.Message() != c.text || got.Meta().Get(api.Unchanged) != c.unchanged {
 			t.Errorf("%v: %v", c.err, got)
 		}

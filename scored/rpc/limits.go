@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// limitsReader finds the resource limits of the process that submits. It is nil
-// where an older daemon that does not read them has passed the call on.
+// limitsReader returns the resource limits of the process that submits. It is nil if an older
+// daemon, which does not read them, forwarded the call.
 type limitsReader func() ([]*scorev1.ResourceLimit, error)
 
-// limitsOfPeer reads them from the process at the other end of a Unix socket.
+// limitsOfPeer reads the limits of the process at the other end of a Unix socket.
 func limitsOfPeer(c syscall.Conn) limitsReader {
 	return func() ([]*scorev1.ResourceLimit, error) {
 		limits, err := socket.PeerLimits(c)
@@ -27,7 +27,7 @@ func limitsOfPeer(c syscall.Conn) limitsReader {
 	}
 }
 
-// limitsFromHeader takes them from a daemon that has read them.
+// limitsFromHeader returns the limits that a forwarding daemon has read.
 func limitsFromHeader(h http.Header) limitsReader {
 	said := h.Values(api.ForLimits)
 	if len(said) == 0 {
@@ -42,8 +42,8 @@ func limitsFromHeader(h http.Header) limitsReader {
 	}
 }
 
-// withOwnLimits is the spec with the limits that the submitter claims, and no
-// more than it has.
+// withOwnLimits returns the spec with the claimed limits, capped at those of the submitting
+// process.
 func withOwnLimits(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.JobSpec, error) {
 	known, _ := ctx.Value(identityKey{}).(connIdentity)
 	if known.limits == nil {
@@ -58,8 +58,8 @@ func withOwnLimits(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.JobSpec
 	return bound, nil
 }
 
-// limitsHeaderFor is the value of the header for a call that is passed on; "": the
-// call takes no limits, or nobody knows them.
+// limitsHeaderFor returns the header's value for a forwarded call; "": the call has no limits, or
+// they are unknown.
 func limitsHeaderFor(r *http.Request) (string, error) {
 	known, _ := r.Context().Value(identityKey{}).(connIdentity)
 	if known.limits == nil || !api.TakesLimits(r.URL.Path) {

@@ -76,7 +76,7 @@ func (u users) RevokeCertificates(
 	return connect.NewResponse(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}), nil
 }
 
-// mayRevoke refuses to cut off a server that counts for a majority: the others would wait for it,
+// mayRevoke refuses to revoke a server that counts for the majority: the others would wait for it,
 // perhaps forever.
 func (u users) mayRevoke(role, name string) error {
 	parsed, err := pki.ParseRole(clip(role))
@@ -92,7 +92,7 @@ func (u users) mayRevoke(role, name string) error {
 	}
 	if slices.ContainsFunc(servers, func(s replica.Server) bool { return s.Name == name }) {
 		return fmt.Errorf(
-			"%w: server %s is one of the cluster's; 'scored server remove %s' takes it out, and its certificates back",
+			"%w: server %s is a member of the cluster; 'scored server remove %s' removes it and revokes its certificates",
 			leader.ErrState,
 			name,
 			name,
@@ -125,7 +125,7 @@ type (
 	serialKey struct{}
 )
 
-// withDaemon puts who is at the other end of a TLS connection into the context of its requests.
+// withDaemon puts the peer of a TLS connection into the context of its requests.
 func withDaemon(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil {
@@ -138,7 +138,7 @@ func withDaemon(next http.Handler) http.Handler {
 	})
 }
 
-// daemonOf is who calls by his certificate.
+// daemonOf returns the calling daemon, by its certificate.
 func daemonOf(ctx context.Context) (pki.Name, error) {
 	name, ok := ctx.Value(daemonKey{}).(pki.Name)
 	if !ok {
@@ -147,14 +147,13 @@ func daemonOf(ctx context.Context) (pki.Name, error) {
 	return name, nil
 }
 
-// serialOf returns the number of the certificate of who is at the other end of the connection; nil:
-// it has shown none.
+// serialOf returns the serial number of the peer's certificate; nil: it has shown none.
 func serialOf(ctx context.Context) []byte {
 	serial, _ := ctx.Value(serialKey{}).([]byte)
 	return serial
 }
 
-// checkNode refuses an agent that gives itself for another.
+// checkNode refuses an agent that claims another node's name.
 func checkNode(ctx context.Context, node string) error {
 	name, err := daemonOf(ctx)
 	if err != nil {

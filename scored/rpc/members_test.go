@@ -11,14 +11,15 @@ import (
 	"connectrpc.com/connect"
 )
 
-// three are the servers of a cluster.
+// three returns the servers of a cluster.
 type three struct{ unasked }
 
 func (three) Servers() ([]replica.Server, error) {
 	return []replica.Server{{Name: "s1", Leader: true}, {Name: "s2"}, {Name: "s3"}}, nil
 }
 
-// TestMayRevoke: who counts for a majority is removed, and not cut off under the others.
+// TestMayRevoke: the certificate of a server that counts for the majority cannot be revoked, only
+// the server removed.
 func TestMayRevoke(t *testing.T) {
 	u := users{UserOptions: UserOptions{Servers: three{}}}
 	for name, test := range map[string]struct {
@@ -42,7 +43,7 @@ func TestMayRevoke(t *testing.T) {
 	}
 }
 
-// TestReasons: what is shown to everybody garbles no terminal.
+// TestReasons: text that is shown to all users must not garble a terminal.
 func TestReasons(t *testing.T) {
 	c := newCluster(t)
 	for reason, says := range map[string]string{

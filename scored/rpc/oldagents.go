@@ -8,8 +8,8 @@ import (
 	"score/scored/api/texts"
 )
 
-// adapt has an agent of a version whose messages hold texts in UTF-8 alone be told nothing else: it
-// could not read the message, would connect again and be told the same.
+// adapt makes the link send only UTF-8 text to an agent whose version reads nothing else. Such an
+// agent could not read other messages, would connect again and get the same.
 func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 	if protocol.Of(hello.GetProtocolOldest(), hello.GetProtocolNewest()).Newest >= protocol.Texts {
 		return
@@ -21,13 +21,13 @@ func (a agents) adapt(link *agentLink, hello *scorev1.Hello) {
 			clip(hello.GetVersion()),
 		)
 		message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: answer}}
-		_ = a.Leader.Receive(ctx, hello.GetNode(), link, message) // it fails when the leader ends, and the stream with it
+		_ = a.Leader.Receive(ctx, hello.GetNode(), link, message) // it fails only if the leader ends, and then the stream ends too
 	}
 }
 
-// understood returns the message as the agent can read it; nil: it cannot be given the order, which
-// the leader is told. Sentences have escapes; a program must not be given others than its own
-// texts.
+// understood returns the message in a form that the agent can read. Sentences are escaped. A
+// program's texts must not be changed: for an order with other texts understood answers the leader
+// and returns nil.
 func (l *agentLink) understood(ctx context.Context, message *scorev1.ServerMessage) *scorev1.ServerMessage {
 	if l.refused == nil || texts.ValidIn(message) {
 		return message

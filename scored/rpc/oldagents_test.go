@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// An agent that reads texts in UTF-8 alone is given no others: a job that has such texts cannot
-// start there, and says why.
+// An agent that reads only UTF-8 gets no other text: a job with other text fails to start there,
+// with the reason.
 func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 	c := newCluster(t)
 	a, _ := c.open(testKey, "n1")

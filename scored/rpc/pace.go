@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// carriedPerCPU is how much output a host carries in a second for each of its CPUs, in bytes,
-	// while others compute on them: it costs some hundredths of their time (docs/BENCHMARKS.md).
+	// carriedPerCPU is how much output a host carries per second and CPU, in bytes, while other
+	// jobs compute on its CPUs: it costs some hundredths of their time (docs/BENCHMARKS.md).
 	carriedPerCPU = 2 << 20
-	// carriedLeast is what a stream may always have, however many there are.
+	// carriedLeast is what each stream may always have, however many there are.
 	carriedLeast = 64 << 10
-	// messageCost is what a message counts as beside its bytes, for the nodes' stewards do the
-	// same.
+	// messageCost is added to the bytes of each message; the nodes' stewards count the same way.
 	messageCost = 32 << 10
-	// paceEvery is the least time between two looks at who else computes, and paceAfter how much
-	// output passes between two: little output is no cost, and nobody is asked about it.
+	// paceEvery is the least time between two checks whether other jobs compute on the hosts, and
+	// paceAfter the output between two checks: a little output costs nothing, and needs no check.
 	paceEvery = 100 * time.Millisecond
 	paceAfter = 512 << 10
-	// paceAgain is after how long a pace is told again; nodes forget it after three times as long.
+	// paceAgain is the interval at which a pace is sent again; nodes forget it after three times as
+	// long.
 	paceAgain = time.Second
-	// flowLasts is after how long without output a stream has no part of what its hosts carry.
+	// flowLasts is the time without output after which a stream gives up its share.
 	flowLasts = 2 * time.Second
 )
 
-// flows are the streams of output that have a pace, by the hosts that carry them.
+// flows holds the streams of output that have a pace, by the hosts that carry them.
 type flows struct {
 	mu   sync.Mutex
 	seen map[string]map[*outputProgress]time.Time
@@ -37,7 +37,7 @@ type flows struct {
 
 func newFlows() *flows { return &flows{seen: map[string]map[*outputProgress]time.Time{}} }
 
-// beside counts the streams that a host carries, with p.
+// beside counts the streams that a host carries, including p.
 func (f *flows) beside(host string, p *outputProgress, now time.Time) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *flows) end(p *outputProgress) {
 	}
 }
 
-// rate is how many bytes in a second the crowded hosts carry of a stream; 0: as many as come.
+// rate returns how many bytes per second the contended hosts carry for a stream; 0: no limit.
 func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rate uint64) {
 	for _, host := range hosts {
 		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), carriedLeast))
@@ -77,18 +77,18 @@ func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rat
 	return rate
 }
 
-// pacing is what a source's node has been told, and how much has come since.
+// pacing is the pace that a source's node was sent, and the output since the last check.
 type pacing struct {
-	passed    int // of fetch alone, counted as messageCost says
+	passed    int // in bytes with messageCost; used by fetch only
 	checkedAt time.Time
 
-	checkDue chan struct{} // one element: it is time for a look
+	checkDue chan struct{} // one element: a check is due
 
-	sentRate uint64 // of confirming alone
+	sentRate uint64 // used by confirming only
 	sentAt   time.Time
 }
 
-// onMessage notes a message on its way, and calls for a look now and then.
+// onMessage counts a message, and requests a check when one is due.
 func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed += bytes + messageCost
 	since := now.Sub(p.checkedAt)
@@ -98,16 +98,16 @@ func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed, p.checkedAt = 0, now
 	select {
 	case p.checkDue <- struct{}{}:
-	default: // one is due already
+	default: // one is pending
 	}
 }
 
-// updatePace has a source's node read no faster than others can bear.
+// updatePace sends the source's node the pace that the hosts on the way allow.
 func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outputProgress) {
 	hosts := m.hosts.path(p.agentAddress(), m.stream.Peer().Addr)
 	hosts, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias)
 	if err != nil {
-		return // the next look may tell
+		return // the next check may succeed
 	}
 	now := time.Now()
 	rate := m.flows.rate(hosts, p, now)
@@ -116,7 +116,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 	}
 	p.pacing.sentRate, p.pacing.sentAt = rate, now
 	request := connect.NewRequest(&scorev1.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
-	// An agent of an earlier version knows no pace; one that is lost hears it again after its
-	// successor's first output.
+	// An agent of an earlier version has no pace. A restarted agent gets it again after its first
+	// output.
 	_, _ = m.agent(source.Node, p.agentAddress()).PaceOutput(ctx, request)
 }

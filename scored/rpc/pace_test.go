@@ -10,8 +10,8 @@ func newPacedPlace() *outputProgress {
 	return &outputProgress{pacing: pacing{checkDue: make(chan struct{}, 1)}}
 }
 
-// A host's streams divide what it carries; one that is silent has no part, and the host with the
-// least counts.
+// The streams of a host share what it carries. A silent stream has no share, and the most contended
+// host on the way sets the rate.
 func TestFlowsDivideAHost(t *testing.T) {
 	f, now := newFlows(), time.Unix(1, 0)
 	one, other := newPacedPlace(), newPacedPlace()
@@ -36,7 +36,7 @@ func TestFlowsDivideAHost(t *testing.T) {
 	check("one of many", []leader.Host{small}, one, carriedLeast)
 }
 
-// Little output calls for no look at who else computes; much does, now and then.
+// A little output needs no check whether others compute; much output needs one now and then.
 func TestPassingLooks(t *testing.T) {
 	p, now := &pacing{checkDue: make(chan struct{}, 1)}, time.Unix(1, 0)
 	looks := func(messages, bytes int, every time.Duration) (count int) {
@@ -62,7 +62,7 @@ func TestPassingLooks(t *testing.T) {
 	}
 }
 
-// Loopback and this host's names are one host; the hosts on the way are told once each.
+// Loopback and this host's names are one host, and each host on the way is listed once.
 func TestHostsOnTheWay(t *testing.T) {
 	names := &hostNames{own: map[string]bool{"": true, "localhost": true, "head": true, "10.0.0.1": true}}
 	for _, test := range []struct {
@@ -89,7 +89,7 @@ func TestHostsOnTheWay(t *testing.T) {
 	}
 }
 
-// Input that is held goes at its pace; what comes after a silence goes at once, up to a bound.
+// Held input is sent at its pace. After a pause some may be sent at once, up to a bound.
 func TestInputPace(t *testing.T) {
 	p, begin := &inputPace{rate: 4 << 20}, time.Unix(1, 0)
 	now, passed := begin, 0

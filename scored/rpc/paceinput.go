@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// inputBurst is for how long input may come faster than its pace, after a silence.
+// inputBurst is how much input, in time at its pace, may pass at once after a pause.
 const inputBurst = 200 * time.Millisecond
 
-// inputPace is how fast a client's input is carried to one source. Unlike output it is held here:
-// who types it is held back by that.
+// inputPace is the pace of a client's input to one source. Unlike output, input is held here, which
+// blocks the client.
 type inputPace struct {
-	flow      outputProgress // among the flows of its hosts
-	passed    int            // since the last look, counted as messageCost says
+	flow      outputProgress // this stream among the flows of its hosts
+	passed    int            // since the last check, in bytes with messageCost
 	checkedAt time.Time
-	rate      uint64    // bytes in a second; 0: no bound
-	allowed   time.Time // when what has passed was due
+	rate      uint64    // bytes per second; 0: no limit
+	allowed   time.Time // when the input so far was due
 }
 
-// nextAt notes a message and tells when the next may follow.
+// nextAt counts a message, and returns when the next one may follow.
 func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 	if p.rate == 0 {
 		return now
@@ -32,7 +32,7 @@ func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 	return p.allowed
 }
 
-// checkDue reports whether it is time to ask who else computes.
+// checkDue reports whether it is time to check whether other jobs compute.
 func (p *inputPace) checkDue(now time.Time, bytes int) bool {
 	p.passed += bytes + messageCost
 	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceAgain) || now.Sub(p.checkedAt) < paceEvery {
@@ -42,7 +42,7 @@ func (p *inputPace) checkDue(now time.Time, bytes int) bool {
 	return true
 }
 
-// holdInput waits until more input may follow; false: ctx has ended before.
+// holdInput waits until more input may follow. It returns false if ctx ends first.
 func (m *merger) holdInput(ctx context.Context, source *leader.Source, at string, p *inputPace, bytes int) bool {
 	now := time.Now()
 	if p.checkDue(now, bytes) {

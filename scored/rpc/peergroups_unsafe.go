@@ -9,13 +9,13 @@ import (
 // maxGroups is NGROUPS_MAX of Linux.
 const maxGroups = 65536
 
-// firstGroups is how many groups are asked for at first; nearly nobody has more.
+// firstGroups is the number of groups that the first call has room for; few users have more.
 const firstGroups = 64
 
-// peerGroups asks the kernel for the supplementary groups of a Unix socket's
-// peer (SO_PEERGROUPS, since Linux 4.13). It is unsafe because package unix has
-// no call for options that are arrays of numbers; the kernel writes at most
-// size bytes into a slice that lives until the call is over.
+// peerGroups asks the kernel for the supplementary groups of a Unix socket's peer (SO_PEERGROUPS,
+// since Linux 4.13). It is unsafe because package unix has no call for socket options that are
+// arrays of numbers. The kernel writes at most size bytes into a slice that lives until the call
+// returns.
 func peerGroups(fd int) ([]uint32, error) {
 	groups := make([]uint32, firstGroups)
 	for {

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// readTimeout bounds telling this server's own leader that output was read.
+// readTimeout bounds the call that records output as read on this server's leader.
 const readTimeout = 5 * time.Second
 
-// readState is what is known of how far the client has the output. Nodes keep it until the client has
-// said that all is shown: what was written into a stream may be lost with any daemon on its way.
+// readState is how much of the output the client is known to have. Nodes keep output until the
+// client acknowledges all of it: what was written into a stream can be lost with any daemon on the
+// way.
 type readState struct {
-	job          uint64        // that was attached to
-	acknowledges bool          // the client says when it has all; else what was sent to it counts as shown
+	job          uint64        // the attached one
+	acknowledges bool          // the client acknowledges; else what was sent counts as shown
 	over         chan struct{} // closed when the end was sent
-	acknowledged chan struct{} // closed when the client has said that it has all
+	acknowledged chan struct{} // closed when the client has acknowledged all
 	once         sync.Once
 
 	mu   sync.Mutex
-	read []*leader.Source // one of each attempt whose output was fetched to its end
+	read []*leader.Source // one for each attempt whose output was fetched to its end
 }
 
 func newReading(open *scorev1.AttachRequest_Open) *readState {
@@ -31,12 +32,11 @@ func newReading(open *scorev1.AttachRequest_Open) *readState {
 	}
 }
 
-// acknowledge notes that the client has all.
+// acknowledge records that the client has all output.
 func (r *readState) acknowledge() { r.once.Do(func() { close(r.acknowledged) }) }
 
-// fetched notes that an attempt's output has been passed on to its end. That of what the job
-// spawned need not be kept until the job's own end: it counts as read as soon as all of it is
-// confirmed.
+// fetched records that an attempt's output was sent to its end. Output of spawned jobs counts as
+// read as soon as all of it is confirmed: nodes need not keep it until the job's own end.
 func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	if sources[0].Job == m.job {
 		m.mu.Lock()
@@ -54,8 +54,8 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	})
 }
 
-// sendEnd tells the client the end, and the leader that the output was read, once the client has
-// said so.
+// sendEnd sends the client the end. Once the client has acknowledged it, sendEnd records the output
+// as read.
 func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-chan error) error {
 	if err := m.stream.Send(end); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-c
 	return nil
 }
 
-// awaitAcknowledged is false when the client leaves without a word.
+// awaitAcknowledged reports whether the client acknowledged all before it left.
 func (m *merger) awaitAcknowledged(ctx context.Context, gone <-chan error) bool {
 	select {
 	case <-m.acknowledged:
@@ -81,18 +81,18 @@ func (m *merger) awaitAcknowledged(ctx context.Context, gone <-chan error) bool 
 	case <-ctx.Done():
 	}
 	select {
-	case <-m.acknowledged: // its last word
+	case <-m.acknowledged: // sent just before it left
 		return true
 	default:
 		return false
 	}
 }
 
-// confirmRead goes on when the client leaves meanwhile.
+// confirmRead records an attempt's output as read, even if the client leaves meanwhile.
 func (m *merger) confirmRead(ctx context.Context, source *leader.Source) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	// A leader that leads no more has told its successor nothing: that asks the nodes, which keep
-	// the output.
+	// If this server no longer leads, the record is lost: the next leader asks the nodes, which
+	// keep the output.
 	_ = m.attachment.Read(ctx, source.Job, source.Attempt)
 }

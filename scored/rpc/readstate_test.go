@@ -10,12 +10,12 @@ import (
 	"connectrpc.com/connect"
 )
 
-// acknowledging is a client that says when it has all.
+// acknowledging opens an attachment of a client that acknowledges.
 func acknowledging(id uint64, have ...*scorev1.OutputMark) *scorev1.AttachRequest_Open {
 	return &scorev1.AttachRequest_Open{JobId: id, Owner: true, Confirms: true, Acknowledges: true, Have: have}
 }
 
-// keeping is a node that sends numbered lines from where its reader ended, as often as it is asked.
+// keeping is a node that sends numbered lines from where its reader ended, any number of times.
 func keeping(lines ...string) func(context.Context, *stdioStream) error {
 	return func(_ context.Context, stream *stdioStream) error {
 		up, err := stream.Receive()
@@ -34,7 +34,7 @@ func keeping(lines ...string) func(context.Context, *stdioStream) error {
 	}
 }
 
-// untilEnded receives until the job's end, and gives the output and the last mark.
+// untilEnded receives until the job's end, and returns the output and the last mark.
 func untilEnded(t *testing.T, stream *attachClient) (output string, last *scorev1.OutputMark) {
 	t.Helper()
 	for {
@@ -52,8 +52,8 @@ func untilEnded(t *testing.T, stream *attachClient) (output string, last *scorev
 	}
 }
 
-// A client whose connection is lost with the end of the output comes back for it; when it has said
-// that it has all, the nodes forget the job.
+// A client whose connection breaks before the end of the output attaches again for it. Once it
+// acknowledges all, the nodes forget the job.
 func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", keeping("a\n", "b\n", "c\n"))
@@ -66,8 +66,8 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 		t.Fatalf("output %q", output)
 	}
 	lose()
-	_ = first.CloseRequest() // without it the transport tells nobody
-	// All of it was written into the stream; the client has shown one line.
+	_ = first.CloseRequest() // otherwise the transport does not end the stream
+	// All of it was sent; the client has shown one line.
 	mark.Sequence = 1
 	var second *attachClient
 	for begin := time.Now(); ; { // until the first attachment is known to be gone
@@ -92,7 +92,7 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 }
 
-// Who comes when nothing is kept any more is told that output may be missing.
+// A client that comes after the output was forgotten gets a warning that output may be missing.
 func TestMissingOutputIsTold(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
@@ -116,7 +116,7 @@ func TestMissingOutputIsTold(t *testing.T) {
 	first := c.attach(t.Context(), acknowledging(id))
 	a.done(a.launch())
 	if !missing(first) {
-		t.Error("the client of a node that lost its output is told nothing")
+		t.Error("the client of a node that lost its output gets no warning")
 	}
 	if err := first.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}}); err != nil {
 		t.Fatal(err)
@@ -124,11 +124,11 @@ func TestMissingOutputIsTold(t *testing.T) {
 	_, _ = first.Receive() // its end
 	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 	if !missing(c.attach(t.Context(), acknowledging(id))) {
-		t.Error("who comes after the job is forgotten is told nothing")
+		t.Error("a client after the job was forgotten gets no warning")
 	}
 }
 
-// Input that was on its way to an agent that is lost is asked for again.
+// Input that was on its way to a lost agent is requested again.
 func TestInputOnItsWay(t *testing.T) {
 	c := newCluster(t)
 	lost := make(chan struct{}, 1)

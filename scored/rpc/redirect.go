@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// redirectToLeader sends an agent on to the server that leads, unless it is this one. While none leads it
-// waits for one: the agent could only ask again.
+// redirectToLeader redirects an agent to the leader, unless this server leads. While no server
+// leads it waits for one, since the agent could only retry.
 func (a agents) redirectToLeader(ctx context.Context, link *agentLink) bool {
 	if a.Servers == nil {
 		return false
@@ -46,8 +46,8 @@ func (l *agentLink) redirect(address string) {
 	})
 }
 
-// complete puts into a message what is known only when it is sent, and adds the addresses of the
-// servers when they are others than the agent was told.
+// complete fills in what is known only when a message is sent, and adds the addresses of the
+// servers if they have changed since they were last sent.
 func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMessage {
 	messages := []*scorev1.ServerMessage{message}
 	pong, welcome := message.GetPong(), message.GetWelcome()
@@ -70,8 +70,8 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
 }
 
-// FindLeader implements AgentServiceHandler. It says what this server has heard, and nobody acts on
-// it but by asking the leader that it names.
+// FindLeader implements AgentServiceHandler. Its answer may be outdated, but the caller always
+// verifies it with the server that it names.
 func (a agents) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
 	if a.Servers == nil {
 		return nil, errAlone

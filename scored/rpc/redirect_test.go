@@ -11,10 +11,10 @@ import (
 	"connectrpc.com/connect"
 )
 
-// unasked is what this test's server is not asked for.
+// unasked implements what the test's server does not need.
 type unasked Servers
 
-// electionServers is a server that hears of elections.
+// electionServers are servers with elections.
 type electionServers struct {
 	unasked
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (h *electionServers) set(term uint64, address string) {
 	h.changed = make(chan struct{})
 }
 
-// A node that asks for a later leader is told when there is one.
+// A node that asks for a later leader gets an answer when there is one.
 func TestFindLeader(t *testing.T) {
 	const election = 700 * time.Millisecond
 	tests := []struct {
@@ -80,7 +80,7 @@ func TestFindLeader(t *testing.T) {
 	}
 }
 
-// Who goes is not waited for.
+// FindLeader does not outlast its caller.
 func TestFindLeaderForNobody(t *testing.T) {
 	h := &electionServers{term: 5, address: "a:1", changed: make(chan struct{})}
 	a := agents{AgentOptions{Servers: h}}

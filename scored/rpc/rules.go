@@ -12,28 +12,27 @@ import (
 	"connectrpc.com/connect"
 )
 
-// rule says who may call a method, and of whose jobs.
+// rule says who may call a method, and for whose jobs.
 type rule uint8
 
 const (
-	forbidden rule = iota // what no table names is forbidden
-	anybody               // every user of the host; nothing in it is one user's own
+	forbidden rule = iota // methods without a rule are forbidden
+	anybody               // every user of the host; nothing in the answer belongs to one user
 	public                // every user; of others' jobs only what all may see
-	own                   // every user; only one's own, to operators everybody's
-	owner                 // of the job the request names, and operators
+	own                   // every user, for their own jobs; operators for all jobs
+	owner                 // the owner of the job in the request, and operators
 	operator              // operators and administrators
-	admin                 // administrators: root, the user as whom the server runs, and whom these made one
+	admin                 // administrators: root, the user as whom the server runs, and users with that role
 )
 
-// least is the role that one must have to call a method of a rule at all. What
-// public, own and owner say beyond it depends on the job: package leader, which
-// has it, sees to that by leader.Caller.
+// least is the role that a caller needs to call a method of a rule at all. What public, own and
+// owner restrict further depends on the job: package leader checks that with leader.Caller.
 var least = map[rule]scorev1.Role{
 	anybody: scorev1.Role_ROLE_USER, public: scorev1.Role_ROLE_USER, own: scorev1.Role_ROLE_USER, owner: scorev1.Role_ROLE_USER,
 	operator: scorev1.Role_ROLE_OPERATOR, admin: scorev1.Role_ROLE_ADMIN,
 }
 
-// rules is the one table of who may do what.
+// rules has the rule of every method.
 var rules = map[string]rule{
 	scorev1connect.JobServiceSubmitProcedure:                 anybody,
 	scorev1connect.JobServiceAttachProcedure:                 owner,
@@ -73,7 +72,7 @@ var rules = map[string]rule{
 	scorev1connect.ClusterServiceStepDownProcedure:           admin,
 }
 
-// authorize finds out who calls and whether they may call this method at all.
+// authorize identifies the caller and checks that they may call the method at all.
 func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, admin bool) leader.Caller) (context.Context, error) {
 	identity, err := identityOf(ctx)
 	if err != nil {
@@ -87,14 +86,14 @@ func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, 
 	role, known := least[rules[procedure]]
 	switch {
 	case !known:
-		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("there is no such call: %s", procedure))
+		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("there is no method %s", procedure))
 	case caller.Role < role:
 		return nil, connect.NewError(connect.CodePermissionDenied, denied(role))
 	}
 	return context.WithValue(ctx, callerKey{}, caller), nil
 }
 
-// denied says who may do what the caller may not.
+// denied returns the error for callers who need the role.
 func denied(role scorev1.Role) error {
 	if role == scorev1.Role_ROLE_OPERATOR {
 		return errors.New("only operators and administrators may do that")
@@ -103,12 +102,12 @@ func denied(role scorev1.Role) error {
 	if uid := os.Getuid(); uid != 0 {
 		system += ", " + userName(uint32(uid)) + ", as whom the server runs,"
 	}
-	return fmt.Errorf("only administrators may do that: %s and whom they made one with 'scored user set'", system)
+	return fmt.Errorf("only administrators may do that: %s and users with that role ('scored user set')", system)
 }
 
 type callerKey struct{}
 
-// callerOf returns who calls; authorize has put it there.
+// callerOf returns the caller; authorize has put it into ctx.
 func callerOf(ctx context.Context) leader.Caller {
 	caller, _ := ctx.Value(callerKey{}).(leader.Caller)
 	return caller

@@ -13,8 +13,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Every method of the users' services has a rule that says what role it takes,
-// and no rule is for no method.
+// Every method of the users' services has a rule, and every rule a method.
 func TestEveryMethodHasARule(t *testing.T) {
 	for procedure, rule := range rules {
 		if least[rule] == scorev1.Role_ROLE_UNSPECIFIED {
@@ -99,8 +98,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestEveryMethodAsEveryRole: who has less than the role that the table asks for is refused, and
-// who has it is not.
+// TestEveryMethodAsEveryRole: callers below the role in the table are refused, the others are not.
 func TestEveryMethodAsEveryRole(t *testing.T) {
 	callers := map[uint32]scorev1.Role{4711: scorev1.Role_ROLE_USER, 22: scorev1.Role_ROLE_OPERATOR, 21: scorev1.Role_ROLE_ADMIN}
 	for procedure, rule := range rules {
@@ -123,7 +121,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 			t.Errorf("%v has code %v, want %v", c.err, connect.CodeOf(err), c.code)
 		}
 		if failure, ok := errors.AsType[*connect.Error](err); !ok || failure.Message() != "a sentence" {
-			t.Errorf("%v is told as %v", c.err, err)
+			t.Errorf("%v becomes %v", c.err, err)
 		}
 		if again := withCode(err); !errors.Is(again, err) {
 			t.Errorf("coded twice: %v", again)

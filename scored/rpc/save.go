@@ -10,11 +10,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// savePiece is how much of a saved snapshot one message carries, in bytes.
+// savePiece is the size of a saved snapshot's messages, in bytes.
 const savePiece = 256 << 10
 
-// SaveSnapshot implements ClusterServiceHandler. The state is captured at once and encoded
-// here, beside what the leader does.
+// SaveSnapshot implements ClusterServiceHandler. The state is captured at once, and encoded here
+// while the leader goes on.
 func (u users) SaveSnapshot(
 	ctx context.Context,
 	_ *connect.Request[scorev1.SaveSnapshotRequest],
@@ -32,7 +32,7 @@ func (u users) SaveSnapshot(
 	return backup.Write(pieces{stream}, head, data)
 }
 
-// pieces sends what is written to it.
+// pieces is a writer that sends what is written to it.
 type pieces struct {
 	stream *connect.ServerStream[scorev1.SaveSnapshotResponse]
 }

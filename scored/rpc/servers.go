@@ -15,7 +15,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Servers are those of the cluster, see package replica.
+// Servers are the cluster's servers, see package replica.
 type Servers interface {
 	Name() string
 	Leader() (name, address string)
@@ -28,7 +28,7 @@ type Servers interface {
 	Disk() (replica.Disk, error)
 }
 
-// errAlone is a cluster that can have no other server.
+// errAlone is returned in a cluster that can have no other server.
 var errAlone = fmt.Errorf("%w; until then it is the cluster's only server", admission.ErrNoAuthority)
 
 // ListServers implements ClusterServiceHandler.
@@ -55,8 +55,8 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	return connect.NewResponse(response), nil
 }
 
-// RemoveServer implements ClusterServiceHandler. A server that leads lets another one lead first,
-// which is then asked again.
+// RemoveServer implements ClusterServiceHandler. A leader that shall be removed first transfers its
+// leadership; the new leader is then asked again.
 func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
 	if u.Servers == nil {
 		return nil, errAlone
@@ -72,9 +72,8 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	if removed != nil && !errors.Is(removed, replica.ErrUnknownServer) {
 		return nil, removed
 	}
-	// One that is none of the cluster's has certificates left where the server that removed it was
-	// lost in the midst of that; one that never joined with a token, and never renewed, may have
-	// none.
+	// A server that is not a member can have certificates left if the leader that removed it failed
+	// half-way. One that never joined with a token and never renewed may have none.
 	count, err := u.Leader.RevokeCertificates(ctx, string(pki.Server), name)
 	switch {
 	case err != nil && !errors.Is(err, leader.ErrInvalid):
@@ -85,7 +84,7 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	return connect.NewResponse(&scorev1.RemoveServerResponse{}), nil
 }
 
-// handOver has another server lead, which can then remove this one.
+// handOver transfers the leadership to another server, which can then remove this one.
 func (u users) handOver(name string) error {
 	if err := u.Servers.MayRemove(name); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (u users) handOver(name string) error {
 	return u.Servers.StepDown()
 }
 
-// stepDownTimeout is how long StepDown waits for the name of the next leader.
+// stepDownTimeout bounds StepDown's wait for the name of the next leader.
 const stepDownTimeout = 2 * time.Second
 
 // StepDown implements ClusterServiceHandler.
@@ -159,7 +158,7 @@ func (a agents) Describe(ctx context.Context, _ *connect.Request[scorev1.Describ
 	return connect.NewResponse(&scorev1.DescribeResponse{Program: a.Program}), nil
 }
 
-// server is the name of the server that calls.
+// server returns the name of the calling server.
 func (a agents) server(ctx context.Context) (string, error) {
 	if a.Servers == nil {
 		return "", errAlone
@@ -169,7 +168,7 @@ func (a agents) server(ctx context.Context) (string, error) {
 		return "", connect.NewError(connect.CodeUnauthenticated, err)
 	}
 	if name.Role != pki.Server {
-		return "", connect.NewError(connect.CodePermissionDenied, errors.New("this is for servers"))
+		return "", connect.NewError(connect.CodePermissionDenied, errors.New("only servers may call this method"))
 	}
 	return name.Name, nil
 }

@@ -12,13 +12,13 @@ import (
 	"connectrpc.com/connect"
 )
 
-// maxStageMessage bounds a message of files: a client sends a quarter of a MiB.
+// maxStageMessage bounds a message with file data: clients send a quarter of a MiB.
 const maxStageMessage = 1 << 20
 
 type stageStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]
 
-// Stage implements JobServiceHandler: it carries the files to a node's agent. Nothing is kept here,
-// so a slow node makes the client wait.
+// Stage implements JobServiceHandler. It forwards files to a node's agent. It buffers nothing, so a
+// slow node slows the client down.
 func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	identity, err := identityOf(ctx)
 	if err != nil {
@@ -46,13 +46,13 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
 	}
-	// The client's data go on beside the node's answers. It ends when this function has returned,
-	// since that closes the request.
+	// Data flows to the node while the node answers. The goroutine ends when this function has
+	// returned, since that closes the request.
 	go func() {
 		for {
 			m, err := stream.Receive()
 			if err != nil || m.GetFiles() != nil || peer.Send(m) != nil {
-				_ = peer.CloseRequest() // the node then misses what was to come, and says so
+				_ = peer.CloseRequest() // the node notices that data is missing, and reports it
 				return
 			}
 		}
@@ -64,13 +64,13 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 		}
 		reply.Node = node
 		if err := stream.Send(reply); err != nil || reply.GetWhole() {
-			_ = peer.CloseResponse() // that was its last
+			_ = peer.CloseResponse() // the client needs no further answer
 			return err
 		}
 	}
 }
 
-// agent returns a node's agent at an address.
+// agent returns a client for a node's agent at an address.
 func (u users) agent(node, address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
 	u.ExpectAgent(address, node)
 	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))

@@ -7,16 +7,15 @@ import (
 )
 
 const (
-	// maxStaged bounds the files that go along with a job: a program of more libraries has other
-	// troubles.
+	// maxStaged bounds the number of files staged with a job; no sound program has more libraries.
 	maxStaged = 256
-	// maxStagedBytes bounds them together: more is a data set, which belongs on a file system.
+	// maxStagedBytes bounds their total size: larger data belongs on a file system.
 	maxStagedBytes = 64 << 30
 	// sumBytes is the length of a SHA-256 digest.
 	sumBytes = 32
 )
 
-// checkStaged refuses files that cannot go along.
+// checkStaged refuses files that cannot be staged.
 func checkStaged(s *scorev1.JobSpec) error {
 	if len(s.GetStaged()) == 0 {
 		return nil

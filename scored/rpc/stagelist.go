@@ -12,10 +12,10 @@ import (
 	"connectrpc.com/connect"
 )
 
-// listStagedPatience is how long a node may take to say what it keeps, or to remove it.
+// listStagedPatience bounds a node's answer about the files that it keeps or removes.
 const listStagedPatience = 10 * time.Second
 
-// ListStaged implements JobServiceHandler: it asks all nodes at once.
+// ListStaged implements JobServiceHandler. It asks all nodes at once.
 func (u users) ListStaged(ctx context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
 	caller := callerOf(ctx)
 	if r.Msg.GetAll() && caller.Role < scorev1.Role_ROLE_OPERATOR {

@@ -14,8 +14,8 @@ func TestTries(t *testing.T) {
 	start := time.Unix(1000, 0)
 	broken := connect.NewError(connect.CodeUnavailable, io.ErrUnexpectedEOF)
 	refused := connect.NewError(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: errors.New("refused")})
-	// times has fetches that last so long end with an error until no other is made, or
-	// a hundred are.
+	// times runs fetches of this length that end with an error, until no more are tried or 100
+	// were.
 	times := func(lasts time.Duration, err error, output bool) int {
 		now, reached := start, uint64(0)
 		tries := newTries(now, reached)

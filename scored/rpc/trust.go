@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// forUser and forDaemon are the headers by which a server says for whom it passes a call on: a
-	// user as its kernel told, and a daemon by its certificate. Only servers are believed.
+	// forUser and forDaemon are the headers in which a server names the caller of a call that it
+	// forwards: a user identified by its kernel, or a daemon by its certificate. Only servers may
+	// send them.
 	forUser   = "Score-For-User"
 	forDaemon = "Score-For-Daemon"
-	// maxForwarded bounds them: the groups of a user who has many.
+	// maxForwarded bounds their values: a user may have many groups.
 	maxForwarded = 512 << 10
 )
 
-// errForwarded is a call that says of itself for whom it is, and must not.
+// errForwarded refuses a forwarded call from a peer that may not forward.
 var errForwarded = errors.New("only servers may call for others")
 
-// forwarded is for whom a call is passed on.
+// forwarded is the original caller of a forwarded call.
 type forwarded struct{ header, value, limits string }
 
 func (f forwarded) put(h http.Header) {
@@ -40,7 +41,7 @@ func (f forwarded) put(h http.Header) {
 	}
 }
 
-// forwardUser is the user at the other end of a Unix socket.
+// forwardUser returns the user at the other end of a Unix socket.
 func forwardUser(r *http.Request) (forwarded, error) {
 	identity, err := identityOf(r.Context())
 	if err != nil {
@@ -57,7 +58,7 @@ func forwardUser(r *http.Request) (forwarded, error) {
 	return forwarded{forUser, base64.StdEncoding.EncodeToString(data), limits}, nil
 }
 
-// forwardDaemon is the daemon at the other end of an encrypted connection.
+// forwardDaemon returns the daemon at the other end of a TLS connection.
 func forwardDaemon(r *http.Request) (forwarded, error) {
 	name, err := daemonOf(r.Context())
 	if err != nil {
@@ -78,13 +79,13 @@ func userFrom(text string) (*scorev1.Identity, error) {
 	return identity, nil
 }
 
-// daemonHandler serves what comes to the address of the daemons: calls of daemons, and calls that a
-// server passes on. The latter end here: a server that does not lead sends them back.
+// daemonHandler serves the daemons' address: calls of daemons, and calls that servers forward. A
+// forwarded call is never forwarded again: a server that does not lead sends it back.
 type daemonHandler struct {
 	daemons http.Handler // calls of daemons
-	passed  http.Handler // calls for daemons
-	users   http.Handler // calls for users
-	byAgent http.Handler // calls that agents pass on
+	passed  http.Handler // forwarded calls of daemons
+	users   http.Handler // forwarded calls of users
+	byAgent http.Handler // calls that agents forward for their users
 	here    func() bool
 }
 
@@ -107,10 +108,11 @@ func (h *daemonHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identify finds out for whom a call is; next is nil when nobody has passed it on.
+// identify returns the context and handler of a forwarded call; next is nil if the call is not
+// forwarded.
 func (h *daemonHandler) identify(r *http.Request) (ctx context.Context, next http.Handler, err error) {
-	user, daemon, guest := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
-	said := len(user) + len(daemon) + len(guest)
+	user, daemon, byAgent := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
+	said := len(user) + len(daemon) + len(byAgent)
 	if said == 0 {
 		return r.Context(), nil, nil
 	}
@@ -122,14 +124,14 @@ func (h *daemonHandler) identify(r *http.Request) (ctx context.Context, next htt
 		identity, err := userFrom(user[0])
 		return context.WithValue(r.Context(), identityKey{}, connIdentity{identity: identity, err: err, limits: limitsFromHeader(r.Header)}), h.users, err
 	}
-	if len(guest) == 1 {
-		who, err := agentsUserFrom(guest[0])
+	if len(byAgent) == 1 {
+		who, err := agentsUserFrom(byAgent[0])
 		who.limits = limitsFromHeader(r.Header)
 		return context.WithValue(r.Context(), identityKey{}, who), h.users, err
 	}
 	name, err := pki.ParseURI(daemon[0])
 	if err != nil || name.Cluster != caller.Cluster {
-		return nil, nil, fmt.Errorf("%w: for no daemon of this cluster", errForwarded)
+		return nil, nil, fmt.Errorf("%w: the named daemon is not of this cluster", errForwarded)
 	}
 	return context.WithValue(r.Context(), daemonKey{}, name), h.passed, nil
 }

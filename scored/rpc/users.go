@@ -17,30 +17,30 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Switches tells how long the steps of the switches took.
+// Switches adds the measured times of switches to answers.
 type Switches interface {
 	Response(*scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse
-	// AddToJob and AddToTop add the times of switches to what the leader tells.
+	// AddToJob and AddToTop add the times to the leader's answers.
 	AddToJob(*scorev1.GetJobResponse)
 	AddToTop(*scorev1.GetTopResponse)
 }
 
-// UserOptions are what serving users needs; all but CountError and Logger.
+// UserOptions are the options of NewUsers. CountError and Logger are optional.
 type UserOptions struct {
 	Leader   *leader.Leader
 	Switches Switches
-	// Agents reaches the agents' PeerService, whatever their address; it knows them by their
-	// certificates.
+	// Agents reaches the agents' PeerService at any address, and checks their certificates.
 	Agents *http.Client
-	// ExpectAgent says whose agent answers at an address, so that Agents refuses others there.
+	// ExpectAgent records which node's agent answers at an address, so that Agents refuses others
+	// there.
 	ExpectAgent func(address, node string)
 	// Registrar makes tokens; nil: daemons have no certificates.
 	Registrar *admission.Registrar
-	// Servers are the cluster's; nil: there can be but one.
+	// Servers are the cluster's servers; nil: there is only this one.
 	Servers Servers
-	// PeerServer reaches another server by its name; needed with Servers.
+	// PeerServer returns a client for another server; required with Servers.
 	PeerServer func(name string) scorev1connect.ServerServiceClient
-	// Describe asks a server of which version it is; not nil where Servers is not.
+	// Describe asks a server for its version; required with Servers.
 	Describe func(ctx context.Context, server string) (*scorev1.ProgramVersion, error)
 	// Program is this server's version.
 	Program *scorev1.ProgramVersion
@@ -49,7 +49,7 @@ type UserOptions struct {
 	Logger     *zap.Logger
 }
 
-// users serves the users' programs.
+// users serves the programs of users.
 type users struct {
 	UserOptions
 	attached *attached
@@ -62,7 +62,7 @@ var (
 	_ scorev1connect.ClusterServiceHandler = users{}
 )
 
-// NewUsers makes the handler for the users' Unix socket.
+// NewUsers returns the handler for the users' Unix socket.
 func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -82,8 +82,7 @@ func NewUsers(options UserOptions) http.Handler {
 	return limitPerUser(mux, handlerOptions...)
 }
 
-// withoutCompression: everything stays on this machine, where copying is
-// cheaper than packing.
+// withoutCompression turns compression off: the data stays on this host, where copying is cheaper.
 func withoutCompression() connect.HandlerOption {
 	return connect.WithCompression("gzip", nil, nil)
 }
@@ -117,7 +116,7 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	return connect.NewResponse(&scorev1.SubmitResponse{JobId: id}), nil
 }
 
-// keyOf is the key of a submission, nil if it has none.
+// keyOf returns the key of a submission, or nil.
 func keyOf(r *scorev1.SubmitRequest) (*leader.Key, error) {
 	switch {
 	case len(r.GetKey()) == 0:
@@ -148,7 +147,7 @@ func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobs
 
 // GetJob implements JobServiceHandler.
 func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error) {
-	// First, since the nodes' answers say how the start went, too.
+	// RankStates comes first, since the nodes' answers also say how the start went.
 	ranks, err := u.Leader.RankStates(ctx, r.Msg.GetJobId(), callerOf(ctx))
 	if err != nil {
 		return nil, err
@@ -157,7 +156,7 @@ func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequ
 	if err != nil {
 		return nil, err
 	}
-	if response.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE { // it may have ended meanwhile
+	if response.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE { // it may have ended since
 		response.Ranks = ranks
 	}
 	u.Switches.AddToJob(response)
@@ -185,7 +184,7 @@ func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJ
 	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil
 }
 
-// maxReason bounds the reason that is given for a requeue or a drain: a line of a terminal or two.
+// maxReason bounds the reason for a requeue or a drain: a line or two on a terminal.
 const maxReason = 200
 
 // RequeueJob implements JobServiceHandler.

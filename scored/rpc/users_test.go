@@ -119,13 +119,13 @@ func TestRefusedRequests(t *testing.T) {
 	if err != nil || len(list.Msg.GetJobs()) != 0 {
 		t.Errorf("jobs %v, %v", list, err)
 	}
-	// What is too large is refused before it is a call.
+	// A body that is too large is refused before it is parsed.
 	if n := c.refused.Load(); n != int64(len(tests))-1 {
 		t.Errorf("%d refusals counted", n)
 	}
 }
 
-// Anybody with curl and access to the socket can ask.
+// curl can ask over the socket.
 func TestPlainJSON(t *testing.T) {
 	c := newCluster(t)
 	client := &http.Client{Transport: &http.Transport{DialContext: c.dial}}
@@ -141,7 +141,7 @@ func TestPlainJSON(t *testing.T) {
 	}
 }
 
-// What is not UTF-8 has escapes in JSON, which has no other texts.
+// Text that is not UTF-8 is escaped in JSON.
 func TestJSONOfTextsThatAreNotUTF8(t *testing.T) {
 	c := newCluster(t)
 	c.join("n1", nil)
@@ -259,11 +259,11 @@ func TestOthersMayLookButNotTouch(t *testing.T) {
 	}
 }
 
-// TestAsNobody is the other side of TestOthersMayLookButNotTouch.
+// TestAsNobody is the child process of TestOthersMayLookButNotTouch.
 func TestAsNobody(t *testing.T) {
 	socket := os.Getenv("RPC_TEST_SOCKET")
 	if socket == "" {
-		return // it has a part only in its parent's process
+		return // only for the child process
 	}
 	c := &cluster{t: t, socket: socket}
 	c.connect()
@@ -332,8 +332,8 @@ func TestAsNobody(t *testing.T) {
 	}
 }
 
-// An operator does to others' jobs what their owners may, and no more; what a
-// role is worth is decided again with every call.
+// An operator may do to others' jobs what their owners may, and no more. The role is checked again
+// with every call.
 func TestOperators(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", printing())
@@ -377,7 +377,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// A list of the jobs of nobody is empty for a number, and a mistake for a name.
+// Listing the jobs of an unknown user gives an empty list for a number, and an error for a name.
 func TestListsKnowTheirUser(t *testing.T) {
 	c := newCluster(t)
 	for user, code := range map[string]connect.Code{
@@ -393,11 +393,11 @@ func TestListsKnowTheirUser(t *testing.T) {
 	}
 }
 
-// TestAsOperator is the other side of TestOperators.
+// TestAsOperator is the child process of TestOperators.
 func TestAsOperator(t *testing.T) {
 	socket := os.Getenv("RPC_TEST_SOCKET")
 	if socket == "" {
-		return // it has a part only in its parent's process
+		return // only for the child process
 	}
 	c := &cluster{t: t, socket: socket}
 	c.connect()

@@ -13,26 +13,26 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a submission, each with its reason.
+// Limits of a submission.
 const (
-	// maxArguments bounds arguments and environment variables in number; the
-	// kernel's bound is on bytes.
+	// maxArguments bounds the number of arguments and environment variables; the kernel bounds only
+	// bytes.
 	maxArguments = 65536
-	// maxString is the most bytes of one argument or variable that execve takes
-	// (MAX_ARG_STRLEN), without the closing NUL.
+	// maxString is the longest argument or variable that execve accepts (MAX_ARG_STRLEN), without
+	// the closing NUL.
 	maxString = 128<<10 - 1
-	// maxProgramBytes bounds arguments and environment together: what execve
-	// takes with the usual stack limit (a quarter of 8 MiB).
+	// maxProgramBytes bounds arguments and environment together: what execve accepts with the usual
+	// stack limit (a quarter of 8 MiB).
 	maxProgramBytes = 2 << 20
 	// maxName bounds names and patterns, so that lists stay readable.
 	maxName = 255
-	// maxPath is the most bytes of a path that Linux takes, without the NUL.
+	// maxPath is the longest path that Linux accepts, without the NUL.
 	maxPath = 4095
 	// maxNodeList bounds a list of nodes.
 	maxNodeList = 4096
 	// maxTerminal is the largest number in a kernel's struct winsize.
 	maxTerminal = 1<<16 - 1
-	// maxUmask is that of all permission bits.
+	// maxUmask has all permission bits.
 	maxUmask = 0o777
 )
 
@@ -40,8 +40,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", leader.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// checkSpec refuses a submission that is malformed, before anybody thinks about
-// whether the cluster can run it.
+// checkSpec refuses malformed submissions, before scheduling is considered.
 func checkSpec(s *scorev1.JobSpec) error {
 	if s == nil {
 		return invalid("the submission holds no job")
@@ -163,7 +162,7 @@ func checkPatterns(s *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkTerminal refuses a terminal where its streams go elsewhere.
+// checkTerminal refuses a terminal together with redirected streams.
 func checkTerminal(s *scorev1.JobSpec) error {
 	t := s.GetTerminal()
 	switch {
@@ -212,8 +211,8 @@ func checkEnums(s *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkPath refuses what no file can be called. All other bytes are the user's: whoever shows them
-// writes escapes.
+// checkPath refuses names that no file can have. All other bytes are allowed: programs that display
+// a path escape it.
 func checkPath(what, path string, most int) error {
 	switch {
 	case len(path) > most:
@@ -224,7 +223,7 @@ func checkPath(what, path string, most int) error {
 	return nil
 }
 
-// checkText refuses names and reasons that are no readable text.
+// checkText refuses names and reasons that are not readable text.
 func checkText(what, text string, most int) error {
 	switch {
 	case len(text) > most:
@@ -237,7 +236,7 @@ func checkText(what, text string, most int) error {
 	return nil
 }
 
-// clipLength is how much of a bad text is shown: enough to recognize it.
+// clipLength is how much of a refused text an error shows: enough to recognize it.
 const clipLength = 64
 
 func clip(text string) string {

@@ -30,7 +30,7 @@ func TestGoodSpec(t *testing.T) {
 	}
 }
 
-// terminal changes a job whose rank 0 has a terminal.
+// terminal modifies a job whose rank 0 has a terminal.
 func terminal(change func(*scorev1.JobSpec)) func(*scorev1.JobSpec) {
 	return func(s *scorev1.JobSpec) {
 		s.Stdin, s.Terminal = scorev1.StdinMode_STDIN_MODE_RANK0, &scorev1.Terminal{Rows: 24, Columns: 80}
@@ -132,7 +132,7 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
-// Texts of programs and paths are bytes, without NUL.
+// Texts of programs and paths are bytes without NUL.
 func TestTextsOfProgramsAreBytes(t *testing.T) {
 	for _, text := range []string{"g\xfcnstig", "\xff\xfe", "a\nb", "\x1b[31m", "\x80"} {
 		spec := goodSpec()
@@ -155,7 +155,7 @@ func TestTextsOfProgramsAreBytes(t *testing.T) {
 	}
 }
 
-// Whatever a client sends is refused or can be passed on.
+// Any message from a client is either refused or can be forwarded.
 func FuzzCheckSpec(f *testing.F) {
 	f.Add("a", "A=b", "/", "x-%t", uint32(1), uint32(1), int64(0))
 	f.Add("", "=", "rel", "%", uint32(0), uint32(9), int64(-1))
