@@ -65,8 +65,8 @@ func serveInstantAgent(b *testing.B, s *Server) {
 	}()
 }
 
-// BenchmarkJob is all that the server adds to a job: from Submit to its end,
-// with an agent that takes no time.
+// BenchmarkJob measures the server's part of a job, from Submit to the end, with an agent that
+// takes no time.
 func BenchmarkJob(b *testing.B) {
 	for _, kind := range []string{"disk", "memory"} {
 		b.Run(kind, func(b *testing.B) {

@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// drainTime is how long calls under way may take when the server stops. The
-	// leader has ended their streams by then.
+	// drainTime is how long open calls may take when the server stops. The leader has ended their
+	// streams by then.
 	drainTime = 200 * time.Millisecond
-	// drainPoll is how often they are looked at meanwhile.
+	// drainPoll is how often drain checks for them.
 	drainPoll = time.Millisecond
 )
 
-// calls counts the calls under way, so that stopping waits for them and for
-// nothing else: http.Server.Shutdown also waits for connections that say
-// nothing.
+// calls counts the open calls, so that stopping waits for them only: http.Server.Shutdown also
+// waits for idle connections.
 type calls struct {
 	handler http.Handler
 	active  atomic.Int64
@@ -30,7 +29,7 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.handler.ServeHTTP(w, r)
 }
 
-// drain waits until no call is under way, at most until ctx ends.
+// drain waits until no call is open, or until ctx ends.
 func (c *calls) drain(ctx context.Context) {
 	ticker := time.NewTicker(drainPoll)
 	defer ticker.Stop()

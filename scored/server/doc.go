@@ -1,9 +1,7 @@
-// Package server composes one server of the cluster: the replicated state,
-// the leader that decides, and the sockets on which users and agents speak
-// with it.
+// Package server composes one server of the cluster from the replicated state, the leader, and the
+// sockets for users and agents.
 //
-// It makes no decision of its own: what happens to a job is decided in
-// package leader, what may be asked and by whom stands in package rpc.
+// It makes no decisions: package leader decides about jobs, and package rpc who may ask for what.
 //
 //	s, err := server.New(server.Options{
 //		DataDir:     "/var/lib/score",
@@ -19,5 +17,5 @@
 //	return s.Run(ctx) // until ctx ends
 //
 // A cluster in one process (scrun without a cluster) leaves DataDir empty and
-// gives its agent s.AgentURL() and s.AgentClient().
+// gives its agent s.AgentURL() and s.DialAgents.
 package server

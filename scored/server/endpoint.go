@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// endpoint is one address and what is served there.
+// endpoint is one address and its server.
 type endpoint struct {
 	listener net.Listener
 	server   *http.Server
@@ -32,7 +32,7 @@ func (e *endpoint) serve() error {
 	return nil
 }
 
-// stop lets calls under way end, and then cuts all connections.
+// stop waits for open calls, and then closes all connections.
 func (e *endpoint) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.drain)
 	defer cancel()
@@ -41,8 +41,8 @@ func (e *endpoint) stop() error {
 	return errors.Join(err, unlessClosed(e.server.Close()))
 }
 
-// unlessClosed leaves out that something was closed already: listeners are
-// closed by whoever comes first.
+// unlessClosed returns nil for errors about something that is closed already: several paths close
+// the listeners.
 func unlessClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ErrListen is wrapped by errors of addresses that cannot be had.
+// ErrListen is wrapped by errors of addresses that cannot be listened on.
 var ErrListen = socket.ErrListen
 
 func listenAgents(address string) (net.Listener, error) {

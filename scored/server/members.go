@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// openReplica opens the state; in a cluster with certificates other servers may have copies of it.
+// openReplica opens the state. In a cluster with certificates it is replicated to other servers.
 func (s *Server) openReplica() (err error) {
 	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger, Observe: s.observe}
 	if own := s.options.Credentials; own != nil {
@@ -22,7 +22,7 @@ func (s *Server) openReplica() (err error) {
 	return err
 }
 
-// advertised returns where other hosts find this server.
+// advertised returns the address at which other hosts reach this server.
 func (s *Server) advertised() string {
 	if s.options.Advertise != "" {
 		return s.options.Advertise
@@ -33,7 +33,7 @@ func (s *Server) advertised() string {
 	return s.options.AgentListen
 }
 
-// openRegistrar begins to make members, in a cluster with certificates.
+// openRegistrar starts to admit members, in a cluster with certificates.
 func (s *Server) openRegistrar() {
 	o := &s.options
 	if o.Credentials == nil {
@@ -46,14 +46,14 @@ func (s *Server) openRegistrar() {
 	})
 }
 
-// revoke has this server know nobody by certificates that were taken back.
+// revoke makes this server reject the certificates with these serial numbers.
 func (s *Server) revoke(serials [][]byte) {
 	if s.options.Credentials != nil {
 		s.options.Credentials.Revoke(serials)
 	}
 }
 
-// observe follows the log where another server leads.
+// observe applies revocations from the log while another server leads.
 func (s *Server) observe(now *state.State, entry *statepb.Entry) {
 	if s.options.Credentials == nil || entry != nil && !slices.ContainsFunc(entry.GetCommands(), revokes) {
 		return

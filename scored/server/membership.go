@@ -22,38 +22,39 @@ import (
 )
 
 const (
-	// enrolInterval is the time between two questions of a server that has no vote yet.
+	// enrolInterval is the time between two requests of a server without a vote to become a member.
 	enrolInterval = 200 * time.Millisecond
-	// memberCheckInterval is how often a member looks whether it is one still.
+	// memberCheckInterval is how often a member checks that it still is one.
 	memberCheckInterval = time.Second
-	// enrolTimeout bounds one question: a change of the servers waits for the one before.
+	// enrolTimeout bounds one request: changes of the membership are made one at a time.
 	enrolTimeout = 15 * time.Second
-	// enrolLogInterval is how often the log says why this server is none of the cluster's.
+	// enrolLogInterval is how often the log says why this server is not a member.
 	enrolLogInterval = 10 * time.Second
-	// leaderlessLimit is for how long a server knows of none that leads before it asks the others, each
-	// time, whether it was removed meanwhile: longer than an election takes.
+	// leaderlessLimit is the time without a leader after which a server asks the others whether it
+	// was removed; it is longer than an election.
 	leaderlessLimit = 3 * time.Second
-	// removedTimeout bounds that question.
+	// removedTimeout bounds these questions.
 	removedTimeout = 3 * time.Second
 )
 
-// ErrRemoved ends a server that an administrator has taken out of the cluster.
+// ErrRemoved ends a server that an administrator has removed from the cluster.
 var ErrRemoved = errors.New(
 	"this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token",
 )
 
-// maintainMembership makes this server a member with a vote, at its address, and ends when it is removed.
+// maintainMembership makes this server a voting member at its address, and returns ErrRemoved once
+// it is removed.
 func (s *Server) maintainMembership(ctx context.Context) error {
-	member, told, led := false, time.Time{}, time.Now()
+	member, loggedAt, leaderSeen := false, time.Time{}, time.Now()
 	for {
 		if name, _ := s.replica.Leader(); name != "" {
-			led = time.Now()
+			leaderSeen = time.Now()
 		}
-		if time.Since(led) > leaderlessLimit {
+		if time.Since(leaderSeen) > leaderlessLimit {
 			if s.wasRemoved(ctx) {
 				return ErrRemoved
 			}
-			led = time.Now()
+			leaderSeen = time.Now()
 		}
 		pause := memberCheckInterval
 		us, known := s.self()
@@ -71,9 +72,9 @@ func (s *Server) maintainMembership(ctx context.Context) error {
 			s.recordOwnCertificate(ctx)
 		default:
 			pause = enrolInterval
-			if err := s.enrol(ctx); err != nil && time.Since(told) > enrolLogInterval {
-				told = time.Now()
-				s.logger.Warn("this server is not one of the cluster's yet", zap.Error(err))
+			if err := s.enrol(ctx); err != nil && time.Since(loggedAt) > enrolLogInterval {
+				loggedAt = time.Now()
+				s.logger.Warn("this server is not a member of the cluster yet", zap.Error(err))
 			}
 		}
 		select {
@@ -84,9 +85,9 @@ func (s *Server) maintainMembership(ctx context.Context) error {
 	}
 }
 
-// wasRemoved asks all other servers whether this one's certificate was revoked, as it is when a server
-// is removed. One that was down then has not heard of it from the log, and nobody else speaks with
-// it any more.
+// wasRemoved asks all other servers whether this server's certificate was revoked, as it is when a
+// server is removed. A server that was down at that time does not learn it from the log, and the
+// others refuse its connections.
 func (s *Server) wasRemoved(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, removedTimeout)
 	defer cancel()
@@ -96,7 +97,7 @@ func (s *Server) wasRemoved(ctx context.Context) bool {
 		asked.Go(func() {
 			is, err := join.Revoked(ctx, address, s.options.Credentials)
 			if err != nil {
-				return // it is away, or of a version that does not tell
+				return // the server is down, or too old to answer
 			}
 			if is {
 				revoked.Store(true)
@@ -107,7 +108,7 @@ func (s *Server) wasRemoved(ctx context.Context) bool {
 	return revoked.Load()
 }
 
-// otherAddresses returns the addresses of the other servers, as the log and the configuration have them.
+// otherAddresses returns the addresses of the other servers from the log and the configuration.
 func (s *Server) otherAddresses() []string {
 	servers := s.options.Servers
 	if known, err := s.replica.Servers(); err == nil && len(known) > 0 {
@@ -118,8 +119,8 @@ func (s *Server) otherAddresses() []string {
 	return slices.Compact(servers)
 }
 
-// recordOwnCertificate has the log know the certificate that init made, which nobody has asked for, so that it
-// can be revoked.
+// recordOwnCertificate records the certificate that init made in the log, so that it can be
+// revoked.
 func (s *Server) recordOwnCertificate(ctx context.Context) {
 	if !s.leader.Leads() {
 		return
@@ -135,11 +136,11 @@ func (s *Server) recordOwnCertificate(ctx context.Context) {
 	}
 }
 
-// self is this server, as its log knows it.
+// self returns this server as the log knows it.
 func (s *Server) self() (replica.Server, bool) {
 	servers, err := s.replica.Servers()
 	if err != nil {
-		return replica.Server{Voter: true, Address: s.advertised()}, true // it is being closed
+		return replica.Server{Voter: true, Address: s.advertised()}, true // the replica is closing
 	}
 	i := slices.IndexFunc(servers, func(x replica.Server) bool { return x.Name == s.replica.Name() })
 	if i < 0 {
@@ -148,7 +149,7 @@ func (s *Server) self() (replica.Server, bool) {
 	return servers[i], true
 }
 
-// enrol asks the server that leads, by way of any other, to make this one a member.
+// enrol asks the leader, or any server if none is known, to make this server a member.
 func (s *Server) enrol(ctx context.Context) error {
 	name, _ := s.replica.Leader()
 	if name == s.replica.Name() {

@@ -21,53 +21,52 @@ var ErrOptions = errors.New("server configuration")
 // UnixPrefix marks an address as the path of a Unix socket.
 const UnixPrefix = "unix:"
 
-// Options say what a server keeps, where it listens and what it is called.
+// Options are the options of a server.
 type Options struct {
 	// DataDir holds the committed state, mode 0700; one server at a time may
 	// use it. Empty: the state lives in memory and ends with the process.
 	DataDir string
-	// UserSocket is the Unix socket for users' programs. Everybody may
-	// connect; the kernel tells who they are. Empty: none.
+	// UserSocket is the path of the Unix socket for users' programs. All users may connect; the
+	// kernel identifies them. Empty: none.
 	UserSocket string
-	// AgentListen is where agents connect: host:port (port 0 takes a free one), without Credentials
-	// on loopback, or "unix:" and the path of a socket for agents of the same
-	// user on this host.
+	// AgentListen is the address for agents: host:port (port 0 takes a free one; on loopback only,
+	// without Credentials), or "unix:" and the path of a socket for agents of the same user on this
+	// host.
 	AgentListen string
-	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from
-	// it.
+	// ClusterKey is the cluster's secret. Without Credentials the daemons' credentials are derived
+	// from it.
 	ClusterKey string
-	// Credentials are this server's certificate. With it AgentListen may be any address, and the
-	// cluster may have other servers. Nil: daemons know each other by ClusterKey, on loopback only.
+	// Credentials are this server's certificate. They allow any AgentListen address and several
+	// servers. Nil: daemons identify each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
-	// CertificateDir is where they came from, and renewed ones are written to; needed with
-	// Credentials.
+	// CertificateDir is the directory of the Credentials, where renewed ones are written; required
+	// with Credentials.
 	CertificateDir string
-	// Authority signs certificates; needed with Credentials.
+	// Authority signs certificates; required with Credentials.
 	Authority *pki.Authority
-	// Advertise is where newcomers find this server, host:port. Default: AgentListen.
+	// Advertise is the host:port at which other daemons reach this server. Default: AgentListen.
 	Advertise string
-	// Start is what becomes of an empty DataDir, in a cluster with certificates.
+	// Start says what to do with an empty DataDir, in a cluster with certificates.
 	Start replica.Start
-	// Begun, if not nil, is called when this server has state and a vote.
+	// OnMember, if not nil, is called when this server has state and a vote.
 	OnMember func()
-	// Servers are addresses of the cluster's servers, one of which is asked when this one knows
-	// none.
+	// Servers are addresses of the cluster's servers to ask while this one knows none.
 	Servers []string
-	// ClusterName is what agents must name when they connect.
+	// ClusterName is the name that agents must give when they connect.
 	ClusterName string
-	// Version of the program, for people.
+	// Version is the program's version, for display.
 	Version string
 	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
 	// loopback. Empty: not served.
 	MetricsAddress string
-	// Settings are those of a new cluster; nil means the defaults. A cluster
-	// that has state keeps its own: they are changed by SetSettings.
+	// Settings are the settings of a new cluster; nil: the defaults. A cluster that has state keeps
+	// its own, which SetSettings changes.
 	Settings *scorev1.Settings
-	// SingleUser says that the cluster is one job's alone: jobs that ask for no
-	// memory are neither promised any nor limited.
+	// SingleUser marks a cluster for one job: jobs that ask for no memory are neither promised any
+	// nor limited.
 	SingleUser bool
 	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
-	// the job says otherwise: on a single host there are no more nodes to ask for.
+	// the job says otherwise: a single host has no other nodes.
 	ShareCPUs bool
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger

@@ -13,7 +13,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// servers returns those of the cluster, nil where there can be but one.
+// servers returns the cluster's servers, or nil if there can be only one.
 func (s *Server) servers() rpc.Servers {
 	if s.mesh == nil {
 		return nil
@@ -21,10 +21,10 @@ func (s *Server) servers() rpc.Servers {
 	return s.replica
 }
 
-// addresses returns those of all servers, this one's at least.
+// addresses returns the addresses of all servers, at least this one's.
 func (s *Server) addresses() []string {
 	var list []string
-	servers, _ := s.replica.Servers() // a replica that is closed knows none
+	servers, _ := s.replica.Servers() // a closed replica knows none
 	for _, server := range servers {
 		list = append(list, server.Address)
 	}
@@ -43,7 +43,7 @@ func (s *Server) announcedAddresses() func() []string {
 	return s.addresses
 }
 
-// addressOf finds a server by its name.
+// addressOf returns a server's address.
 func (s *Server) addressOf(name string) (string, error) {
 	servers, err := s.replica.Servers()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) addressOf(name string) (string, error) {
 	return "", fmt.Errorf("there is no server %s", name)
 }
 
-// route has calls served by the server that leads.
+// route makes the leader serve the calls.
 func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) {
 	if s.mesh == nil {
 		return users, rpc.WithDaemon(agents)
@@ -79,21 +79,21 @@ func (s *Server) names() []string {
 	return names
 }
 
-// peerRegistrarNamed returns another server for what only servers ask each other.
-func (s *Server) peerRegistrarNamed(name string) scorev1connect.ServerServiceClient {
+// peerServer returns a client for the service that servers offer each other.
+func (s *Server) peerServer(name string) scorev1connect.ServerServiceClient {
 	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 }
 
-// colleague is the registrar of the server that leads, nil while it is this one.
+// peerRegistrar returns the registrar of the leader, nil while this server leads.
 func (s *Server) peerRegistrar() admission.PeerRegistrar {
 	name, _ := s.replica.Leader()
 	if s.leader.Leads() || name == s.replica.Name() || name == "" {
-		return nil // where none leads the wait is here
+		return nil // without a leader the caller waits here
 	}
 	return &peerRegistrar{server: s, url: "https://" + name}
 }
 
-// colleague is another server, at the URL.
+// peerRegistrar is the registrar of another server.
 type peerRegistrar struct {
 	server *Server
 	url    string

@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// metricsRetryInterval is the time between two tries to get the port for the metrics.
+// metricsRetryInterval is the time between two attempts to listen on the metrics port.
 const metricsRetryInterval = time.Second
 
-// listenMetrics takes the port for the metrics. It leaves a port that is taken to
-// serveMetricsLater: the cluster does not need it.
+// listenMetrics listens on the metrics port. If the port is in use, it leaves that to
+// serveMetricsLater: the cluster works without metrics.
 func (s *Server) listenMetrics() error {
 	address := s.options.MetricsAddress
 	if address == "" {
@@ -33,8 +33,8 @@ func (s *Server) listenMetrics() error {
 	return nil
 }
 
-// serveMetricsLater serves the metrics once their port is free, until led is closed.
-func (s *Server) serveMetricsLater(ctx context.Context, led <-chan struct{}) error {
+// serveMetricsLater serves the metrics once their port is free, until leaderStopped is closed.
+func (s *Server) serveMetricsLater(ctx context.Context, leaderStopped <-chan struct{}) error {
 	listener := s.awaitMetricsPort(ctx)
 	if listener == nil {
 		return nil
@@ -44,13 +44,13 @@ func (s *Server) serveMetricsLater(ctx context.Context, led <-chan struct{}) err
 	e.listener = listener
 	stopped := make(chan error, 1)
 	go func() {
-		<-led
+		<-leaderStopped
 		stopped <- e.stop()
 	}()
 	return errors.Join(e.serve(), <-stopped)
 }
 
-// awaitMetricsPort returns nil when ctx has ended.
+// awaitMetricsPort returns nil if ctx ends first.
 func (s *Server) awaitMetricsPort(ctx context.Context) net.Listener {
 	again := time.NewTicker(metricsRetryInterval)
 	defer again.Stop()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A server serves its cluster while another process has the port of the metrics, and the metrics
-// once that has gone.
+// The server runs while another process has the metrics port, and serves the metrics once the port
+// is free.
 func TestMetricsPortIsTaken(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 // Server is one server of the cluster. Make it with New and run it once.
 type Server struct {
 	options   Options
-	own       *pki.Credentials // Options.Credentials, or what follows from the key
+	own       *pki.Credentials // Options.Credentials, or derived from the key
 	logger    *zap.Logger
 	replica   *replica.Replica
 	leader    *leader.Leader
@@ -40,17 +40,17 @@ type Server struct {
 	agents    net.Addr
 	scraped   net.Addr             // nil: metrics are not served
 	registrar *admission.Registrar // nil: daemons have no certificates
-	mesh      *peertransport.Mesh  // with the other servers; nil: there are none, ever
+	mesh      *peertransport.Mesh  // with the other servers; nil: there can be none
 	streams   net.Listener         // of the mesh
 	others    *http.Transport      // to the other servers, by name; nil: likewise
-	// membership is held while a server is made a member, and while all are asked what they
-	// understand: none comes in between.
+	// membership is held while a server becomes a member, and while all are asked for their
+	// protocols: no server may join during the question.
 	membership sync.Mutex
 }
 
-// New checks the options, opens the state and binds every address, so that
-// what is wrong is known before anything is served. Its errors are one
-// sentence; those that the configuration caused wrap ErrOptions.
+// New checks the options, opens the state and binds every address, so that errors show before
+// anything is served. Each error is one sentence; those caused by the configuration wrap
+// ErrOptions.
 func New(options Options) (*Server, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -81,10 +81,10 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// keyServer is the server's name in a cluster without certificates, which has one.
+// keyServer is the name of the one server of a cluster without certificates.
 const keyServer = "server"
 
-// compose makes the parts and tells them of each other.
+// compose makes the parts and connects them.
 func (s *Server) compose() error {
 	switches := metrics.NewSwitches()
 	secret, err := s.jobSecret()
@@ -108,7 +108,7 @@ func (s *Server) compose() error {
 	users := rpc.NewUsers(rpc.UserOptions{
 		Leader: s.leader, Switches: switches,
 		Agents: &http.Client{Transport: api.WholeMessages(s.peers)}, ExpectAgent: s.own.ExpectAgent,
-		Registrar: s.registrar, Servers: s.servers(), PeerServer: s.peerRegistrarNamed,
+		Registrar: s.registrar, Servers: s.servers(), PeerServer: s.peerServer,
 		Describe: s.describe, Program: s.program(),
 		CountError: s.metrics.CountError, Logger: s.logger,
 	})
@@ -125,11 +125,11 @@ func (s *Server) compose() error {
 	return nil
 }
 
-// jobSecretLabel keeps what the keys of jobs are derived from apart from all else.
+// jobSecretLabel separates the jobs' keys from other keys that are derived from the same secret.
 const jobSecretLabel = "score server: secret of all jobs' keys, 1"
 
-// jobSecret is what only servers have: it follows from the authority's key, or from the cluster's
-// where there is none.
+// jobSecret returns a secret that only servers have. It is derived from the authority's key or,
+// without an authority, from the cluster's key.
 func (s *Server) jobSecret() ([]byte, error) {
 	secret := []byte(s.options.ClusterKey)
 	if authority := s.options.Authority; authority != nil {
@@ -141,7 +141,7 @@ func (s *Server) jobSecret() ([]byte, error) {
 	return hkdf.Key(sha256.New, secret, []byte(s.options.ClusterName), jobSecretLabel, sha256.Size)
 }
 
-// The endpoints in their order.
+// Indices of Server.endpoints.
 const (
 	usersEndpoint = iota
 	agentsEndpoint
@@ -167,13 +167,13 @@ func (s *Server) listen(agents net.Listener) error {
 	return s.listenMetrics()
 }
 
-// Run serves until ctx ends, then stops what it started, waits for it, and
-// returns nil. It returns an error when serving cannot go on.
+// Run serves until ctx ends, then stops everything and returns nil. It returns an error if serving
+// cannot go on.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	led := make(chan struct{})
+	leaderStopped := make(chan struct{})
 	group.Go(func() error {
-		defer close(led)
+		defer close(leaderStopped)
 		return s.leader.Run(ctx)
 	})
 	group.Go(func() error { return s.watchReplica(ctx) })
@@ -194,12 +194,12 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		group.Go(e.serve)
 		group.Go(func() error {
-			<-led
+			<-leaderStopped
 			return e.stop()
 		})
 	}
 	if s.options.MetricsAddress != "" && s.scraped == nil {
-		group.Go(func() error { return s.serveMetricsLater(ctx, led) })
+		group.Go(func() error { return s.serveMetricsLater(ctx, leaderStopped) })
 	}
 	s.logger.Info("server started", zap.String("cluster", s.options.ClusterName), zap.Stringer("agents", s.agents), zap.String("socket", s.options.UserSocket))
 	err := group.Wait()
@@ -207,7 +207,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.Close())
 }
 
-// watchReplica waits until ctx ends, or until the replica cannot go on.
+// watchReplica waits until ctx ends or the replica fails.
 func (s *Server) watchReplica(ctx context.Context) error {
 	select {
 	case <-s.replica.Failed():
@@ -219,7 +219,7 @@ func (s *Server) watchReplica(ctx context.Context) error {
 	}
 }
 
-// Close releases what New acquired, for a server that is never run.
+// Close releases what New acquired. It is for servers that are never run.
 func (s *Server) Close() error {
 	s.peers.CloseIdleConnections()
 	if s.others != nil {
@@ -234,18 +234,18 @@ func (s *Server) Close() error {
 	return errors.Join(errors.Join(errs...), s.replica.Close())
 }
 
-// Failed is closed when the disk of the data directory fails. Run ends by itself, with an
-// error that wraps replica.ErrDisk; what hangs on the disk may keep it from that.
+// Failed is closed when the disk of the data directory fails. Run then returns an error that wraps
+// replica.ErrDisk, unless a blocked disk operation keeps it from that.
 func (s *Server) Failed() <-chan struct{} { return s.replica.Failed() }
 
-// Ready is closed once the server leads and answers.
+// Ready is closed once the server leads and answers calls.
 func (s *Server) Ready() <-chan struct{} { return s.leader.Leading() }
 
-// Alive returns nil once the server has shown that it can decide, whoever leads.
+// Alive returns nil once the server can get a decision, whichever server leads.
 func (s *Server) Alive(ctx context.Context) error { return s.leader.Alive(ctx) }
 
-// AgentURL returns the base URL of the service for agents, with the port taken. For
-// a Unix socket only DialAgents knows the way.
+// AgentURL returns the base URL of the service for agents, with the actual port. For a Unix socket
+// only DialAgents can connect to it.
 func (s *Server) AgentURL() string {
 	if s.agents.Network() == "unix" {
 		return "https://" + unixHost
@@ -253,12 +253,12 @@ func (s *Server) AgentURL() string {
 	return "https://" + s.agents.String()
 }
 
-// DialAgents makes a connection with AgentURL, whatever the address, also when it is a Unix socket.
+// DialAgents connects to AgentURL, also if it is a Unix socket.
 func (s *Server) DialAgents(ctx context.Context, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, s.agents.Network(), s.agents.String())
 }
 
-// MetricsAddress returns where metrics are served, with the port taken, or "".
+// MetricsAddress returns the address of the metrics with the actual port, or "".
 func (s *Server) MetricsAddress() string {
 	if s.scraped == nil {
 		return ""
@@ -266,8 +266,8 @@ func (s *Server) MetricsAddress() string {
 	return s.scraped.String()
 }
 
-// WaitForNodes returns when as many nodes are connected, for clusters in one
-// process that submit a job at once.
+// WaitForNodes waits until count nodes are connected. It is for clusters in one process that submit
+// a job at once.
 func (s *Server) WaitForNodes(ctx context.Context, count int) error {
 	ticker := time.NewTicker(nodePollInterval)
 	defer ticker.Stop()
@@ -287,11 +287,11 @@ func (s *Server) WaitForNodes(ctx context.Context, count int) error {
 	}
 }
 
-// nodePollInterval is how often WaitForNodes looks.
+// nodePollInterval is how often WaitForNodes checks.
 const nodePollInterval = time.Millisecond
 
-// unixHost stands in URLs for a Unix socket; nobody resolves it.
+// unixHost stands for a Unix socket in URLs; it is never resolved.
 const unixHost = "agents.invalid"
 
-// isUnix splits an address that names a Unix socket.
+// isUnix returns the path of an address that names a Unix socket.
 func isUnix(address string) (path string, ok bool) { return strings.CutPrefix(address, UnixPrefix) }

@@ -22,7 +22,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// patience bounds every wait of a test for something that must happen.
+// patience bounds the waits of the tests.
 const patience = 60 * time.Second
 
 func options(t *testing.T) Options {
@@ -34,8 +34,8 @@ func options(t *testing.T) Options {
 	}
 }
 
-// start runs a server until the test or the returned function ends it. A server
-// whose stop would wait for a call longer than it must does not stop here.
+// start runs a server until the test or the returned function ends it. The server must stop without
+// waiting for open calls.
 func start(t testing.TB, o Options) (s *Server, stop func()) {
 	t.Helper()
 	s, err := New(o)

@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// upgradeCheckInterval is how often the server that leads asks whether all understand a later protocol
-	// than the log's. It asks no more when the log is written in the newest that it understands
-	// itself.
+	// upgradeCheckInterval is how often the leader asks whether all servers understand a later
+	// protocol than the log's. It stops once the log is in the newest that the leader understands.
 	upgradeCheckInterval = time.Second
-	// describeTimeout bounds the question: a server that does not answer is asked the next time.
+	// describeTimeout bounds a question; a server that does not answer is asked again.
 	describeTimeout = 2 * time.Second
 )
 
-// upgrade has the log be written in the newest protocol that all servers understand, while this one
+// upgrade switches the log to the newest protocol that all servers understand, while this one
 // leads.
 func (s *Server) upgrade(ctx context.Context) error {
 	for {
@@ -37,15 +36,15 @@ func (s *Server) upgrade(ctx context.Context) error {
 	}
 }
 
-// raise asks all other servers, and raises the log's protocol if each has answered and understands
-// a later one.
+// raise asks all other servers for their protocols. If all answer and understand a later protocol
+// than the log's, it switches the log.
 func (s *Server) raise(ctx context.Context) {
 	s.membership.Lock()
 	defer s.membership.Unlock()
 	newest := protocol.Own().Newest
 	names, err := s.members()
 	if err != nil {
-		return // it is being closed
+		return // the replica is closing
 	}
 	for _, name := range names {
 		program, err := s.describe(ctx, name)
@@ -62,7 +61,7 @@ func (s *Server) raise(ctx context.Context) {
 	}
 }
 
-// addServer makes a server a member that understands the log.
+// addServer makes a server a member if it understands the log.
 func (s *Server) addServer(name string, request *scorev1.EnrolRequest) (voter bool, err error) {
 	s.membership.Lock()
 	defer s.membership.Unlock()
@@ -72,7 +71,7 @@ func (s *Server) addServer(name string, request *scorev1.EnrolRequest) (voter bo
 	return s.replica.Enrol(name, request.GetAddress(), request.GetLast())
 }
 
-// members are the servers of the cluster; one without certificates has but this.
+// members returns the names of the cluster's servers, none without certificates.
 func (s *Server) members() ([]string, error) {
 	if s.mesh == nil {
 		return nil, nil
@@ -85,8 +84,8 @@ func (s *Server) members() ([]string, error) {
 	return names, err
 }
 
-// describe asks a server of which version it is. One that does not know the question speaks the
-// first protocol.
+// describe asks a server for its version. A server that does not know the question uses the first
+// protocol.
 func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVersion, error) {
 	if s.mesh == nil || name == s.replica.Name() {
 		return s.program(), nil
@@ -96,7 +95,7 @@ func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVer
 	client := scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 	answer, err := client.Describe(ctx, connect.NewRequest(&scorev1.DescribeRequest{}))
 	switch connect.CodeOf(err) {
-	case connect.CodeUnimplemented, connect.CodePermissionDenied: // its table has no such method
+	case connect.CodeUnimplemented, connect.CodePermissionDenied: // the server does not know the method
 		return &scorev1.ProgramVersion{ProtocolOldest: protocol.First, ProtocolNewest: protocol.First}, nil
 	default:
 		if err != nil {
@@ -106,7 +105,7 @@ func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVer
 	}
 }
 
-// program returns what this server is.
+// program returns this server's version.
 func (s *Server) program() *scorev1.ProgramVersion { return programOf(s.options.Version) }
 
 func programOf(build string) *scorev1.ProgramVersion {
