@@ -31,7 +31,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	for first := uint64(1); first <= jobs; first += batch {
 		commands := make([]*statepb.Command, 0, 3*batch)
 		for id := first; id < first+batch; id++ {
-			commands = append(commands, crowd(id, id <= running)...)
+			commands = append(commands, addRunningJob(id, id <= running)...)
 		}
 		commit(commands...)
 	}
@@ -59,8 +59,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms/slowest-commit")
 }
 
-// crowd submits a job, and lets it run.
-func crowd(id uint64, runs bool) []*statepb.Command {
+// addRunningJob submits a job, and lets it run.
+func addRunningJob(id uint64, runs bool) []*statepb.Command {
 	env := make([]string, 40)
 	for i := range env {
 		env[i] = fmt.Sprintf("VARIABLE_%02d=%s", i, strings.Repeat("x", 40))

@@ -94,5 +94,5 @@ func checkName(dir, name string, others bool) (nameless bool, err error) {
 	return false, nil
 }
 
-// keepName writes down whose directory this is.
-func keepName(dir, name string) error { return writeWhole(filepath.Join(dir, nameName), name) }
+// writeName writes down whose directory this is.
+func writeName(dir, name string) error { return writeAtomically(filepath.Join(dir, nameName), name) }

@@ -17,9 +17,9 @@ const (
 	snapshotsName = "snapshots"
 	// unfinished ends the name of a snapshot that was being written.
 	unfinished = ".tmp"
-	// setAside is where a damaged snapshot is put, for whoever wants to know what
+	// damagedSnapshotName is where a damaged snapshot is put, for whoever wants to know what
 	// became of it; the next one replaces it.
-	setAside = "damaged-snapshot"
+	damagedSnapshotName = "damaged-snapshot"
 )
 
 // damaged returns a file of the data directory that cannot be used, and what to do.
@@ -84,7 +84,7 @@ func (s *stores) soundSnapshot(dir string) (index uint64, bad []badSnapshot, err
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w %q: its snapshots cannot be listed: %w", ErrDirectory, dir, err)
 	}
-	bad, err = headless(dir, list)
+	bad, err = unlistedSnapshots(dir, list)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -115,9 +115,9 @@ func restorable(from io.ReadCloser) error {
 	return err
 }
 
-// headless finds snapshots that are not in the list, as what describes them cannot be
+// unlistedSnapshots finds snapshots that are not in the list, as what describes them cannot be
 // read. Their names say how far they went.
-func headless(dir string, list []*raft.SnapshotMeta) (bad []badSnapshot, err error) {
+func unlistedSnapshots(dir string, list []*raft.SnapshotMeta) (bad []badSnapshot, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotsName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
@@ -160,7 +160,7 @@ func removeUnfinished(dir string) error {
 // putAside moves damaged snapshots out of Raft's way, which would try to send them to
 // other servers. The log has what was in them.
 func putAside(options Options, bad []badSnapshot) error {
-	to := filepath.Join(options.Dir, setAside)
+	to := filepath.Join(options.Dir, damagedSnapshotName)
 	for _, b := range bad {
 		if err := os.RemoveAll(to); err != nil {
 			return fmt.Errorf("%w: %w", ErrDirectory, err)

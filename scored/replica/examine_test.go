@@ -125,7 +125,7 @@ func TestDamagedSnapshotIsReplacedByTheOneBefore(t *testing.T) {
 			if len(said) != 1 || said[0].ContextMap()["snapshot"] != newest {
 				t.Errorf("lines %v", lines.All())
 			}
-			if _, err := os.Stat(filepath.Join(dir, setAside)); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, damagedSnapshotName)); err != nil {
 				t.Errorf("the damaged one is not kept: %v", err)
 			}
 			if err := errors.Join(r.raft.Snapshot().Error(), r.Close()); err != nil {

@@ -112,10 +112,10 @@ func (s *stores) upgrade(options Options, found int) error {
 
 func writeFormat(path string) error { return writeNumber(path, format) }
 
-func writeNumber(path string, number int) error { return writeWhole(path, strconv.Itoa(number)) }
+func writeNumber(path string, number int) error { return writeAtomically(path, strconv.Itoa(number)) }
 
-// writeWhole is all or nothing: a half-written format would lock the user out.
-func writeWhole(path, text string) error {
+// writeAtomically is all or nothing: a half-written format would lock the user out.
+func writeAtomically(path, text string) error {
 	fresh := path + freshSuffix
 	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -34,8 +34,8 @@ func fixture(number int, ext string) string {
 	return filepath.Join("testdata", fmt.Sprintf("format-%d.%s", number, ext))
 }
 
-// tell makes a data directory that holds the story, and gives its state.
-func tell(t *testing.T, dir string) *statepb.Snapshot {
+// writeStory makes a data directory that holds the story, and gives its state.
+func writeStory(t *testing.T, dir string) *statepb.Snapshot {
 	t.Helper()
 	r, err := Open(Options{Dir: dir})
 	if err != nil {
@@ -120,7 +120,7 @@ func TestFixtures(t *testing.T) {
 func TestFormatHasItsFixture(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, fixture(format, "tar.gz"), filepath.Join(dir, "recorded"))
-	tell(t, filepath.Join(dir, "written"))
+	writeStory(t, filepath.Join(dir, "written"))
 	recorded, written := describe(t, filepath.Join(dir, "recorded")), describe(t, filepath.Join(dir, "written"))
 	if diff := cmp.Diff(recorded, written); diff != "" {
 		t.Errorf("the format is no longer %d (-fixture +written):\n%s", format, diff)
@@ -223,7 +223,7 @@ func unpack(t *testing.T, archive, dir string) {
 func recordFixture(t *testing.T) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	told := tell(t, dir)
+	told := writeStory(t, dir)
 	text, err := protojson.MarshalOptions{Multiline: true, Indent: "  "}.Marshal(told)
 	if err = errors.Join(err, os.WriteFile(fixture(format, "json"), append(text, '\n'), 0o644)); err != nil {
 		t.Fatal(err)

@@ -52,8 +52,8 @@ type contacts struct {
 	all map[raft.ServerID]contact
 }
 
-// note takes an answer to a heartbeat.
-func (c *contacts) note(id raft.ServerID, term, last uint64, took time.Duration) {
+// onAnswer takes an answer to a heartbeat.
+func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -66,8 +66,8 @@ func (c *contacts) note(id raft.ServerID, term, last uint64, took time.Duration)
 	c.all[id] = contact{term, last, was.roundTrip + (took-was.roundTrip)/smoothing}
 }
 
-// of gives what is known in a term; false: nothing.
-func (c *contacts) of(id raft.ServerID, term uint64) (contact, bool) {
+// get gives what is known in a term; false: nothing.
+func (c *contacts) get(id raft.ServerID, term uint64) (contact, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.all[id]

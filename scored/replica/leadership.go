@@ -33,7 +33,7 @@ func (r *Replica) watch(changes <-chan bool) {
 					continue
 				}
 				next.Term = r.raft.CurrentTerm()
-				r.moveOwn()
+				r.updateOwnAddress()
 			}
 			select {
 			case r.leadership <- next:
@@ -44,8 +44,8 @@ func (r *Replica) watch(changes <-chan bool) {
 	}
 }
 
-// moveOwn notes in the log that this replica, which leads, is to be reached elsewhere than before.
-func (r *Replica) moveOwn() {
+// updateOwnAddress notes in the log that this replica, which leads, is to be reached elsewhere than before.
+func (r *Replica) updateOwnAddress() {
 	list, err := r.Servers()
 	if err != nil {
 		return

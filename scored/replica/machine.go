@@ -31,28 +31,28 @@ func (m *machine) Apply(log *raft.Log) any {
 	if entry.GetTerm() != log.Term {
 		return ErrStale
 	}
-	if m.behind.Load() {
+	if m.outdated.Load() {
 		return state.ErrProtocol
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.state.Apply(entry); err != nil {
-		m.checkAge(err)
+		m.checkProtocol(err)
 		return err
 	}
-	m.told(entry)
+	m.notifyObserver(entry)
 	return nil
 }
 
-// checkAge ends this server's part where another one's program is newer than it can follow.
-func (m *machine) checkAge(err error) {
-	if errors.Is(err, state.ErrProtocol) && !m.behind.Swap(true) {
+// checkProtocol ends this server's part where another one's program is newer than it can follow.
+func (m *machine) checkProtocol(err error) {
+	if errors.Is(err, state.ErrProtocol) && !m.outdated.Swap(true) {
 		m.tooOld <- err
 	}
 }
 
-// told passes on what has changed the state.
-func (m *machine) told(entry *statepb.Entry) {
+// notifyObserver passes on what has changed the state.
+func (m *machine) notifyObserver(entry *statepb.Entry) {
 	if m.observe != nil {
 		m.observe(m.state, entry)
 	}
@@ -74,13 +74,13 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	}
 	restored, err := state.Restore(data)
 	if err != nil {
-		m.checkAge(err)
+		m.checkProtocol(err)
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state = restored
-	m.told(nil)
+	m.notifyObserver(nil)
 	return nil
 }
 

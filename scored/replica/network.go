@@ -62,8 +62,8 @@ type peers struct {
 	once  sync.Once
 	work  sync.WaitGroup
 
-	mu    sync.Mutex
-	heard map[raft.ServerID]time.Time // when the last call that was answered as to a leader was made
+	mu         sync.Mutex
+	followedAt map[raft.ServerID]time.Time // when the last call that was answered as to a leader was made
 
 	contacts contacts
 }
@@ -84,15 +84,15 @@ func newPeers(network Network, address string, config *raft.Config) *peers {
 			Stream: layer{network, peerAddress(address)}, MaxPool: peerPool, Timeout: peerTimeout, Logger: config.Logger,
 			MaxRPCsInFlight: rpcsInFlight,
 		}),
-		calls: make(chan raft.RPC),
-		stop:  make(chan struct{}),
-		heard: make(map[raft.ServerID]time.Time),
+		calls:      make(chan raft.RPC),
+		stop:       make(chan struct{}),
+		followedAt: make(map[raft.ServerID]time.Time),
 	}
 	return p
 }
 
-// pass hands on what the others ask, until Close.
-func (p *peers) pass() {
+// forwardRequests hands on what the others ask, until Close.
+func (p *peers) forwardRequests() {
 	for {
 		select {
 		case call := <-p.NetworkTransport.Consumer():
@@ -137,10 +137,10 @@ func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args 
 	err := p.NetworkTransport.AppendEntries(id, named(id, target), args, resp)
 	if err == nil && resp.Success && resp.Term == args.Term {
 		p.mu.Lock()
-		p.heard[id] = called
+		p.followedAt[id] = called
 		p.mu.Unlock()
 		if len(args.Entries) == 0 {
-			p.contacts.note(id, args.Term, resp.LastLog, time.Since(called))
+			p.contacts.onAnswer(id, args.Term, resp.LastLog, time.Since(called))
 		}
 	}
 	return err
@@ -152,7 +152,7 @@ func (p *peers) followed(voters []Server, since time.Time) (count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range voters {
-		if at := p.heard[raft.ServerID(s.Name)]; at.After(since) {
+		if at := p.followedAt[raft.ServerID(s.Name)]; at.After(since) {
 			count++
 		}
 	}
@@ -160,7 +160,7 @@ func (p *peers) followed(voters []Server, since time.Time) (count int) {
 }
 
 func (p *peers) contact(name string, term uint64) (contact, bool) {
-	return p.contacts.of(raft.ServerID(name), term)
+	return p.contacts.get(raft.ServerID(name), term)
 }
 
 // RequestVote implements raft.Transport.

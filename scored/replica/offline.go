@@ -27,8 +27,8 @@ var (
 	ErrAlone = errors.New("there is nothing to recover")
 )
 
-// Place is the data directory of a server that does not run.
-type Place struct {
+// OfflineServer is the data directory of a server that does not run.
+type OfflineServer struct {
 	// Dir is the data directory.
 	Dir string
 	// Name and Address are the server's, as in Options. Name empty: a cluster without
@@ -38,21 +38,21 @@ type Place struct {
 	Logger *zap.Logger
 }
 
-func (p Place) options() Options {
+func (p OfflineServer) options() Options {
 	o := Options{Dir: p.Dir, Name: p.Name, Address: p.Address, Logger: p.Logger}
 	if p.Name != "" {
-		o.Network = nowhere{}
+		o.Network = noNetwork{}
 	}
 	return o.withDefaults()
 }
 
-// nowhere is the network of a server that does not run. Nobody calls it.
-type nowhere struct{ Network }
+// noNetwork is the network of a server that does not run. Nobody calls it.
+type noNetwork struct{ Network }
 
 // Bootstrap fills an empty data directory with a state, so that the replica that is opened on
 // it next is the only one of a cluster that goes on from there. Term is that of the leader
 // who saved the state. The state is changed, see state.Resume.
-func Bootstrap(place Place, from *state.State, term uint64) error {
+func Bootstrap(place OfflineServer, from *state.State, term uint64) error {
 	options := place.options()
 	lock, err := lockDirectory(options.Dir)
 	if err != nil {
@@ -69,7 +69,7 @@ func Bootstrap(place Place, from *state.State, term uint64) error {
 	s := &stores{}
 	err = s.openRaft(options)
 	if err == nil {
-		err = s.plant(options, from, term+termLeap)
+		err = s.writeFirstSnapshot(options, from, term+termLeap)
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return fmt.Errorf("%w; empty %s before the next attempt", err, options.Dir)
@@ -77,8 +77,8 @@ func Bootstrap(place Place, from *state.State, term uint64) error {
 	return writeFormat(filepath.Join(options.Dir, formatName)) // from now on the directory counts
 }
 
-// plant writes the state as a snapshot of the first entry.
-func (s *stores) plant(options Options, from *state.State, term uint64) error {
+// writeFirstSnapshot writes the state as a snapshot of the first entry.
+func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uint64) error {
 	const first = 1
 	us, transport := alone(options)
 	sink, err := s.snapshots.Create(1, first, term, us, first, transport)
@@ -94,7 +94,7 @@ func (s *stores) plant(options Options, from *state.State, term uint64) error {
 	if options.Network == nil {
 		return nil
 	}
-	return keepName(options.Dir, options.Name)
+	return writeName(options.Dir, options.Name)
 }
 
 // alone is the configuration of this server as the only one.
@@ -112,7 +112,7 @@ type Survey struct {
 // Recover makes the replica of a data directory the only one of its cluster, which then
 // goes on from what this one has. What only the others have is lost, though it was
 // acknowledged. Agree is shown what was found; unless it returns true nothing is changed.
-func Recover(place Place, agree func(Survey) bool) error {
+func Recover(place OfflineServer, agree func(Survey) bool) error {
 	if _, err := os.Stat(filepath.Join(place.Dir, formatName)); err != nil {
 		return fmt.Errorf("%w: %s holds no state of a cluster", ErrAlone, place.Dir)
 	}

@@ -20,7 +20,7 @@ func TestRecover(t *testing.T) {
 	for _, name := range []string{"c", "a", "b"} {
 		s.close(name)
 	}
-	place := Place{Dir: filepath.Join(s.dir, "b"), Name: "b", Address: s.plug["b"].Addr().String()}
+	place := OfflineServer{Dir: filepath.Join(s.dir, "b"), Name: "b", Address: s.plug["b"].Addr().String()}
 	shown := 0
 	look := func(agreed bool) func(Survey) bool {
 		return func(found Survey) bool {
@@ -68,19 +68,19 @@ func TestRecover(t *testing.T) {
 func TestRecoverRefuses(t *testing.T) {
 	agree := func(Survey) bool { t.Error("it asked"); return true }
 	empty := t.TempDir()
-	if err := Recover(Place{Dir: empty, Name: "a", Address: "127.0.0.1:1"}, agree); !errors.Is(err, ErrAlone) {
+	if err := Recover(OfflineServer{Dir: empty, Name: "a", Address: "127.0.0.1:1"}, agree); !errors.Is(err, ErrAlone) {
 		t.Errorf("an empty directory: %v", err)
 	}
 	if entries, err := os.ReadDir(empty); err != nil || len(entries) != 0 {
 		t.Errorf("it left %v in it", entries)
 	}
 	lone := filled(t)
-	if err := Recover(Place{Dir: lone}, agree); !errors.Is(err, ErrAlone) || !strings.Contains(err.Error(), "the only one") {
+	if err := Recover(OfflineServer{Dir: lone}, agree); !errors.Is(err, ErrAlone) || !strings.Contains(err.Error(), "the only one") {
 		t.Errorf("a server without others: %v", err)
 	}
 	s := begin(t)
 	s.close("b")
-	if err := Recover(Place{Dir: filepath.Join(s.dir, "b"), Name: "x", Address: "127.0.0.1:1"}, agree); !errors.Is(err, ErrDirectory) {
+	if err := Recover(OfflineServer{Dir: filepath.Join(s.dir, "b"), Name: "x", Address: "127.0.0.1:1"}, agree); !errors.Is(err, ErrDirectory) {
 		t.Errorf("under another name: %v", err)
 	}
 	delete(s.plug, "b")
@@ -91,7 +91,7 @@ func TestRecoverRefuses(t *testing.T) {
 
 // A saved state goes on in an empty directory.
 func TestPlant(t *testing.T) {
-	for _, place := range []Place{{}, {Name: "a", Address: "127.0.0.1:0"}} {
+	for _, place := range []OfflineServer{{}, {Name: "a", Address: "127.0.0.1:0"}} {
 		from := state.New()
 		for i, name := range []string{"n1", "n2"} {
 			if err := from.Apply(nodeEntry(5, int64(i+1), name)); err != nil {
@@ -107,7 +107,7 @@ func TestPlant(t *testing.T) {
 			t.Errorf("a second time: %v", err)
 		}
 		for range 2 {
-			s := &several{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: filepath.Dir(place.Dir)}
+			s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: filepath.Dir(place.Dir)}
 			o := Options{Dir: place.Dir}
 			if place.Name != "" {
 				p := s.wire.plug(t, "a", place.Address)
@@ -138,7 +138,7 @@ func TestPlant(t *testing.T) {
 
 // What was broken off does not count, and says so.
 func TestPlantBrokenOff(t *testing.T) {
-	place := Place{Dir: filepath.Join(t.TempDir(), "data")}
+	place := OfflineServer{Dir: filepath.Join(t.TempDir(), "data")}
 	stop := inject(t, "log.store=error@1")
 	err := Bootstrap(place, state.New(), 1)
 	stop()

@@ -102,7 +102,7 @@ type Replica struct {
 	logger      *zap.Logger
 	leaderWatch *leaderWatch
 	rounds      rounds
-	asking      sync.WaitGroup // those that ask Raft for many
+	verifying   sync.WaitGroup // those that ask Raft for many
 	leadership  chan Leadership
 	stop        chan struct{}
 	stopped     sync.WaitGroup
@@ -114,8 +114,8 @@ type Replica struct {
 	mu    sync.RWMutex
 	state *state.State
 
-	tooOld chan error  // has room for one
-	behind atomic.Bool // tooOld was told
+	tooOld   chan error  // has room for one
+	outdated atomic.Bool // tooOld was told
 }
 
 // Open locks and reads the data directory and starts the replica. The error is
@@ -170,7 +170,7 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 		if disk := r.Err(); disk != nil {
 			err = disk // Raft's error has its text alone
 		}
-		return fmt.Errorf("the change was not committed: %w", inWords(err))
+		return fmt.Errorf("the change was not committed: %w", translateError(err))
 	}
 	if err, ok := future.Response().(error); ok {
 		return err
@@ -210,7 +210,7 @@ func (r *Replica) Close() error {
 	r.open.Lock()
 	r.closed = true
 	r.open.Unlock()
-	r.asking.Wait()
+	r.verifying.Wait()
 	shutdown := r.raft.Shutdown()
 	down := make(chan error, 1)
 	go func() { down <- shutdown.Error() }()

@@ -58,7 +58,7 @@ func newLeaderWatch(logger *zap.Logger) *leaderWatch {
 	return &leaderWatch{logger: logger, changed: make(chan struct{}), silent: make(map[string]time.Time)}
 }
 
-func (n *leaderWatch) take(observed raft.Observation) {
+func (n *leaderWatch) onObservation(observed raft.Observation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch o := observed.Data.(type) {
@@ -89,13 +89,13 @@ func (n *leaderWatch) next() <-chan struct{} {
 	return n.changed
 }
 
-// newsBuffer holds what Raft tells while the one before is taken; it drops what has no room.
-const newsBuffer = 64
+// observationBuffer holds what Raft tells while the one before is taken; it drops what has no room.
+const observationBuffer = 64
 
-// hear takes Raft's news until Close.
-func (r *Replica) hear() {
-	heard := make(chan raft.Observation, newsBuffer)
-	observer := raft.NewObserver(heard, false, func(o *raft.Observation) bool {
+// observeRaft takes Raft's news until Close.
+func (r *Replica) observeRaft() {
+	observations := make(chan raft.Observation, observationBuffer)
+	observer := raft.NewObserver(observations, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
 		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation:
 			return true
@@ -108,8 +108,8 @@ func (r *Replica) hear() {
 		defer r.raft.DeregisterObserver(observer)
 		for {
 			select {
-			case o := <-heard:
-				r.leaderWatch.take(o)
+			case o := <-observations:
+				r.leaderWatch.onObservation(o)
 			case <-r.stop:
 				return
 			}
@@ -149,7 +149,7 @@ func (r *Replica) LastIndex() uint64 { return r.raft.LastIndex() }
 func (r *Replica) Servers() ([]Server, error) {
 	future := r.raft.GetConfiguration()
 	if err := future.Error(); err != nil {
-		return nil, inWords(err)
+		return nil, translateError(err)
 	}
 	leader, _ := r.Leader()
 	term, last := r.raft.CurrentTerm(), r.raft.LastIndex()
@@ -193,19 +193,19 @@ func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err erro
 	case known && s.Voter && s.Address == address:
 		return true, nil
 	case known && s.Voter:
-		return true, r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
-	case known && s.Address == address && last > 0 && last+caughtUp >= r.raft.CommitIndex():
-		err := r.changed(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+		return true, r.awaitChange(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+	case known && s.Address == address && last > 0 && last+maxVoterLag >= r.raft.CommitIndex():
+		err := r.awaitChange(r.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 		return err == nil, err
 	case known && s.Address == address:
 		return false, nil
 	}
-	return false, r.changed(r.raft.AddNonvoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
+	return false, r.awaitChange(r.raft.AddNonvoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 }
 
-// caughtUp is how many entries a newcomer may lack when it becomes a voter: what a busy cluster
+// maxVoterLag is how many entries a newcomer may lack when it becomes a voter: what a busy cluster
 // commits while it asks.
-const caughtUp = 256
+const maxVoterLag = 256
 
 // Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must
 // not be.
@@ -213,7 +213,7 @@ func (r *Replica) Remove(name string) error {
 	if err := r.MayRemove(name); err != nil {
 		return err
 	}
-	return r.changed(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
+	return r.awaitChange(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
 }
 
 // MayRemove says why a server must not be removed, as Remove does.
@@ -227,13 +227,13 @@ func (r *Replica) MayRemove(name string) error {
 		return fmt.Errorf("%w: there is no server %q; 'scored server list' shows them", ErrUnknownServer, name)
 	}
 	if s.Voter {
-		return mayLose(list, name)
+		return checkMajorityWithout(list, name)
 	}
 	return nil
 }
 
-// mayLose refuses to remove a voter without whom the others could decide nothing.
-func mayLose(list []Server, name string) error {
+// checkMajorityWithout refuses to remove a voter without whom the others could decide nothing.
+func checkMajorityWithout(list []Server, name string) error {
 	voters, answer := 0, 0
 	for _, s := range list {
 		if s.Name == name || !s.Voter {
@@ -268,16 +268,16 @@ func (r *Replica) StepDown() error {
 	if !slices.ContainsFunc(list, func(s Server) bool { return s.Voter && s.Name != r.name && s.Silent.IsZero() }) {
 		return fmt.Errorf("%w: no other server answers that could lead", ErrServers)
 	}
-	return r.changed(r.raft.LeadershipTransfer())
+	return r.awaitChange(r.raft.LeadershipTransfer())
 }
 
-// changed waits for a change of the servers.
-func (r *Replica) changed(future raft.Future) error {
+// awaitChange waits for a change of the servers.
+func (r *Replica) awaitChange(future raft.Future) error {
 	err := future.Error()
 	if err == nil {
 		return nil
 	}
-	if meaning := inWords(err); !errors.Is(meaning, err) {
+	if meaning := translateError(err); !errors.Is(meaning, err) {
 		return meaning
 	}
 	r.logger.Warn("the servers were not changed", zap.Error(err))

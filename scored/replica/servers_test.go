@@ -76,8 +76,8 @@ func (w *wire) set(name string, cut bool) {
 	}
 }
 
-// several are replicas of one cluster.
-type several struct {
+// testCluster are replicas of one cluster.
+type testCluster struct {
 	t    *testing.T
 	wire *wire
 	all  map[string]*Replica
@@ -85,7 +85,7 @@ type several struct {
 	dir  string
 }
 
-func (s *several) open(name string, start Start) *Replica {
+func (s *testCluster) open(name string, start Start) *Replica {
 	s.t.Helper()
 	address := "127.0.0.1:0"
 	if before := s.plug[name]; before != nil {
@@ -100,7 +100,7 @@ func (s *several) open(name string, start Start) *Replica {
 	return r
 }
 
-func (s *several) close(name string) {
+func (s *testCluster) close(name string) {
 	s.t.Helper()
 	r := s.all[name]
 	delete(s.all, name)
@@ -110,9 +110,9 @@ func (s *several) close(name string) {
 }
 
 // begin makes replicas a, b and c, of which a leads.
-func begin(t *testing.T) *several {
+func begin(t *testing.T) *testCluster {
 	t.Helper()
-	s := &several{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
 	t.Cleanup(func() {
 		for name := range s.all {
 			s.close(name)
@@ -127,7 +127,7 @@ func begin(t *testing.T) *several {
 }
 
 // join has the leader take a replica in until it votes.
-func (s *several) join(leader, name string) {
+func (s *testCluster) join(leader, name string) {
 	s.t.Helper()
 	s.await(name+" votes", func() bool {
 		r := s.all[name]
@@ -139,7 +139,7 @@ func (s *several) join(leader, name string) {
 	})
 }
 
-func (s *several) await(what string, is func() bool) {
+func (s *testCluster) await(what string, is func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(waitBound); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
@@ -149,7 +149,7 @@ func (s *several) await(what string, is func() bool) {
 }
 
 // leader waits until one of the replicas leads for all of the named.
-func (s *several) leader(among ...string) (name string, term uint64) {
+func (s *testCluster) leader(among ...string) (name string, term uint64) {
 	s.t.Helper()
 	s.await("one leads", func() bool {
 		for _, other := range among {
@@ -165,14 +165,14 @@ func (s *several) leader(among ...string) (name string, term uint64) {
 	return name, s.all[name].raft.CurrentTerm()
 }
 
-func (s *several) commit(name string, nanos int64, node string) {
+func (s *testCluster) commit(name string, nanos int64, node string) {
 	s.t.Helper()
 	if err := s.all[name].Commit(nodeEntry(s.all[name].raft.CurrentTerm(), nanos, node)); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *several) agree(want string) {
+func (s *testCluster) agree(want string) {
 	s.t.Helper()
 	for name, r := range s.all {
 		s.await(fmt.Sprintf("%s has %s", name, want), func() bool { return fmt.Sprint(nodes(r)) == want })
@@ -225,7 +225,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 }
 
 // leads is closed when a replica has a majority's word that it leads.
-func (s *several) leads(name string) <-chan struct{} {
+func (s *testCluster) leads(name string) <-chan struct{} {
 	s.t.Helper()
 	done := make(chan struct{})
 	if err := s.all[name].Verify(s.t.Context()); err != nil {
@@ -334,7 +334,7 @@ func TestServersChange(t *testing.T) {
 
 // The log of a server that could have no others gets a name, once, and its state stays.
 func TestNameComesLater(t *testing.T) {
-	s := &several{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
 	lone, err := Open(Options{Dir: filepath.Join(s.dir, "a")})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (r *Replica) start(stores *stores, options Options) error {
 			return fmt.Errorf("cannot begin a new log: %w", err)
 		}
 	}
-	if err := r.settleName(options, config, stores, us); err != nil {
+	if err := r.recordName(options, config, stores, us); err != nil {
 		return err
 	}
 	node, err := stores.newRaft(config, (*machine)(r), r.transport)
@@ -56,13 +56,13 @@ func (r *Replica) start(stores *stores, options Options) error {
 	r.raft = node
 	r.transport.begin()
 	r.stopped.Go(func() { r.watch(changes) })
-	r.hear()
-	r.hasten()
+	r.observeRaft()
+	r.electNow()
 	return nil
 }
 
-// settleName has the directory and its log know whose they are, before others do.
-func (r *Replica) settleName(options Options, config *raft.Config, stores *stores, us raft.Server) error {
+// recordName has the directory and its log know whose they are, before others do.
+func (r *Replica) recordName(options Options, config *raft.Config, stores *stores, us raft.Server) error {
 	if !stores.nameless || options.Network == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *Replica) settleName(options Options, config *raft.Config, stores *store
 			return err
 		}
 	}
-	return keepName(options.Dir, options.Name)
+	return writeName(options.Dir, options.Name)
 }
 
 // rename sets a name and an address in the log for the only replica of a cluster without network.
@@ -99,10 +99,10 @@ func raftConfig(name string, logger *zap.Logger, changes chan<- bool) *raft.Conf
 	return config
 }
 
-// hasten asks a replica that is the only voter to stand for election now (the TimeoutNow
+// electNow asks a replica that is the only voter to stand for election now (the TimeoutNow
 // request of Raft's leadership transfer): there is nobody else whose heartbeat
 // it could wait for.
-func (r *Replica) hasten() {
+func (r *Replica) electNow() {
 	list, err := r.Servers()
 	if err != nil {
 		return

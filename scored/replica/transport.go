@@ -46,7 +46,7 @@ func (l *lone) followed([]Server, time.Time) int { return 0 }
 
 func (l *lone) contact(string, uint64) (contact, bool) { return contact{}, false }
 
-func (p *peers) begin() { p.work.Go(p.pass) }
+func (p *peers) begin() { p.work.Go(p.forwardRequests) }
 
 // Close ends the transport's connections.
 func (p *peers) Close() error {

@@ -47,8 +47,8 @@ func (s *rounds) join() (mine *round, begin bool) {
 	return s.next, begin
 }
 
-// take begins the next round; nil: nobody waits for one.
-func (s *rounds) take() *round {
+// startRound begins the next round; nil: nobody waits for one.
+func (s *rounds) startRound() *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.next
@@ -58,14 +58,14 @@ func (s *rounds) take() *round {
 }
 
 func (s *rounds) fail(err error) {
-	for mine := s.take(); mine != nil; mine = s.take() {
+	for mine := s.startRound(); mine != nil; mine = s.startRound() {
 		mine.err = err
 		close(mine.over)
 	}
 }
 
 func (r *Replica) verifyAll() {
-	for mine := r.rounds.take(); mine != nil; mine = r.rounds.take() {
+	for mine := r.rounds.startRound(); mine != nil; mine = r.rounds.startRound() {
 		mine.err = r.verifyOnce()
 		close(mine.over)
 	}
@@ -83,7 +83,7 @@ func (r *Replica) verifyOnce() error {
 		// come, may follow another. So it is asked until those that were called since are a
 		// majority.
 		if err := r.raft.VerifyLeader().Error(); err != nil {
-			return inWords(err)
+			return translateError(err)
 		}
 		list, err := r.Servers()
 		if err != nil {
@@ -103,6 +103,6 @@ func (r *Replica) spawn(f func()) bool {
 	if r.closed {
 		return false
 	}
-	r.asking.Go(f)
+	r.verifying.Go(f)
 	return true
 }

@@ -48,7 +48,7 @@ Running jobs continue: their agents connect to the recovered server.`,
 	return command
 }
 
-func recoverServer(out io.Writer, place replica.Place, yes bool) error {
+func recoverServer(out io.Writer, place replica.OfflineServer, yes bool) error {
 	err := replica.Recover(place, func(found replica.Survey) bool {
 		lost := make([]string, 0, len(found.Servers))
 		for _, s := range found.Servers {

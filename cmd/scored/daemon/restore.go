@@ -72,8 +72,8 @@ func restore(out io.Writer, c config.Config, file string, asJSON bool) error {
 }
 
 // placeOf is where the configured server keeps its state.
-func placeOf(c config.Config) (replica.Place, error) {
-	place := replica.Place{Dir: c.Server.DataDir}
+func placeOf(c config.Config) (replica.OfflineServer, error) {
+	place := replica.OfflineServer{Dir: c.Server.DataDir}
 	if c.Cluster.Certificates == "" {
 		return place, nil
 	}

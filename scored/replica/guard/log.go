@@ -57,7 +57,7 @@ func NewLog(disk *Disk, store Store) *Log {
 func (l *Log) write(what string, f func() error) error {
 	p := newPatience(l.disk.writeBound)
 	defer p.end()
-	if err := l.takeTurn(what, p); err != nil {
+	if err := l.acquireTurn(what, p); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -79,8 +79,8 @@ func (l *Log) write(what string, f func() error) error {
 	}
 }
 
-// takeTurn waits until nobody else writes.
-func (l *Log) takeTurn(what string, p *patience) error {
+// acquireTurn waits until nobody else writes.
+func (l *Log) acquireTurn(what string, p *writeDeadline) error {
 	for {
 		select {
 		case <-l.disk.failed:
@@ -99,19 +99,19 @@ func (l *Log) takeTurn(what string, p *patience) error {
 	}
 }
 
-// patience is a bound in parts, see ticks.
-type patience struct {
+// writeDeadline is a bound in parts, see ticks.
+type writeDeadline struct {
 	bound time.Duration
 	timer *time.Timer
 	left  int
 }
 
-func newPatience(bound time.Duration) *patience {
-	return &patience{bound: bound, timer: time.NewTimer(bound / ticks), left: ticks}
+func newPatience(bound time.Duration) *writeDeadline {
+	return &writeDeadline{bound: bound, timer: time.NewTimer(bound / ticks), left: ticks}
 }
 
 // over counts a part that has passed, and reports whether it was the last.
-func (p *patience) over() bool {
+func (p *writeDeadline) over() bool {
 	if p.left--; p.left == 0 {
 		return true
 	}
@@ -119,7 +119,7 @@ func (p *patience) over() bool {
 	return false
 }
 
-func (p *patience) end() { p.timer.Stop() }
+func (p *writeDeadline) end() { p.timer.Stop() }
 
 func (l *Log) logSlow(what string, took time.Duration) {
 	l.disk.writes.add(time.Now(), took)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// memory is for how long a slow write is remembered at least, and half of how long at most: long
+// slowestWindow is for how long a slow write is remembered at least, and half of how long at most: long
 // enough for somebody who looks when users complain.
-const memory = time.Minute
+const slowestWindow = time.Minute
 
 // slowest remembers the longest of the writes of late.
 type slowest struct {
@@ -35,10 +35,10 @@ func (s *slowest) longest(now time.Time) time.Duration {
 
 func (s *slowest) turn(now time.Time) {
 	switch passed := now.Sub(s.since); {
-	case passed >= 2*memory:
+	case passed >= 2*slowestWindow:
 		s.since, s.present, s.before = now, 0, 0
-	case passed >= memory:
-		s.since, s.present, s.before = s.since.Add(memory), 0, s.present
+	case passed >= slowestWindow:
+		s.since, s.present, s.before = s.since.Add(slowestWindow), 0, s.present
 	}
 }
 

@@ -14,22 +14,22 @@ func TestSlowest(t *testing.T) {
 	s.add(start, time.Second)
 	for _, step := range []struct{ after, want time.Duration }{
 		{0, 3 * time.Second},
-		{memory - 1, 3 * time.Second},
-		{memory, 3 * time.Second},
-		{2*memory - 1, 3 * time.Second},
-		{2 * memory, 0},
-		{9 * memory, 0},
+		{slowestWindow - 1, 3 * time.Second},
+		{slowestWindow, 3 * time.Second},
+		{2*slowestWindow - 1, 3 * time.Second},
+		{2 * slowestWindow, 0},
+		{9 * slowestWindow, 0},
 	} {
 		if got := s.longest(at(step.after)); got != step.want {
 			t.Errorf("after %v: %v, want %v", step.after, got, step.want)
 		}
 	}
-	s.add(at(10*memory), 2*time.Second)
-	s.add(at(11*memory), time.Second)
-	if got := s.longest(at(11 * memory)); got != 2*time.Second {
+	s.add(at(10*slowestWindow), 2*time.Second)
+	s.add(at(11*slowestWindow), time.Second)
+	if got := s.longest(at(11 * slowestWindow)); got != 2*time.Second {
 		t.Errorf("of two minutes: %v", got)
 	}
-	if got := s.longest(at(12 * memory)); got != time.Second {
+	if got := s.longest(at(12 * slowestWindow)); got != time.Second {
 		t.Errorf("of the later one: %v", got)
 	}
 }

@@ -14,8 +14,8 @@ var (
 	ErrBusy = errors.New("this server is too busy, or its disk too slow, to take the change; try again")
 )
 
-// words are in pairs: what Raft says, and what that means.
-var words = []struct{ raft, meaning error }{
+// raftErrors are in pairs: what Raft says, and what that means.
+var raftErrors = []struct{ raft, meaning error }{
 	{raft.ErrNotLeader, ErrNotLeader},
 	{raft.ErrLeadershipTransferInProgress, ErrNotLeader},
 	{raft.ErrLeadershipLost, ErrOutcome},
@@ -25,9 +25,9 @@ var words = []struct{ raft, meaning error }{
 	{raft.ErrTransportShutdown, ErrClosed},
 }
 
-// inWords says in the house's words what Raft says in its own.
-func inWords(err error) error {
-	for _, w := range words {
+// translateError says in the house's words what Raft says in its own.
+func translateError(err error) error {
+	for _, w := range raftErrors {
 		if errors.Is(err, w.raft) {
 			return w.meaning
 		}

@@ -32,7 +32,7 @@ func TestNobodyHearsRaft(t *testing.T) {
 		{raft.ErrTransportShutdown, ErrClosed},
 		{errors.New("configuration changed since 7 (latest is 9)"), ErrUnchanged},
 	} {
-		got := r.changed(failed{c.said})
+		got := r.awaitChange(failed{c.said})
 		if !errors.Is(got, c.want) || c.said != nil && errors.Is(got, c.said) {
 			t.Errorf("%v: %v", c.said, got)
 		}
