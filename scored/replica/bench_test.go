@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkSnapshot takes snapshots of 10,000 queued and 1,000 running jobs to the disk while
-// others commit, and tells how long the slowest of those took beside the usual.
+// BenchmarkSnapshot writes snapshots of 10,000 queued and 1,000 running jobs to disk during
+// commits, and reports the slowest commit beside the usual one.
 func BenchmarkSnapshot(b *testing.B) {
 	const jobs, running = 11_000, 1000
 	r, term := open(b, filepath.Join(b.TempDir(), "data"))
@@ -59,7 +59,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms/slowest-commit")
 }
 
-// addRunningJob submits a job, and lets it run.
+// addRunningJob submits a job and marks it as running.
 func addRunningJob(id uint64, runs bool) []*statepb.Command {
 	env := make([]string, 40)
 	for i := range env {

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a data directory may be refused for; the wrapping sentence says what to
-// do.
+// Reasons to refuse a data directory; the wrapping sentence says what to do.
 var (
 	ErrInUse     = errors.New("data directory in use")
 	ErrDirectory = errors.New("data directory")
@@ -20,14 +19,14 @@ var (
 
 const (
 	lockName = "lock"
-	// nameName holds the name that the log knows the server by.
+	// nameName is the file with the name under which the log knows the server.
 	nameName = "server"
-	// privateMode: environments of users' jobs are in the log.
+	// privateMode: the log contains the environments of users' jobs.
 	privateMode = 0o700
 )
 
-// lockDirectory makes the directory if need be and takes its lock, which goes
-// when the file is closed or the process dies.
+// lockDirectory makes the directory if needed and locks it. The lock ends when the file is closed
+// or the process dies.
 func lockDirectory(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, privateMode); err != nil {
 		return nil, fmt.Errorf("%w: cannot make it: %w", ErrDirectory, err)
@@ -52,7 +51,7 @@ func lockDirectory(dir string) (*os.File, error) {
 func takeLock(file *os.File, dir string) error {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		holder, _ := os.ReadFile(file.Name()) // only to tell; may be empty
+		holder, _ := os.ReadFile(file.Name()) // for the error only; may be empty
 		return fmt.Errorf("%w: another server%s uses %q; stop it, or give this one another data_dir", ErrInUse, processNote(holder), dir)
 	}
 	if err != nil {
@@ -75,8 +74,8 @@ func processNote(holder []byte) string {
 	return " (process " + pid + ")"
 }
 
-// checkName refuses the directory of another server, whose votes are in it. nameless: it is new, or
-// its log knows no name, as it was made by a server that could have no others.
+// checkName refuses the directory of another server, since votes are stored in it. It reports
+// whether the directory is nameless: new, or made by a server of a cluster without certificates.
 func checkName(dir, name string, others bool) (nameless bool, err error) {
 	path := filepath.Join(dir, nameName)
 	data, err := os.ReadFile(path)
@@ -94,5 +93,5 @@ func checkName(dir, name string, others bool) (nameless bool, err error) {
 	return false, nil
 }
 
-// writeName writes down whose directory this is.
+// writeName records the server that owns the directory.
 func writeName(dir, name string) error { return writeAtomically(filepath.Join(dir, nameName), name) }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// smallDisk is a directory on a file system of 2 MB that is nothing else's.
+// smallDisk returns a directory on an empty file system of 2 MB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -37,14 +37,14 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// bulky is an entry of some 10 KB.
+// bulky returns an entry of some 10 KB.
 func bulky(term uint64, nanos int64) *statepb.Entry {
 	entry := nodeEntry(term, nanos, "n")
 	entry.Commands[0].GetRegisterNode().Node.Notes = []string{strings.Repeat("a note ", 1500), fmt.Sprint(nanos)}
 	return entry
 }
 
-// fails waits until the replica says that its disk has failed, and that it leads no more.
+// fails waits until the replica reports that its disk has failed, and has stopped leading.
 func fails(t *testing.T, r *Replica) {
 	t.Helper()
 	select {
@@ -65,10 +65,10 @@ func fails(t *testing.T, r *Replica) {
 	}
 }
 
-// On a full disk the leader steps down and says so; with room it goes on where it was.
+// On a full disk the leader steps down with an error; with free space it continues where it was.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t)
-	ballast := filepath.Join(dir, "lost+found") // a name that a new directory may have
+	ballast := filepath.Join(dir, "lost+found") // a name that is allowed in a new directory
 	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,8 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 
-	// Started again without room it may fail at once or at the first entry, and says the same.
+	// Restarted without free space, the replica fails in Open or at the first entry, with the same
+	// error.
 	r, err = Open(Options{Dir: dir})
 	if err == nil {
 		select {
@@ -121,7 +122,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// lastCommit tells which bulky commit the state is of.
+// lastCommit returns the number of the last bulky commit in the state.
 func lastCommit(t *testing.T, r *Replica) (number int64) {
 	t.Helper()
 	r.Read(func(s *state.State) {
@@ -148,7 +149,7 @@ func inject(t *testing.T, list string) (stop func()) {
 	return stop
 }
 
-// Whatever write fails, nothing that was acknowledged is lost, and nothing panics.
+// Whichever write fails, no acknowledged entry is lost, and nothing panics.
 func TestEveryWriteFails(t *testing.T) {
 	for nth := 1; nth <= 8; nth++ {
 		t.Run(fmt.Sprint(nth), func(t *testing.T) {
@@ -197,8 +198,8 @@ func commitUntilItFails(t *testing.T, r *Replica) (acknowledged int64) {
 	return acknowledged
 }
 
-// The disk of the leader of three fails: another leads, and has all that was acknowledged. One that
-// hangs keeps the cluster waiting for guard.WriteBound and an election, no longer.
+// The disk of the leader of three fails: another replica leads, with all acknowledged entries. A
+// disk that hangs stops the cluster for guard.WriteBound and an election, not longer.
 func TestLeadersDiskFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a bound of many seconds; run without -short")

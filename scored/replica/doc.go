@@ -1,13 +1,12 @@
-// Package replica keeps one copy of the cluster's state under the Raft
-// protocol (hashicorp/raft): entries go through the log, the log is on disk
-// before anything is acknowledged, and snapshots keep it short.
+// Package replica keeps one copy of the cluster's state with the Raft protocol (hashicorp/raft):
+// the log is on disk before an entry is acknowledged, and snapshots keep it short.
 //
-// It decides nothing and reads no entry; package state applies them, package leader makes them.
-// Without a Network a replica is alone and elects itself at once; with one it is the first of a
-// cluster, or waits to be made a member. Its data directory is locked, so that a second server on
-// it is refused, and read through when it is opened, so that damage is told. When its disk fails
-// the replica leads no more, and its process should end. DESIGN.md says why, and how servers come
-// and go.
+// A replica neither makes nor interprets entries: package leader makes them, and package state
+// applies them. Without a Network it is the only replica and elects itself at once. With one it
+// starts a new cluster, or waits to be made a member. Open locks the data directory, so that no
+// second server uses it, and reads all of it, so that damage is reported. When the disk fails, the
+// replica stops leading, and its process should end. See DESIGN.md for the reasons, and for how
+// servers join and leave.
 //
 //	r, err := replica.Open(replica.Options{Dir: "/var/lib/score"})
 //	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What Raft's errors mean to users, who need not know of it.
+// Errors that stand for Raft's, in terms that users know.
 var (
-	// ErrOutcome: another server was elected while a change was on its way to the others.
-	ErrOutcome = errors.New("this server lost the lead meanwhile, and whether the change was made is not known; look, and try again")
-	// ErrBusy: the change has not come as far as the log.
+	// ErrOutcome: another server was elected while a change was being replicated.
+	ErrOutcome = errors.New("this server stopped leading before the change was confirmed, so it may have been made or not; check, and try again")
+	// ErrBusy: the change has not reached the log.
 	ErrBusy = errors.New("this server is too busy, or its disk too slow, to take the change; try again")
 )
 
-// raftErrors are in pairs: what Raft says, and what that means.
+// raftErrors pairs Raft's errors with those for users.
 var raftErrors = []struct{ raft, meaning error }{
 	{raft.ErrNotLeader, ErrNotLeader},
 	{raft.ErrLeadershipTransferInProgress, ErrNotLeader},
@@ -25,7 +25,7 @@ var raftErrors = []struct{ raft, meaning error }{
 	{raft.ErrTransportShutdown, ErrClosed},
 }
 
-// translateError says in the house's words what Raft says in its own.
+// translateError replaces errors of Raft by those for users.
 func translateError(err error) error {
 	for _, w := range raftErrors {
 		if errors.Is(err, w.raft) {

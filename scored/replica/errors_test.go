@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// failed is what became of something that Raft was asked for.
+// failed is a future of Raft that has failed.
 type failed struct{ err error }
 
 func (f failed) Error() error { return f.err }
 
-// TestNobodyHearsRaft: what Raft says is for the log; users are told what it means.
-func TestNobodyHearsRaft(t *testing.T) {
+// TestErrorsDoNotMentionRaft: errors for users do not contain Raft's terms.
+func TestErrorsDoNotMentionRaft(t *testing.T) {
 	core, lines := observer.New(zap.WarnLevel)
 	r := &Replica{logger: zap.New(core)}
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestNobodyHearsRaft(t *testing.T) {
 	}
 }
 
-// A replica that is closed says so in the house's words.
+// A closed replica returns the errors for users.
 func TestRefusalsInWords(t *testing.T) {
 	r, err := Open(Options{})
 	if err != nil {

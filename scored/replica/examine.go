@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// snapshotsName is where Raft's file store has its snapshots.
+	// snapshotsName is the directory of Raft's snapshots.
 	snapshotsName = "snapshots"
-	// unfinished ends the name of a snapshot that was being written.
+	// unfinished is the suffix of an incomplete snapshot.
 	unfinished = ".tmp"
-	// damagedSnapshotName is where a damaged snapshot is put, for whoever wants to know what
-	// became of it; the next one replaces it.
+	// damagedSnapshotName is where a damaged snapshot is kept for inspection; the next one replaces
+	// it.
 	damagedSnapshotName = "damaged-snapshot"
 )
 
-// damaged returns a file of the data directory that cannot be used, and what to do.
+// damaged returns the error for a damaged file of the data directory, with what to do about it.
 func damaged(path string, err error) error {
-	// The cause is text alone: that a file ends early is no end of a connection.
+	// The cause is not wrapped: the unexpected end of a file must not pass for that of a
+	// connection.
 	return fmt.Errorf(
 		"%w: %s cannot be used: %s; if the cluster has other servers, remove this one, empty its data directory and join it again; otherwise restore the file from a copy, or see 'scored snapshot restore'",
 		ErrDirectory,
@@ -33,16 +34,15 @@ func damaged(path string, err error) error {
 	)
 }
 
-// badSnapshot is one that cannot be read.
+// badSnapshot is a snapshot that cannot be read.
 type badSnapshot struct {
 	path  string
-	index uint64 // of the last entry in it
+	index uint64 // of its last entry
 	why   error
 }
 
-// examine reads everything that Raft will read, so that what is damaged is found here,
-// where it can be told, and not in the midst of Raft, which ends the process or goes on
-// with a gap. A snapshot that is damaged is replaced by the one before and the log.
+// examine reads everything that Raft will read, to find damage before Raft does: Raft would end the
+// process or skip entries. A damaged snapshot is replaced by the previous one and the log.
 func (s *stores) examine(options Options) error {
 	if err := removeUnfinished(options.Dir); err != nil {
 		return err
@@ -77,10 +77,10 @@ func newest(bad []badSnapshot) uint64 {
 	return index
 }
 
-// soundSnapshot finds the newest snapshot that can be read, and those that cannot and
-// are newer. It returns the last entry in it; 0: the log begins at its beginning.
+// soundSnapshot finds the newest readable snapshot, and the newer ones that are not readable. It
+// returns the index of the last entry in it; 0: there is none, and the log must be complete.
 func (s *stores) soundSnapshot(dir string) (index uint64, bad []badSnapshot, err error) {
-	list, err := s.snapshots.List() // newest first; those whose heads are damaged are not in it
+	list, err := s.snapshots.List() // newest first, without those whose description is damaged
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w %q: its snapshots cannot be listed: %w", ErrDirectory, dir, err)
 	}
@@ -95,8 +95,8 @@ func (s *stores) soundSnapshot(dir string) (index uint64, bad []badSnapshot, err
 			bad = append(bad, badSnapshot{path, meta.Index, err})
 			continue
 		}
-		// One that is whole and means nothing is of another version: no older one may take its
-		// place.
+		// A snapshot that is intact but has no meaning here is of another version: no older one may
+		// replace it.
 		if err := restorable(from); err != nil {
 			return 0, nil, damaged(path, err)
 		}
@@ -115,8 +115,8 @@ func restorable(from io.ReadCloser) error {
 	return err
 }
 
-// unlistedSnapshots finds snapshots that are not in the list, as what describes them cannot be
-// read. Their names say how far they went.
+// unlistedSnapshots finds snapshots whose description cannot be read, and which are therefore not
+// in the list. Their names contain their indices.
 func unlistedSnapshots(dir string, list []*raft.SnapshotMeta) (bad []badSnapshot, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotsName))
 	if err != nil {
@@ -138,9 +138,9 @@ func unlistedSnapshots(dir string, list []*raft.SnapshotMeta) (bad []badSnapshot
 	return bad, nil
 }
 
-var errHead = fmt.Errorf("%w: what describes it cannot be read", state.ErrSnapshot)
+var errHead = fmt.Errorf("%w: its description cannot be read", state.ErrSnapshot)
 
-// removeUnfinished takes away what was being written when a server ended; Raft never does.
+// removeUnfinished removes incomplete snapshots, which Raft never does.
 func removeUnfinished(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotsName))
 	if err != nil {
@@ -157,8 +157,8 @@ func removeUnfinished(dir string) error {
 	return nil
 }
 
-// putAside moves damaged snapshots out of Raft's way, which would try to send them to
-// other servers. The log has what was in them.
+// putAside moves damaged snapshots away, since Raft would try to send them to other servers. The
+// log has their entries.
 func putAside(options Options, bad []badSnapshot) error {
 	to := filepath.Join(options.Dir, damagedSnapshotName)
 	for _, b := range bad {

@@ -25,8 +25,8 @@ func commitNodes(t *testing.T, r *Replica, term uint64, names ...string) {
 	}
 }
 
-// filled is a data directory with three snapshots made, of which the older two are kept,
-// and an entry after the last: nodes a to d.
+// filled returns a data directory after three snapshots, of which two are kept, and an entry after
+// the last: nodes a to d.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -55,7 +55,7 @@ func filled(t *testing.T) string {
 
 const wantNodes = "[aocean bocean cocean docean]"
 
-// snapshotDirs are the snapshots, newest first.
+// snapshotDirs returns the directories of the snapshots, newest first.
 func snapshotDirs(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, snapshotsName, "*-*-*"))
@@ -77,8 +77,8 @@ func snapshotDirs(t *testing.T, dir string) []string {
 	return dirs
 }
 
-// flip changes one bit of a file in the midst of each place where text is: a database keeps old
-// copies of its pages, and which of them comes last depends on how entries were written together.
+// flip changes one bit of a file near each occurrence of text: a database keeps old copies of its
+// pages, and which copy comes last depends on how entries were batched.
 func flip(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -153,8 +153,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// What cannot be made good is refused by a sentence that names the file and what to do,
-// and stays as it is.
+// Damage that cannot be repaired is refused with an error that names the file and what to do, and
+// the directory is not changed.
 func TestDamageIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -176,7 +176,7 @@ func TestDamageIsRefused(t *testing.T) {
 		{"a bit of an entry", func(t *testing.T, dir string) string {
 			flip(t, filepath.Join(dir, logName), "docean")
 			return filepath.Join(dir, logName)
-		}, "its checksum is another one"},
+		}, "its checksum does not match"},
 		{"half of the log", func(t *testing.T, dir string) string {
 			truncate(t, filepath.Join(dir, logName), 4*4096)
 			return filepath.Join(dir, logName)
@@ -191,7 +191,7 @@ func TestDamageIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			return path
-		}, "it does not begin like a database"},
+		}, "it does not start as a database"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := filled(t)
@@ -211,8 +211,8 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-// The power went while the database's newest head was written: the transaction before
-// it counts, which was on the disk.
+// After a power failure during the write of the newest meta page, the previous transaction, which
+// is on disk, is valid.
 func TestTornLastRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	r, err := Open(Options{Dir: dir})
@@ -229,7 +229,7 @@ func TestTornLastRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := 0 // its transaction's number says which it is
+	newest := 0 // the transaction's number shows which one
 	page := os.Getpagesize()
 	if bytes.Compare(reversed(data[64:72]), reversed(data[page+64:page+72])) < 0 {
 		newest = page
@@ -245,14 +245,14 @@ func TestTornLastRecord(t *testing.T) {
 	commitNodes(t, again, term, "d")
 }
 
-// reversed makes a little-endian number comparable by bytes.
+// reversed makes a little-endian number comparable as bytes.
 func reversed(number []byte) []byte {
 	number = bytes.Clone(number)
 	slices.Reverse(number)
 	return number
 }
 
-// A snapshot that was being written when the server ended is no snapshot.
+// An incomplete snapshot is not used.
 func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
 	dir := filled(t)
 	left := filepath.Join(dir, snapshotsName, "9-99-123"+unfinished)
@@ -268,8 +268,8 @@ func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
 	}
 }
 
-// The log holds what follows the snapshot before the last one, and no more than Raft
-// wants to keep beyond that, however many entries come.
+// The log keeps the entries after the last but one snapshot, and only what Raft wants to keep
+// beyond that, however many entries come.
 func TestLogIsCut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	r, term := open(t, dir)
@@ -279,7 +279,7 @@ func TestLogIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	sizes := make([]int64, 0, 10)
-	var previous, present uint64 // last entries of the snapshots
+	var previous, present uint64 // indices of the snapshots
 	for round := range 10 {
 		for i := range 100 {
 			if err := r.Commit(bulky(term, int64(100*round+i+1))); err != nil {
@@ -311,7 +311,7 @@ func TestLogIsCut(t *testing.T) {
 	}
 }
 
-// snapshotIndex is the last entry in the newest snapshot.
+// snapshotIndex returns the index of the newest snapshot.
 func (s *stores) snapshotIndex(t *testing.T) uint64 {
 	t.Helper()
 	list, err := s.snapshots.List()

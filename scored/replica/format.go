@@ -14,30 +14,29 @@ import (
 
 const (
 	formatName = "format"
-	// freshSuffix marks a file that was being written when the power went.
+	// freshSuffix is the suffix of a file that is not yet complete.
 	freshSuffix = ".new"
-	// format is the version of the files' meaning. A program refuses what it
-	// does not know, instead of guessing; older ones it brings up to this by the
-	// steps below. What each version was, DESIGN.md says.
+	// format is the version of the directory's files. Open refuses unknown formats, and converts
+	// older ones by the steps below. DESIGN.md describes each version.
 	format = 3
 )
 
-// step brings a data directory from one format to the next. It may be broken off at any
-// point and done again, as the format is written when it is over.
+// step converts a data directory from one format to the next. It can be interrupted at any point
+// and repeated: the new format is recorded at its end.
 type step struct {
 	from  int
-	about string // for the log: what it does
+	about string // what it does, for the log
 	do    func(s *stores) error
 }
 
-// steps are in order, without gap.
+// steps are in order, without gaps.
 var steps = []step{
 	{1, "the log's entries get checksums", func(s *stores) error { return s.log.SealAll() }},
-	{2, "submissions may have keys, and jobs orders to requeue them", func(*stores) error { return nil }}, // nothing has either yet
+	{2, "submissions may have keys, and jobs orders to requeue them", func(*stores) error { return nil }}, // neither exists yet
 }
 
-// findFormat reads a directory's format, and writes the present one into a new directory.
-// It refuses what another program, or a later version of this one, has filled.
+// findFormat reads a directory's format, and records the present one in a new directory. It refuses
+// directories of other programs and of later versions.
 func findFormat(dir string) (found int, err error) {
 	path := filepath.Join(dir, formatName)
 	data, err := os.ReadFile(path)
@@ -86,7 +85,7 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// upgrade does the steps from the format that was found on.
+// upgrade runs the steps that follow the format found.
 func (s *stores) upgrade(options Options, found int) error {
 	for _, next := range steps {
 		if next.from < found {
@@ -114,7 +113,7 @@ func writeFormat(path string) error { return writeNumber(path, format) }
 
 func writeNumber(path string, number int) error { return writeAtomically(path, strconv.Itoa(number)) }
 
-// writeAtomically is all or nothing: a half-written format would lock the user out.
+// writeAtomically writes all or nothing: a partial format file would make the directory unusable.
 func writeAtomically(path, text string) error {
 	fresh := path + freshSuffix
 	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -131,7 +130,7 @@ func writeAtomically(path, text string) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// syncDirectory puts the names of new files on the disk.
+// syncDirectory makes new file names durable.
 func syncDirectory(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {

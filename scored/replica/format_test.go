@@ -26,15 +26,15 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 )
 
-// record makes the fixture of the present format again. A format that has been released
-// has its fixture for good: raise format first, and write the step that leads to it.
+// record makes the fixture of the present format again. The fixture of a released format never
+// changes: increment format first, and write the step that leads to it.
 var record = flag.Bool("record-fixture", false, "write testdata of the present format")
 
 func fixture(number int, ext string) string {
 	return filepath.Join("testdata", fmt.Sprintf("format-%d.%s", number, ext))
 }
 
-// writeStory makes a data directory that holds the story, and gives its state.
+// writeStory makes a data directory with the story, and returns its state.
 func writeStory(t *testing.T, dir string) *statepb.Snapshot {
 	t.Helper()
 	r, err := Open(Options{Dir: dir})
@@ -77,8 +77,8 @@ func stateOf(t *testing.T, r *Replica) *statepb.Snapshot {
 	return image
 }
 
-// Data directories of every format that ever was are opened, brought up to the present one,
-// and hold what was put into them.
+// Data directories of every earlier format can be opened, are converted to the present format, and
+// keep their content.
 func TestFixtures(t *testing.T) {
 	if *record {
 		recordFixture(t)
@@ -112,9 +112,9 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// What is written is what the fixture of the present format holds, byte for byte but for
-// times. When this fails the format has changed: raise format, write the step that leads
-// there (format.go), say in DESIGN.md what it is, and run
+// What is written equals the fixture of the present format, byte for byte except for times. If this
+// fails, the format has changed: increment format, write the step that leads to it (format.go),
+// describe it in DESIGN.md, and run
 //
 //	go test ./scored/replica -run TestFixtures -record-fixture
 func TestFormatHasItsFixture(t *testing.T) {
@@ -127,7 +127,7 @@ func TestFormatHasItsFixture(t *testing.T) {
 	}
 }
 
-// describe tells all that is in a data directory, but no times.
+// describe returns the content of a data directory without times.
 func describe(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	say := func(f string, args ...any) { lines = append(lines, fmt.Sprintf(f, args...)) }
@@ -162,7 +162,7 @@ func describe(t *testing.T, dir string) (lines []string) {
 		if err = errors.Join(err, json.Unmarshal(head, &content)); err != nil {
 			t.Fatal(err)
 		}
-		delete(content, "ID") // it has the time
+		delete(content, "ID") // it contains the time
 		say("snapshot %v", content)
 		body, err := os.ReadFile(filepath.Join(snapshot, "state.bin"))
 		if err != nil {
@@ -254,7 +254,7 @@ func recordFixture(t *testing.T) {
 	}
 }
 
-// A step that is broken off at any write is done when the directory is opened again.
+// A step that is interrupted at any write is completed when the directory is opened again.
 func TestUpgradeBrokenOff(t *testing.T) {
 	for nth := 1; nth <= 2; nth++ {
 		dir := filepath.Join(t.TempDir(), "data")

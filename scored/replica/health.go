@@ -12,7 +12,7 @@ import (
 type Disk struct {
 	// SlowestWrite is how long the longest write of the log took in the last minute or two.
 	SlowestWrite time.Duration
-	// FreeBytes are there for this server; SizeBytes is 0 where the state is in memory.
+	// FreeBytes is the space available to this server; SizeBytes is 0 if the state is in memory.
 	FreeBytes, SizeBytes uint64
 }
 
@@ -26,7 +26,7 @@ func (r *Replica) Disk() (Disk, error) {
 	}
 	var about unix.Statfs_t
 	if err := unix.Statfs(r.stores.dir, &about); err != nil {
-		return Disk{}, r.stores.disk.Explain("looking for its room", err)
+		return Disk{}, r.stores.disk.Explain("reading its free space", err)
 	}
 	return Disk{
 		SlowestWrite: r.stores.disk.SlowestWrite(),
@@ -34,25 +34,25 @@ func (r *Replica) Disk() (Disk, error) {
 	}, nil
 }
 
-// contact is what another replica's answers to heartbeats have told.
+// contact is what another replica's answers to heartbeats say.
 type contact struct {
-	term      uint64        // in which it was the leader's
-	last      uint64        // number of the last entry that it has
-	roundTrip time.Duration // on average; 0: there was none
+	term      uint64        // of this leader
+	last      uint64        // index of the other replica's last entry
+	roundTrip time.Duration // average; 0: none yet
 }
 
-// smoothing is the part that a new round trip has in the average: of the last dozen or so, half a
-// second.
+// smoothing is the inverse weight of a new round trip in the average, which covers the last dozen
+// or so: half a second.
 const smoothing = 8
 
-// contacts are those of all others, at a replica that leads or has led: those of an earlier term
-// tell nothing.
+// contacts has the contacts of all other replicas, if this one leads or has led. Those of earlier
+// terms are void.
 type contacts struct {
 	mu  sync.Mutex
 	all map[raft.ServerID]contact
 }
 
-// onAnswer takes an answer to a heartbeat.
+// onAnswer records an answer to a heartbeat.
 func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, took time.Durat
 	c.all[id] = contact{term, last, was.roundTrip + (took-was.roundTrip)/smoothing}
 }
 
-// get gives what is known in a term; false: nothing.
+// get returns the contact in a term; false: there is none.
 func (c *contacts) get(id raft.ServerID, term uint64) (contact, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,21 +5,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// LeaseTimeout is for how long a majority's word that a replica leads can be relied on: no other is
+// LeaseTimeout is how long a replica surely leads after a majority has confirmed it: no other is
 // elected sooner.
 const LeaseTimeout = leaseTimeout
 
-// Leadership tells that this replica leads since the term began, or no more.
+// Leadership says that this replica leads in a term, or no longer leads.
 type Leadership struct {
 	Leader bool
 	Term   uint64
 }
 
-// Leadership tells every change, first that this replica has become leader.
+// Leadership reports every change, the first when this replica has become leader.
 func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 
-// watch turns Raft's changes of leadership into ours, each with its term and
-// with every entry of earlier terms applied.
+// watch adds the term to Raft's changes of leadership, and waits until every entry of earlier terms
+// is applied.
 func (r *Replica) watch(changes <-chan bool) {
 	for {
 		select {
@@ -44,7 +44,7 @@ func (r *Replica) watch(changes <-chan bool) {
 	}
 }
 
-// updateOwnAddress notes in the log that this replica, which leads, is to be reached elsewhere than before.
+// updateOwnAddress records this leader's address in the log if it has changed.
 func (r *Replica) updateOwnAddress() {
 	list, err := r.Servers()
 	if err != nil {

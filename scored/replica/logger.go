@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// raftLogger passes Raft's lines on to zap. What Raft calls information is
-// about its own workings, which nobody reads unless they search a fault.
+// raftLogger passes Raft's lines on to zap. Raft's info level is debug here: its lines matter only
+// for finding faults in Raft.
 type raftLogger struct {
 	zap     *zap.Logger
 	name    string
@@ -39,19 +39,19 @@ func zapLevel(level hclog.Level) zapcore.Level {
 	}
 }
 
-// repeated are what Raft says several times a second while another replica is away or new, which
-// news tells once.
+// repeated are lines that Raft logs several times a second while another replica is down or new.
+// leaderWatch logs that once instead.
 var repeated = map[string]bool{
 	"failed to heartbeat to": true, "failed to appendEntries to": true, "failed to make requestVote RPC": true,
 	"appendEntries rejected, sending older logs": true, "failed to get previous log": true, "failed to pipeline appendEntries": true,
 }
 
-// undecoded is what Raft says of every connection that ends otherwise than in order, and of
-// messages that it cannot read. Of the first, which news tells, there are several whenever a server
-// ends or is lost.
+// undecoded is what Raft logs for each connection that breaks, and for messages that it cannot
+// decode. The former is logged at debug level: several connections break whenever a server stops or
+// is lost, and leaderWatch logs that once.
 const undecoded = "failed to decode incoming command"
 
-// connectionEnd reports whether an argument of a line is the error of a connection that has ended.
+// connectionEnd reports whether a line's argument is the error of a broken connection.
 func connectionEnd(arg any) bool {
 	err, ok := arg.(error)
 	if !ok {
@@ -100,7 +100,7 @@ func (l *raftLogger) IsError() bool { return l.enabled(hclog.Error) }
 
 func (l *raftLogger) ImpliedArgs() []any { return l.implied }
 
-// With returns a logger whose every line has these pairs.
+// With returns a logger that adds these pairs to every line.
 func (l *raftLogger) With(args ...any) hclog.Logger {
 	fields := make([]zap.Field, 0, len(args)/2)
 	for i := 0; i+1 < len(args); i += 2 {
@@ -111,7 +111,7 @@ func (l *raftLogger) With(args ...any) hclog.Logger {
 
 func (l *raftLogger) Name() string { return l.name }
 
-// Named returns a logger with a longer name.
+// Named returns a logger with the name appended.
 func (l *raftLogger) Named(name string) hclog.Logger { return l.ResetNamed(l.name + "." + name) }
 
 // ResetNamed returns a logger with another name.
@@ -132,12 +132,12 @@ func (l *raftLogger) GetLevel() hclog.Level {
 	return hclog.Error
 }
 
-// StandardLogger returns one of package log that writes at debug level.
+// StandardLogger returns a logger of package log that writes at debug level.
 func (l *raftLogger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
 	return zap.NewStdLog(l.zap)
 }
 
-// StandardWriter returns a writer whose writes become lines.
+// StandardWriter returns a writer that logs each write as a line.
 func (l *raftLogger) StandardWriter(options *hclog.StandardLoggerOptions) io.Writer {
 	return l.StandardLogger(options).Writer()
 }

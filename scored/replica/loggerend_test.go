@@ -13,7 +13,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestConnectionsThatEndAreNoErrors: what cannot be read is one.
+// TestConnectionsThatEndAreNoErrors: a broken connection is logged at debug level, an undecodable
+// message as an error.
 func TestConnectionsThatEndAreNoErrors(t *testing.T) {
 	core, lines := observer.New(zapcore.DebugLevel)
 	logger := newRaftLogger(zap.New(core))

@@ -13,11 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxSnapshotBytes bounds what is read back: the bounds of package state, with
-// the largest environments, stay far below.
+// maxSnapshotBytes bounds what Restore reads: within the limits of package state, snapshots stay
+// far below.
 const maxSnapshotBytes = 4 << 30
 
-// machine is the replica as Raft sees it.
+// machine is the replica as Raft's state machine.
 type machine Replica
 
 // Apply implements raft.FSM.
@@ -44,14 +44,14 @@ func (m *machine) Apply(log *raft.Log) any {
 	return nil
 }
 
-// checkProtocol ends this server's part where another one's program is newer than it can follow.
+// checkProtocol reports through tooOld that the log needs a newer program.
 func (m *machine) checkProtocol(err error) {
 	if errors.Is(err, state.ErrProtocol) && !m.outdated.Swap(true) {
 		m.tooOld <- err
 	}
 }
 
-// notifyObserver passes on what has changed the state.
+// notifyObserver passes an applied entry on.
 func (m *machine) notifyObserver(entry *statepb.Entry) {
 	if m.observe != nil {
 		m.observe(m.state, entry)
@@ -93,7 +93,7 @@ func (s snapshot) Persist(sink raft.SnapshotSink) error {
 		_, err = sink.Write(data)
 	}
 	if err != nil {
-		_ = sink.Cancel() // the first error is the one that tells
+		_ = sink.Cancel() // the first error has the reason
 		return err
 	}
 	return sink.Close()

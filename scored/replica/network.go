@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// peerTimeout bounds each step of a call to another replica. What hangs longer is dialed again,
-	// so that a cable that is back is noticed; a disk that takes longer is no disk to wait for.
+	// peerTimeout bounds each step of a call to another replica. After that it is dialed again, so
+	// that a restored network is noticed; a disk that takes longer has failed.
 	peerTimeout = 3 * time.Second
-	// peerPool is how many idle connections are kept for each other replica: heartbeats, entries,
+	// peerPool is the number of idle connections kept for each other replica: heartbeats, entries
 	// and votes.
 	peerPool = 3
-	// nameMark separates name and address in what the transport dials.
+	// nameMark separates name and address in the addresses that Raft dials.
 	nameMark = "@"
 )
 
-// Network reaches the other replicas. What it accepts comes from members of the cluster only, and
-// what it dials is the one that was meant.
+// Network connects the replicas. It accepts connections only from members of the cluster, and
+// verifies the name of the server that it dials.
 type Network interface {
 	net.Listener
-	// Dial connects with the server of the name, at host:port.
+	// Dial connects to the named server at host:port.
 	Dial(name, address string, timeout time.Duration) (net.Conn, error)
 }
 
-// layer is a Network as Raft's transport wants it.
+// layer makes a Network a raft.StreamLayer.
 type layer struct {
 	Network
 	address peerAddress
@@ -45,7 +45,7 @@ func (l layer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn,
 	return l.Network.Dial(name, address, timeout)
 }
 
-// Addr returns where the others reach this replica.
+// Addr returns the address at which the others reach this replica.
 func (l layer) Addr() net.Addr { return l.address }
 
 type peerAddress string
@@ -53,8 +53,8 @@ type peerAddress string
 func (peerAddress) Network() string  { return "tcp" }
 func (a peerAddress) String() string { return string(a) }
 
-// peers is Raft's transport. It dials by name and address: an address at which another server
-// answers than it was given for would let one server vote for two.
+// peers is Raft's transport between replicas. It dials by name and address: if another server
+// answered at an address, one server could vote for two.
 type peers struct {
 	*raft.NetworkTransport
 	calls chan raft.RPC
@@ -63,7 +63,7 @@ type peers struct {
 	work  sync.WaitGroup
 
 	mu         sync.Mutex
-	followedAt map[raft.ServerID]time.Time // when the last call that was answered as to a leader was made
+	followedAt map[raft.ServerID]time.Time // when the last call was made that was answered as to a leader
 
 	contacts contacts
 }
@@ -74,8 +74,8 @@ var (
 )
 
 // rpcsInFlight turns Raft's pipelines off. A leader that is deposed while it writes into one waits
-// there forever (netPipeline.AppendEntries waits for its decoder, which waits for a reader that
-// has left), and Shutdown waits for it.
+// there forever (netPipeline.AppendEntries waits for its decoder, which waits for a reader that has
+// left), and so does Shutdown.
 const rpcsInFlight = 1
 
 func newPeers(network Network, address string, config *raft.Config) *peers {
@@ -91,7 +91,7 @@ func newPeers(network Network, address string, config *raft.Config) *peers {
 	return p
 }
 
-// forwardRequests hands on what the others ask, until Close.
+// forwardRequests passes the others' requests on to Raft, until Close.
 func (p *peers) forwardRequests() {
 	for {
 		select {
@@ -113,7 +113,7 @@ func (p *peers) hand(call raft.RPC) {
 // Consumer implements raft.Transport.
 func (p *peers) Consumer() <-chan raft.RPC { return p.calls }
 
-// elect has the replica stand for election at once, as a leader that goes asks its successor to.
+// elect makes the replica stand for election at once, as Raft's leadership transfer does.
 func (p *peers) elect() {
 	p.hand(raft.RPC{Command: timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)})
 }
@@ -146,8 +146,8 @@ func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args 
 	return err
 }
 
-// followed counts those of the voters that were asked since an instant, and have answered that they
-// follow.
+// followed counts the voters that have followed this replica in an answer to a call made since an
+// instant.
 func (p *peers) followed(voters []Server, since time.Time) (count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,27 +14,27 @@ import (
 	"go.uber.org/zap"
 )
 
-// termLeap is by how much the term grows where a log is not continued by those who
-// made it: nobody who took part in their elections has come so far, so agents obey the
-// new leader, and the old ones no more, should one of those come back.
+// termLeap is added to the term when a log continues without the majority that made it. No earlier
+// election can have got that far: agents follow the new leader, and ignore the old servers if one
+// of them comes back.
 const termLeap = 1 << 20
 
-// What Plant and Recover refuse; nothing was changed.
+// Refusals of Bootstrap and Recover; nothing was changed.
 var (
-	// ErrUsed: the directory holds a server's data already.
+	// ErrUsed: the directory already has a server's data.
 	ErrUsed = errors.New("the data directory has been used")
-	// ErrAlone: there is no other server that could be lost.
+	// ErrAlone: there is no other server that could have been lost.
 	ErrAlone = errors.New("there is nothing to recover")
 )
 
-// OfflineServer is the data directory of a server that does not run.
+// OfflineServer is the data directory of a server that is not running.
 type OfflineServer struct {
 	// Dir is the data directory.
 	Dir string
-	// Name and Address are the server's, as in Options. Name empty: a cluster without
-	// certificates, which has no other servers.
+	// Name and Address are as in Options. An empty Name means a cluster without certificates, which
+	// has no other servers.
 	Name, Address string
-	// Logger gets what Raft says. Nil: nothing.
+	// Logger gets Raft's lines. Nil: none.
 	Logger *zap.Logger
 }
 
@@ -46,12 +46,12 @@ func (p OfflineServer) options() Options {
 	return o.withDefaults()
 }
 
-// noNetwork is the network of a server that does not run. Nobody calls it.
+// noNetwork is the network of a server that is not running. It is never used.
 type noNetwork struct{ Network }
 
-// Bootstrap fills an empty data directory with a state, so that the replica that is opened on
-// it next is the only one of a cluster that goes on from there. Term is that of the leader
-// who saved the state. The state is changed, see state.Resume.
+// Bootstrap writes a state into an empty data directory, so that a replica opened there is the only
+// one of a cluster that continues from this state. Term is the term of the leader that saved the
+// state. Bootstrap changes the state, see state.Resume.
 func Bootstrap(place OfflineServer, from *state.State, term uint64) error {
 	options := place.options()
 	lock, err := lockDirectory(options.Dir)
@@ -74,10 +74,10 @@ func Bootstrap(place OfflineServer, from *state.State, term uint64) error {
 	if err = errors.Join(err, s.Close()); err != nil {
 		return fmt.Errorf("%w; empty %s before the next attempt", err, options.Dir)
 	}
-	return writeFormat(filepath.Join(options.Dir, formatName)) // from now on the directory counts
+	return writeFormat(filepath.Join(options.Dir, formatName)) // the directory is valid from here on
 }
 
-// writeFirstSnapshot writes the state as a snapshot of the first entry.
+// writeFirstSnapshot writes the state as the snapshot of the first entry.
 func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uint64) error {
 	const first = 1
 	us, transport := alone(options)
@@ -97,7 +97,7 @@ func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uin
 	return writeName(options.Dir, options.Name)
 }
 
-// alone is the configuration of this server as the only one.
+// alone returns a configuration with this server only.
 func alone(options Options) (raft.Configuration, raft.Transport) {
 	address, transport := raft.NewInmemTransport(raft.ServerAddress(options.Address))
 	return raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(options.Name), Address: address}}}, transport
@@ -105,13 +105,13 @@ func alone(options Options) (raft.Configuration, raft.Transport) {
 
 // Survey describes a data directory.
 type Survey struct {
-	Servers []Server // of the cluster, this one among them
-	Entry   uint64   // the last that this one has
+	Servers []Server // of the cluster, including this one
+	Entry   uint64   // index of the last entry
 }
 
-// Recover makes the replica of a data directory the only one of its cluster, which then
-// goes on from what this one has. What only the others have is lost, though it was
-// acknowledged. Agree is shown what was found; unless it returns true nothing is changed.
+// Recover makes the replica in a data directory the only one of its cluster, which then continues
+// from this replica's entries. Acknowledged entries that only the others have are lost. Recover
+// passes agree what it has found, and changes nothing unless agree returns true.
 func Recover(place OfflineServer, agree func(Survey) bool) error {
 	if _, err := os.Stat(filepath.Join(place.Dir, formatName)); err != nil {
 		return fmt.Errorf("%w: %s holds no state of a cluster", ErrAlone, place.Dir)
@@ -132,7 +132,7 @@ func (s *stores) recover(options Options, agree func(Survey) bool) error {
 	case len(survey.Servers) == 0:
 		return fmt.Errorf("%w: this server was never a member of a cluster; join it to one, or start with an empty directory", ErrAlone)
 	case !slices.ContainsFunc(survey.Servers, func(o Server) bool { return o.Name == options.Name }):
-		return fmt.Errorf("%w: this server, %s, is none of the cluster's (%s); recover one that is", ErrAlone, options.Name, names(survey.Servers))
+		return fmt.Errorf("%w: this server, %s, is not a member of the cluster (%s); recover one that is", ErrAlone, options.Name, names(survey.Servers))
 	case len(survey.Servers) == 1:
 		return fmt.Errorf("%w: this server is the only one of its cluster; start it", ErrAlone)
 	case !agree(survey):
@@ -142,7 +142,7 @@ func (s *stores) recover(options Options, agree func(Survey) bool) error {
 	if err != nil {
 		return fmt.Errorf("%w: its term cannot be read: %w", ErrDirectory, err)
 	}
-	// The term first: alone it changes nothing.
+	// The term comes first: by itself it changes nothing.
 	if err := s.first.SetUint64(termKey, term+termLeap); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *stores) survey(options Options) (found Survey, err error) {
 	return found, nil
 }
 
-// scratch returns a machine that applies entries for nobody.
+// scratch returns a machine without a replica.
 func scratch() *machine {
 	return (*machine)(&Replica{state: state.New(), logger: zap.NewNop()})
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Two of three servers are lost for good. The third goes on alone from what it has, in a
-// term that nobody has seen, and others can join it.
+// Two of three servers are lost for good. The third recovers with its own entries, in a term that
+// is new to all nodes, and others can join it.
 func TestRecover(t *testing.T) {
 	s := begin(t)
 	s.commit("a", 1, "n1")
@@ -89,7 +89,7 @@ func TestRecoverRefuses(t *testing.T) {
 	}
 }
 
-// A saved state goes on in an empty directory.
+// A saved state continues in an empty directory.
 func TestPlant(t *testing.T) {
 	for _, place := range []OfflineServer{{}, {Name: "a", Address: "127.0.0.1:0"}} {
 		from := state.New()
@@ -136,7 +136,7 @@ func TestPlant(t *testing.T) {
 	}
 }
 
-// What was broken off does not count, and says so.
+// An interrupted Bootstrap leaves a directory that is refused with the reason.
 func TestPlantBrokenOff(t *testing.T) {
 	place := OfflineServer{Dir: filepath.Join(t.TempDir(), "data")}
 	stop := inject(t, "log.store=error@1")

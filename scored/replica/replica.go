@@ -17,64 +17,62 @@ import (
 )
 
 const (
-	// enqueueTimeout bounds how long an entry may wait for the Raft loop, which
-	// is otherwise busy only while the disk is.
+	// enqueueTimeout bounds an entry's wait for the Raft loop, which blocks only while the disk
+	// does.
 	enqueueTimeout = 10 * time.Second
-	// loneName names a replica without a network in the log's configuration.
+	// loneName is the name of a replica without a network in the log's configuration.
 	loneName = "server"
 )
 
-// ErrStale is returned if the entry was decided in another term than it was
-// committed in. It has changed nothing; decide again.
+// ErrStale is returned for an entry that was decided in another term than the one in which it would
+// be committed. It has changed nothing; decide again.
 var ErrStale = errors.New("the leader has changed")
 
 // ErrClosed is returned if Close was called before Commit.
 var ErrClosed = errors.New("the server is stopping")
 
-// ErrDisk is wrapped by errors of a data directory whose disk fails. The process that
-// uses it can do nothing more than end, and be started again.
+// ErrDisk is wrapped by errors of a data directory whose disk has failed. The process that uses it
+// must end and be restarted.
 var ErrDisk = guard.ErrDisk
 
-// closeBound is how long Close waits for a Raft whose disk has failed, and which may
-// wait for it.
+// closeBound is how long Close waits for Raft after the disk has failed, since Raft may wait for
+// the disk.
 const closeBound = 2 * time.Second
 
-// stopBound is how long Close waits for a Raft whose disk is well: longer than any call to another
-// server takes.
+// stopBound is how long Close waits for Raft otherwise: longer than any call to another server.
 const stopBound = 10 * time.Second
 
-// Options say where a replica keeps its state.
+// Options are the options of a replica.
 type Options struct {
 	// Dir is the data directory, made with mode 0700. Empty: memory.
 	Dir string
-	// Network reaches the other replicas. Nil: there are none, ever, and what follows does not
-	// matter.
+	// Network connects the replicas. Nil: there is only this one, and the next three fields are
+	// ignored.
 	Network Network
-	// Name is this replica's among them, which it keeps.
+	// Name is this replica's name, which never changes.
 	Name string
-	// Address is where the others reach it, host:port.
+	// Address is where the others reach this replica, host:port.
 	Address string
-	// Start is what becomes of an empty directory.
+	// Start says what to do with an empty directory.
 	Start Start
-	// Observe, if not nil, is told each entry that was applied, or nil when the state was
-	// read from a snapshot. It must not block, and keep nothing but records of the state.
+	// Observe, if not nil, is called with each applied entry, or with nil after a snapshot was
+	// restored. It must not block, and may keep only records of the state.
 	Observe func(*state.State, *statepb.Entry)
-	// Logger gets Raft's own lines, at debug level unless they are warnings.
-	// Nil: none.
+	// Logger gets Raft's lines, at debug level unless they are warnings. Nil: none.
 	Logger *zap.Logger
 
-	writeBound time.Duration // guard.WriteBound but in tests
+	writeBound time.Duration // default guard.WriteBound; for tests
 }
 
-// Start is what a replica does that has no state.
+// Start is what a replica without state does.
 type Start uint8
 
-// The ways to start.
+// Ways to start.
 const (
 	StartCluster Start = iota // begin a new cluster
 	StartMember               // wait until the others make it a member
-	// StartNever refuses: the state was there once, and others may count on what this replica has
-	// said.
+	// StartNever refuses to start: the replica had a state, and others may rely on its votes and
+	// acknowledgements.
 	StartNever
 )
 
@@ -102,12 +100,12 @@ type Replica struct {
 	logger      *zap.Logger
 	leaderWatch *leaderWatch
 	rounds      rounds
-	verifying   sync.WaitGroup // those that ask Raft for many
+	verifying   sync.WaitGroup // calls of Verify's rounds
 	leadership  chan Leadership
 	stop        chan struct{}
 	stopped     sync.WaitGroup
-	// open is held by those who wait for an answer of Raft, which leaves some
-	// without one when it is shut down.
+	// open is held while waiting for an answer of Raft, since Raft drops some answers when it shuts
+	// down.
 	open   sync.RWMutex
 	closed bool // guarded by open
 
@@ -115,11 +113,11 @@ type Replica struct {
 	state *state.State
 
 	tooOld   chan error  // has room for one
-	outdated atomic.Bool // tooOld was told
+	outdated atomic.Bool // tooOld was sent
 }
 
-// Open locks and reads the data directory and starts the replica. The error is
-// one sentence that says what to do.
+// Open locks and reads the data directory and starts the replica. Its errors are one sentence that
+// says what to do.
 func Open(options Options) (*Replica, error) {
 	options = options.withDefaults()
 	stores, err := openStores(options)
@@ -140,17 +138,17 @@ func Open(options Options) (*Replica, error) {
 	}
 	if err := r.start(stores, options); err != nil {
 		if disk := stores.err(); disk != nil {
-			err = disk // Raft's error has its text alone
+			err = disk // Raft's error wraps nothing
 		}
 		return nil, errors.Join(err, stores.Close())
 	}
 	return r, nil
 }
 
-// Commit puts the entry into the log and returns once it is on disk and
-// applied. An error means that the caller's picture of the state may be wrong:
-// ErrStale, ErrClosed, an error of package state, or one of the disk. Except for a disk
-// error (then it may be applied later) the entry has changed nothing.
+// Commit appends the entry to the log, and returns once it is on disk and applied. After an error
+// the caller's view of the state may be wrong. The error is ErrStale, ErrClosed, an error of
+// package state, or one of the disk. After a disk error the entry may be applied later; after the
+// others it has changed nothing.
 func (r *Replica) Commit(entry *statepb.Entry) error {
 	data, err := proto.Marshal(entry)
 	if err != nil {
@@ -168,7 +166,7 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 	_ = failpoint.Hit(failpoint.ProposeEnd) // cannot fail
 	if err := future.Error(); err != nil {
 		if disk := r.Err(); disk != nil {
-			err = disk // Raft's error has its text alone
+			err = disk // Raft's error wraps nothing
 		}
 		return fmt.Errorf("the change was not committed: %w", translateError(err))
 	}
@@ -178,29 +176,29 @@ func (r *Replica) Commit(entry *statepb.Entry) error {
 	return nil
 }
 
-// Read lets f look at the committed state. What f takes out may be read on
-// later, see package state.
+// Read calls f with the committed state. Records that f takes from it stay valid, see package
+// state.
 func (r *Replica) Read(f func(*state.State)) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	f(r.state)
 }
 
-// Failed is closed when the disk of the data directory has failed, see Err. This replica
-// leads no more and never will; its process should end, to be started again.
+// Failed is closed when the disk of the data directory has failed, see Err. This replica never
+// leads again; its process should end and be restarted.
 func (r *Replica) Failed() <-chan struct{} { return r.stores.failed() }
 
-// Err says in one sentence, which wraps ErrDisk, why the disk cannot be used any more.
+// Err returns why the disk has failed, a sentence that wraps ErrDisk, or nil.
 func (r *Replica) Err() error { return r.stores.err() }
 
-// TooOld is told once, with a sentence that wraps state.ErrProtocol, when the log is written in a
-// protocol that this program does not understand. This replica applies nothing any more; its
-// process should end.
+// TooOld gets one error, which wraps state.ErrProtocol, when the log switches to a protocol that
+// this program does not understand. This replica then applies no more entries; its process should
+// end.
 func (r *Replica) TooOld() <-chan error { return r.tooOld }
 
-// Close stops the replica and unlocks its directory. It waits for commits under
-// way; later ones are refused. When the disk has failed it waits closeBound at most,
-// and leaves to the end of the process what hangs.
+// Close stops the replica and unlocks its directory. It waits for pending commits; later ones are
+// refused. If the disk has failed it waits at most closeBound, and leaves blocked operations to the
+// end of the process.
 func (r *Replica) Close() error {
 	close(r.stop)
 	if r.Err() != nil {
@@ -224,10 +222,10 @@ func (r *Replica) Close() error {
 	}
 }
 
-// errStuck is a Raft that does not end.
-var errStuck = errors.New("the replication of the log does not end; what is committed is on disk")
+// errStuck means that Raft did not shut down.
+var errStuck = errors.New("the replication of the log does not stop; committed entries are on disk")
 
-// closeFailed cuts Raft off from other servers before it lets it go on without a disk.
+// closeFailed closes the connections to other servers before it unblocks Raft without a disk.
 func (r *Replica) closeFailed() error {
 	shutdown := r.raft.Shutdown()
 	err := r.transport.Close()

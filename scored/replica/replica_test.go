@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// waitBound is far beyond anything that happens unless it hangs.
+// waitBound is longer than any wait that does not hang.
 const waitBound = 60 * time.Second
 
 func open(t testing.TB, dir string) (*Replica, uint64) {
@@ -170,8 +170,8 @@ func TestDamagedLogEntryChangesNothing(t *testing.T) {
 	}
 }
 
-// A replica that waits for the election timeout does so every time; what else
-// runs on the machine does not delay every one of several so long.
+// Waiting for the election timeout would delay every attempt; load on the machine does not delay
+// all of several attempts as much.
 func TestLeadershipComesAtOnce(t *testing.T) {
 	const replicas = 10
 	took := make([]time.Duration, 0, replicas)
@@ -199,7 +199,7 @@ func TestCloseBeforeAnybodyHeardOfLeadership(t *testing.T) {
 	}
 }
 
-// Raft gives no answer to what is on its way to the state when it is shut down.
+// Raft does not answer entries that are on their way to the state when it shuts down.
 func TestCommitsUnderWayAreAnswered(t *testing.T) {
 	r, err := Open(Options{})
 	if err != nil {
@@ -215,7 +215,7 @@ func TestCommitsUnderWayAreAnswered(t *testing.T) {
 	for i := range uint64(commits) {
 		go func() { answers <- r.Commit(nodeEntry(term, int64(i+1), "n")) }()
 		for r.raft.LastIndex() <= before+i {
-			runtime.Gosched() // so that each goes its own way
+			runtime.Gosched() // for different interleavings
 		}
 	}
 	go func() { answers <- r.Close() }()
@@ -249,7 +249,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 	}
 }
 
-// A process that takes the lock and is killed leaves no lock behind.
+// A process that has the lock and is killed leaves no lock behind.
 func TestLockDiesWithItsHolder(t *testing.T) {
 	if dir := os.Getenv("REPLICA_TEST_LOCK"); dir != "" {
 		if _, err := lockDirectory(dir); err != nil {

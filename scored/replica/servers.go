@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// configTimeout bounds how long a change of the servers may wait for the one before it.
+	// configTimeout bounds the wait of a membership change for the previous one.
 	configTimeout = 10 * time.Second
-	// MaxServers bounds a cluster's servers: more make it slower and no safer.
+	// MaxServers bounds a cluster's servers: more are slower and no safer.
 	MaxServers = 9
 )
 
-// What a change of the servers is refused for; the wrapping sentence says what to do.
+// Refusals of membership changes; the wrapping sentence says what to do.
 var (
 	ErrUnknownServer = errors.New("no such server")
-	ErrServers       = errors.New("the servers cannot be changed so")
-	// ErrNotLeader: another replica leads, or none; nothing was changed.
+	ErrServers       = errors.New("the change of the servers is refused")
+	// ErrNotLeader: this replica does not lead; nothing was changed.
 	ErrNotLeader = errors.New("this server does not lead now; try again")
-	// ErrUnchanged: Raft refused the change, for a reason that the log has.
+	// ErrUnchanged: Raft refused the change; the log has the reason.
 	ErrUnchanged = errors.New(
 		"the servers were not changed, as another change of them was under way, or the next leader was not ready; try again, and look at this server's log if that does not help",
 	)
 )
 
-// Server is one of the cluster, as its log knows it.
+// Server is a member of the cluster, as its log knows it.
 type Server struct {
 	Name    string
-	Address string // where the others reach it, host:port
-	Voter   bool   // else it is being brought up to date
+	Address string // host:port for the other servers
+	Voter   bool   // false: it is still catching up
 	Leader  bool
-	// Silent is since when it has not answered the leader; zero: it answers, or this replica does
-	// not lead.
+	// Silent is since when the server has not answered the leader. It is zero if it answers, or if
+	// this replica does not lead.
 	Silent time.Time
-	// Behind is how many entries it lacked when it last answered this replica, and RoundTrip how
-	// long its answers take on average. Both are 0 where this replica does not lead.
+	// Behind is the number of entries that the server lacked in its last answer to this replica,
+	// and RoundTrip the average duration of its answers. Both are 0 if this replica does not lead.
 	Behind    uint64
 	RoundTrip time.Duration
 }
 
-// leaderWatch tracks which replica leads, as Raft reports it.
+// leaderWatch tracks who leads, as Raft reports it.
 type leaderWatch struct {
 	logger  *zap.Logger
 	mu      sync.Mutex
-	changed chan struct{} // closed, and replaced, when another leads
+	changed chan struct{} // closed, and replaced, when the leader changes
 	silent  map[string]time.Time
 }
 
@@ -89,10 +89,10 @@ func (n *leaderWatch) next() <-chan struct{} {
 	return n.changed
 }
 
-// observationBuffer holds what Raft tells while the one before is taken; it drops what has no room.
+// observationBuffer is the number of Raft's observations that may be queued; more are dropped.
 const observationBuffer = 64
 
-// observeRaft takes Raft's news until Close.
+// observeRaft handles Raft's observations until Close.
 func (r *Replica) observeRaft() {
 	observations := make(chan raft.Observation, observationBuffer)
 	observer := raft.NewObserver(observations, false, func(o *raft.Observation) bool {
@@ -117,35 +117,35 @@ func (r *Replica) observeRaft() {
 	})
 }
 
-// Leader is who leads, as far as this replica knows; "": nobody.
+// Leader returns who leads, as far as this replica knows; "": unknown.
 func (r *Replica) Leader() (name, address string) {
 	at, id := r.raft.LeaderWithID()
 	return string(id), string(at)
 }
 
-// LeaderOf is the term that this replica is in and where its leader is to be reached; "": there is
-// none yet.
+// LeaderOf returns this replica's term and the address of its leader; "": there is none yet.
 func (r *Replica) LeaderOf() (term uint64, address string) {
 	for {
 		term = r.raft.CurrentTerm()
 		_, address = r.Leader()
-		// Raft forgets the leader before the term changes.
+		// Raft resets the leader before the term changes.
 		if r.raft.CurrentTerm() == term {
 			return term, address
 		}
 	}
 }
 
-// LeaderChanged is closed when Leader gives another answer than when it was called, or soon after.
+// LeaderChanged returns a channel that is closed once Leader's answer has changed since the call,
+// or soon after.
 func (r *Replica) LeaderChanged() <-chan struct{} { return r.leaderWatch.next() }
 
-// Name returns this replica's.
+// Name returns this replica's name.
 func (r *Replica) Name() string { return r.name }
 
-// LastIndex returns the number of the last entry that this replica has.
+// LastIndex returns the index of this replica's last entry.
 func (r *Replica) LastIndex() uint64 { return r.raft.LastIndex() }
 
-// Servers lists them by name, as the latest entry says that this replica has.
+// Servers returns the servers by name, by the latest configuration that this replica has.
 func (r *Replica) Servers() ([]Server, error) {
 	future := r.raft.GetConfiguration()
 	if err := future.Error(); err != nil {
@@ -168,7 +168,7 @@ func (r *Replica) Servers() ([]Server, error) {
 	return list, nil
 }
 
-// find gives one server of the list.
+// find returns the server with this name.
 func find(list []Server, name string) (Server, bool) {
 	i := slices.IndexFunc(list, func(s Server) bool { return s.Name == name })
 	if i < 0 {
@@ -177,10 +177,10 @@ func find(list []Server, name string) (Server, bool) {
 	return list[i], true
 }
 
-// Enrol makes a server a member, or notes that it has moved, and reports whether it votes. A
-// newcomer gets the log first; it votes when it asks again and has nearly all of it, up to the
-// entry last. One that has nothing yet does not vote, however short the log: it could not tell
-// later that it had ever been a member.
+// Enrol makes a server a member, or records its new address, and reports whether it votes. A new
+// server gets the log first; it becomes a voter when it asks again and lacks at most maxVoterLag
+// entries; last is the index of its last entry. A server with an empty log never votes, however
+// short the cluster's log: it could not tell later that it had been a member.
 func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err error) {
 	list, err := r.Servers()
 	if err != nil {
@@ -203,12 +203,11 @@ func (r *Replica) Enrol(name, address string, last uint64) (voter bool, err erro
 	return false, r.awaitChange(r.raft.AddNonvoter(raft.ServerID(name), raft.ServerAddress(address), 0, configTimeout))
 }
 
-// maxVoterLag is how many entries a newcomer may lack when it becomes a voter: what a busy cluster
-// commits while it asks.
+// maxVoterLag is how many entries a new voter may lack: what a busy cluster commits while it asks.
 const maxVoterLag = 256
 
-// Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers when it must
-// not be.
+// Remove ends a server's membership. The error wraps ErrUnknownServer or ErrServers if it is
+// refused.
 func (r *Replica) Remove(name string) error {
 	if err := r.MayRemove(name); err != nil {
 		return err
@@ -216,7 +215,7 @@ func (r *Replica) Remove(name string) error {
 	return r.awaitChange(r.raft.RemoveServer(raft.ServerID(name), 0, configTimeout))
 }
 
-// MayRemove says why a server must not be removed, as Remove does.
+// MayRemove returns the error with which Remove would refuse.
 func (r *Replica) MayRemove(name string) error {
 	list, err := r.Servers()
 	if err != nil {
@@ -232,7 +231,7 @@ func (r *Replica) MayRemove(name string) error {
 	return nil
 }
 
-// checkMajorityWithout refuses to remove a voter without whom the others could decide nothing.
+// checkMajorityWithout refuses to remove a voter if the others would have no majority without it.
 func checkMajorityWithout(list []Server, name string) error {
 	voters, answer := 0, 0
 	for _, s := range list {
@@ -246,7 +245,7 @@ func checkMajorityWithout(list []Server, name string) error {
 	}
 	switch {
 	case voters == 0:
-		return fmt.Errorf("%w: %s is the only server, and with it the cluster's state would go; add another one first", ErrServers, name)
+		return fmt.Errorf("%w: %s is the only server; removing it would lose the cluster's state; add another one first", ErrServers, name)
 	case answer < voters/2+1:
 		return fmt.Errorf(
 			"%w: of the %d servers that would be left %d answer, and %d are needed; start one of them first, or add one",
@@ -259,19 +258,19 @@ func checkMajorityWithout(list []Server, name string) error {
 	return nil
 }
 
-// StepDown lets another server lead; it returns when one was asked to.
+// StepDown transfers the leadership; it returns once another server was asked to lead.
 func (r *Replica) StepDown() error {
 	list, err := r.Servers()
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(list, func(s Server) bool { return s.Voter && s.Name != r.name && s.Silent.IsZero() }) {
-		return fmt.Errorf("%w: no other server answers that could lead", ErrServers)
+		return fmt.Errorf("%w: no other server that could lead answers", ErrServers)
 	}
 	return r.awaitChange(r.raft.LeadershipTransfer())
 }
 
-// awaitChange waits for a change of the servers.
+// awaitChange waits for a membership change.
 func (r *Replica) awaitChange(future raft.Future) error {
 	err := future.Error()
 	if err == nil {

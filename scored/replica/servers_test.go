@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// wire joins the replicas of a test; who is cut off reaches nobody and is reached by nobody.
+// wire connects the replicas of a test. A replica that is cut off cannot reach others or be
+// reached.
 type wire struct {
 	mu    sync.Mutex
 	cut   map[string]bool
-	conns map[net.Conn]string // whose they are
+	conns map[net.Conn]string // the owner of each
 }
 
 func newWire() *wire { return &wire{cut: map[string]bool{}, conns: map[net.Conn]string{}} }
 
-// plug is one replica's end.
+// plug is one replica's end of the wire.
 type plug struct {
 	net.Listener
 	wire *wire
@@ -63,7 +64,7 @@ func (p *plug) Dial(_, address string, timeout time.Duration) (net.Conn, error) 
 	return p.keep(conn)
 }
 
-// set cuts a replica off, or joins it again.
+// set cuts a replica off, or connects it again.
 func (w *wire) set(name string, cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +77,7 @@ func (w *wire) set(name string, cut bool) {
 	}
 }
 
-// testCluster are replicas of one cluster.
+// testCluster has the replicas of one cluster.
 type testCluster struct {
 	t    *testing.T
 	wire *wire
@@ -109,7 +110,7 @@ func (s *testCluster) close(name string) {
 	}
 }
 
-// begin makes replicas a, b and c, of which a leads.
+// begin starts replicas a, b and c; a leads.
 func begin(t *testing.T) *testCluster {
 	t.Helper()
 	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
@@ -126,7 +127,7 @@ func begin(t *testing.T) *testCluster {
 	return s
 }
 
-// join has the leader take a replica in until it votes.
+// join makes the leader add a replica, and waits until it votes.
 func (s *testCluster) join(leader, name string) {
 	s.t.Helper()
 	s.await(name+" votes", func() bool {
@@ -148,7 +149,7 @@ func (s *testCluster) await(what string, is func() bool) {
 	}
 }
 
-// leader waits until one of the replicas leads for all of the named.
+// leader waits until one of the replicas leads the named ones.
 func (s *testCluster) leader(among ...string) (name string, term uint64) {
 	s.t.Helper()
 	s.await("one leads", func() bool {
@@ -179,7 +180,7 @@ func (s *testCluster) agree(want string) {
 	}
 }
 
-// What is committed is on all, and a leader that is lost is succeeded by one that has all of it.
+// Committed entries are on all replicas; when the leader is lost, its successor has all of them.
 func TestThreeReplicas(t *testing.T) {
 	s := begin(t)
 	s.commit("a", 1, "n1")
@@ -203,8 +204,8 @@ func TestThreeReplicas(t *testing.T) {
 	s.agree("[n1 n2]")
 }
 
-// A leader that is cut off knows within a lease that it leads no more, commits nothing, and comes
-// back without making the others vote.
+// A leader that is cut off steps down within a lease, commits nothing, and returns without causing
+// an election.
 func TestLeaderIsCutOff(t *testing.T) {
 	s := begin(t)
 	<-s.leads("a")
@@ -224,7 +225,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 	}
 }
 
-// leads is closed when a replica has a majority's word that it leads.
+// leads returns a channel that is closed once a majority confirms that the replica leads.
 func (s *testCluster) leads(name string) <-chan struct{} {
 	s.t.Helper()
 	done := make(chan struct{})
@@ -235,7 +236,7 @@ func (s *testCluster) leads(name string) <-chan struct{} {
 	return done
 }
 
-// A follower that is cut off and comes back does not unseat the leader (pre-vote).
+// A follower that was cut off and returns does not depose the leader (pre-vote).
 func TestFollowerIsCutOff(t *testing.T) {
 	s := begin(t)
 	_, term := s.leader("a", "b", "c")
@@ -267,7 +268,7 @@ func TestFollowerIsCutOff(t *testing.T) {
 	}
 }
 
-// Two of three are lost: nothing is committed, and what was is not lost when one comes back.
+// With two of three lost, nothing is committed; when one returns, all committed entries are there.
 func TestNoMajority(t *testing.T) {
 	s := begin(t)
 	s.commit("a", 1, "n1")
@@ -332,7 +333,7 @@ func TestServersChange(t *testing.T) {
 	}
 }
 
-// The log of a server that could have no others gets a name, once, and its state stays.
+// The log of a server from a cluster without certificates gets a name once, and keeps its state.
 func TestNameComesLater(t *testing.T) {
 	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
 	lone, err := Open(Options{Dir: filepath.Join(s.dir, "a")})
@@ -368,7 +369,7 @@ func TestNameComesLater(t *testing.T) {
 	}
 }
 
-// Many who ask at once share few rounds, and each is answered.
+// Many concurrent calls of Verify share few rounds, and each gets an answer.
 func TestVerifyTogether(t *testing.T) {
 	s := begin(t)
 	var all sync.WaitGroup

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// snapshotThreshold is after how many entries the log is cut: at most this
-	// many are applied again when a server starts, which takes some 100 ms.
+	// snapshotThreshold is the number of entries after which the log is cut: at most this many are
+	// applied again at the next start, which takes some 100 ms.
 	snapshotThreshold = 8192
-	// snapshotInterval is how often the threshold is looked at.
+	// snapshotInterval is how often Raft checks the threshold.
 	snapshotInterval = time.Minute
-	// trailingLogs stay in the log after a snapshot, for replicas that are a
-	// little behind.
+	// trailingLogs entries stay in the log after a snapshot, for replicas that lag a little.
 	trailingLogs = 1024
-	// electionTimeout is after how long without a word of the leader, up to twice of it, a replica
-	// stands for election: another leads within two seconds, even when the first vote is split, and
-	// a machine under load is not taken for dead. A single replica does not wait for it, see elect.
+	// electionTimeout is how long a replica waits for heartbeats before it stands for election,
+	// plus up to as much again at random: another replica leads within two seconds, even after one
+	// split vote, and a machine under load is not taken for dead. A single replica does not wait,
+	// see electNow.
 	electionTimeout = 500 * time.Millisecond
-	// leaseTimeout is after how long without contact to a majority a leader steps down: before the
-	// others have elected one.
+	// leaseTimeout is how long a leader without contact to a majority goes on: it steps down before
+	// the others have elected another.
 	leaseTimeout = 400 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ func (r *Replica) start(stores *stores, options Options) error {
 	if !stores.existing && options.Start == StartCluster {
 		first := raft.Configuration{Servers: []raft.Server{us}}
 		if err := raft.BootstrapCluster(config, stores.logs, stores.first, stores.snapshots, r.transport, first); err != nil {
-			return fmt.Errorf("cannot begin a new log: %w", err)
+			return fmt.Errorf("cannot start a new log: %w", err)
 		}
 	}
 	if err := r.recordName(options, config, stores, us); err != nil {
@@ -61,7 +61,7 @@ func (r *Replica) start(stores *stores, options Options) error {
 	return nil
 }
 
-// recordName has the directory and its log know whose they are, before others do.
+// recordName records the name in the directory and the log before other replicas exist.
 func (r *Replica) recordName(options Options, config *raft.Config, stores *stores, us raft.Server) error {
 	if !stores.nameless || options.Network == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *Replica) recordName(options Options, config *raft.Config, stores *store
 	return writeName(options.Dir, options.Name)
 }
 
-// rename sets a name and an address in the log for the only replica of a cluster without network.
+// rename sets the name and address of a single replica in its log.
 func rename(config *raft.Config, stores *stores, transport raft.Transport, us raft.Server) error {
 	next := raft.Configuration{Servers: []raft.Server{us}}
 	if err := raft.RecoverCluster(config, scratch(), stores.logs, stores.stable, stores.snapshots, transport, next); err != nil {
@@ -93,15 +93,14 @@ func raftConfig(name string, logger *zap.Logger, changes chan<- bool) *raft.Conf
 	config.SnapshotInterval = snapshotInterval
 	config.TrailingLogs = trailingLogs
 	config.NotifyCh = changes
-	config.ShutdownOnRemove = false // it is told so, and then ends in order
+	config.ShutdownOnRemove = false // removal is reported to the server, which then stops in order
 	config.NoLegacyTelemetry = true
 	config.Logger = newRaftLogger(logger)
 	return config
 }
 
-// electNow asks a replica that is the only voter to stand for election now (the TimeoutNow
-// request of Raft's leadership transfer): there is nobody else whose heartbeat
-// it could wait for.
+// electNow makes a replica that is the only voter stand for election now (with TimeoutNow of Raft's
+// leadership transfer): no other replica could send it heartbeats.
 func (r *Replica) electNow() {
 	list, err := r.Servers()
 	if err != nil {

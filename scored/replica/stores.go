@@ -14,36 +14,36 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// termKey is where Raft keeps the present term.
+// termKey is Raft's key of the current term.
 var termKey = []byte("CurrentTerm")
 
 const (
 	// logName is the log's file in the data directory.
 	logName = "log.db"
-	// boltLockTimeout bounds waiting for the database's own lock. The
-	// directory's lock is ours already, so only a foreign tool can hold it.
+	// boltLockTimeout bounds the wait for the database's own lock. The directory is locked already,
+	// so only a foreign tool can hold it.
 	boltLockTimeout = time.Second
-	// keptSnapshots is the present one and the one before, in case it is bad.
+	// keptSnapshots are the newest snapshot, and the previous one in case the newest is damaged.
 	keptSnapshots = 2
-	// cachedLogs spares reading back entries that were just written.
+	// cachedLogs is how many recent entries are cached.
 	cachedLogs = 512
 )
 
-// stores are where Raft keeps log, votes and snapshots.
+// stores keep Raft's log, votes and snapshots.
 type stores struct {
 	logs      raft.LogStore
 	stable    raft.StableStore
-	first     raft.StableStore // the same, to begin a log with
+	first     raft.StableStore // the same, for starting a new log
 	snapshots raft.SnapshotStore
-	nameless  bool // that of a replica without a network
-	existing  bool // they hold a log already
+	nameless  bool // made by a replica without a network
+	existing  bool // they have a log already
 	dir       string
 	disk      *guard.Disk // nil in memory
 	log       *guard.Log  // nil in memory
 	closers   []io.Closer
 }
 
-// Close closes the newest first.
+// Close closes the stores in reverse order.
 func (s *stores) Close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
@@ -90,7 +90,7 @@ func (s *stores) openFiles(options Options) error {
 	return err
 }
 
-// openRaft opens what Raft keeps, whatever is in it.
+// openRaft opens Raft's files, whatever their content.
 func (s *stores) openRaft(options Options) error {
 	s.disk = guard.NewDisk(options.Dir, options.writeBound, options.Logger)
 	if err := s.openLog(options.Dir); err != nil {
@@ -104,11 +104,11 @@ func (s *stores) openRaft(options Options) error {
 	return nil
 }
 
-// firstTerm is that of a new log, before the first election.
+// firstTerm is the term of a new log before the first election.
 const firstTerm = 1
 
-// findExisting reports whether there is a log. The first term alone is what is left of a
-// new one that was broken off: it is taken back, or nobody would ever lead.
+// findExisting reports whether there is a log. If there is only the first term, making the log was
+// interrupted: findExisting removes it, or no replica would ever lead.
 func (s *stores) findExisting(dir string) error {
 	last, err := s.logs.LastIndex()
 	if err != nil {
@@ -122,12 +122,12 @@ func (s *stores) findExisting(dir string) error {
 		return nil
 	}
 	if term, err := s.stable.GetUint64(termKey); err != nil || term != firstTerm {
-		return nil // none, or that of another's cluster
+		return nil // no log, or a member of another's cluster
 	}
 	return s.first.SetUint64(termKey, 0)
 }
 
-// openLog opens the log's file if it is whole.
+// openLog opens the log's file after checking it.
 func (s *stores) openLog(dir string) error {
 	path := filepath.Join(dir, logName)
 	err := boltcheck.File(path)
@@ -141,8 +141,8 @@ func (s *stores) openLog(dir string) error {
 		Path: path,
 		BoltOptions: &bbolt.Options{
 			Timeout: boltLockTimeout,
-			// The list of free pages is rebuilt when the file is opened, which
-			// is quick; writing it would make every commit larger.
+			// The list of free pages is quickly rebuilt when the file is opened; writing it would
+			// make every commit larger.
 			NoFreelistSync: true,
 			FreelistType:   bbolt.FreelistMapType,
 			NoStatistics:   true,
@@ -160,7 +160,7 @@ func (s *stores) openLog(dir string) error {
 	return syncDirectory(dir)
 }
 
-// failed is closed when the disk fails.
+// failed returns a channel that is closed when the disk fails.
 func (s *stores) failed() <-chan struct{} {
 	if s.disk == nil {
 		return nil
@@ -168,7 +168,7 @@ func (s *stores) failed() <-chan struct{} {
 	return s.disk.Failed()
 }
 
-// err says why the disk cannot be used any more.
+// err returns why the disk has failed.
 func (s *stores) err() error {
 	if s.disk == nil {
 		return nil
@@ -176,8 +176,8 @@ func (s *stores) err() error {
 	return s.disk.Err()
 }
 
-// newRaft is raft.NewRaft, which waits forever or ends the process when it cannot write
-// its term. When the disk fails meanwhile, what it makes later is stopped.
+// newRaft is raft.NewRaft, which blocks forever or ends the process if it cannot write its term. If
+// the disk fails meanwhile, newRaft returns, and stops a Raft that is made later.
 func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.Transport) (*raft.Raft, error) {
 	type result struct {
 		node *raft.Raft
@@ -194,14 +194,14 @@ func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.T
 	case <-s.failed():
 		go func() {
 			if r := <-made; r.err == nil {
-				_ = r.node.Shutdown().Error() // nobody waits for it
+				_ = r.node.Shutdown().Error() // its result does not matter
 			}
 		}()
 		return nil, s.err()
 	}
 }
 
-// older returns the entry up to which the snapshot before the last one goes; 0: there is none.
+// older returns the index of the last but one snapshot; 0: there is none.
 func (s *stores) older() uint64 {
 	list, err := s.snapshots.List() // newest first
 	if err != nil || len(list) < keptSnapshots {

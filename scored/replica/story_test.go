@@ -5,8 +5,8 @@ import (
 	"score/scored/state/statepb"
 )
 
-// story is what the fixtures hold: entries of every kind that format 1 had. It is never
-// changed; what comes later gets a story of its own.
+// story is the content of the fixtures: entries of every kind of format 1. It never changes; later
+// formats get a story of their own.
 func story() (snapshot, since [][]*statepb.Command) {
 	node := func(name string) *statepb.Command {
 		return &statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: &statepb.Node{
@@ -116,8 +116,7 @@ func story() (snapshot, since [][]*statepb.Command) {
 	return snapshot, since
 }
 
-// storyOfKeys is what format 3 has beyond that: it goes on after the story, with a snapshot between
-// its parts.
+// storyOfKeys is the part for format 3. It follows story, with a snapshot in the middle.
 func storyOfKeys() (snapshot, since [][]*statepb.Command) {
 	submit := func(id uint64, key string) *statepb.Command {
 		return &statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{

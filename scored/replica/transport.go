@@ -6,20 +6,20 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// transport is Raft's, with what we need beyond it.
+// transport is Raft's transport with what Replica needs beyond it.
 type transport interface {
 	raft.Transport
 	Close() error
-	// begin starts what the transport needs, once Raft listens to it.
+	// begin starts the transport once Raft listens to it.
 	begin()
-	// elect has this replica stand for election at once. If it is lost, the election timeout
+	// elect makes this replica stand for election at once. If that fails, the election timeout
 	// remains.
 	elect()
-	// followed counts those of the voters that were asked since an instant, and have answered that
-	// they follow.
+	// followed counts the voters that have followed this replica in an answer to a call made since
+	// an instant.
 	followed(voters []Server, since time.Time) int
-	// contact is what a server has answered to this replica as to the leader of a term; false:
-	// nothing.
+	// contact returns a server's last contact with this replica as the leader of a term; false:
+	// there was none.
 	contact(name string, term uint64) (contact, bool)
 }
 
@@ -32,13 +32,13 @@ func newTransport(options Options, config *raft.Config) transport {
 	return newPeers(options.Network, options.Address, config)
 }
 
-// lone is the transport of a replica without others.
+// lone is the transport of a single replica.
 type lone struct{ *raft.InmemTransport }
 
 func (l *lone) begin() {}
 
 func (l *lone) elect() {
-	// What is wrong with it the election timeout mends.
+	// After an error the election timeout remains.
 	_ = l.TimeoutNow(loneName, loneName, timeoutNow(), new(raft.TimeoutNowResponse))
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// rounds asks a majority whether this replica leads, for many callers at once: who comes while a
-// round is under way shares the next one.
+// rounds confirms with a majority that this replica leads, in rounds. Callers that come during a
+// round share the next one.
 type rounds struct {
 	mu      sync.Mutex
 	next    *round
@@ -17,11 +17,11 @@ type rounds struct {
 
 type round struct {
 	over chan struct{}
-	err  error // read once over is closed
+	err  error // valid once over is closed
 }
 
-// Verify returns nil when a majority has said, after it was called, that this replica leads. What
-// the state was then is no older than the call.
+// Verify returns nil once a majority has confirmed, after the call, that this replica leads. The
+// state read after that is no older than the call.
 func (r *Replica) Verify(ctx context.Context) error {
 	mine, begin := r.rounds.join()
 	if begin && !r.spawn(r.verifyAll) {
@@ -35,7 +35,7 @@ func (r *Replica) Verify(ctx context.Context) error {
 	}
 }
 
-// join gives the next round, and reports whether somebody must begin to run rounds.
+// join returns the next round, and reports whether the caller must start to run rounds.
 func (s *rounds) join() (mine *round, begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *rounds) join() (mine *round, begin bool) {
 	return s.next, begin
 }
 
-// startRound begins the next round; nil: nobody waits for one.
+// startRound starts the next round; nil: no caller waits for one.
 func (s *rounds) startRound() *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,9 +79,8 @@ func (r *Replica) verifyOnce() error {
 	}
 	began := time.Now()
 	for {
-		// Raft also counts answers that were on their way: of others who, by the time that they
-		// come, may follow another. So it is asked until those that were called since are a
-		// majority.
+		// Raft also counts answers that were on their way, from replicas that may meanwhile follow
+		// another leader. So repeat until a majority has answered calls made after the start.
 		if err := r.raft.VerifyLeader().Error(); err != nil {
 			return translateError(err)
 		}
@@ -96,7 +95,7 @@ func (r *Replica) verifyOnce() error {
 	}
 }
 
-// spawn runs f beside until it returns, for which Close waits; false: the replica is closed.
+// spawn runs f on a goroutine, for which Close waits; false: the replica is closed.
 func (r *Replica) spawn(f func()) bool {
 	r.open.RLock()
 	defer r.open.RUnlock()

@@ -21,7 +21,7 @@ func TestElectionsInWords(t *testing.T) {
 	}{
 		{
 			fmt.Errorf("%w: the change was not committed: %w", leader.ErrLost, replica.ErrOutcome), connect.CodeUnavailable, "",
-			"the change was not committed: this server lost the lead meanwhile, and whether the change was made is not known; look, and try again",
+			"the change was not committed: this server stopped leading before the change was confirmed, so it may have been made or not; check, and try again",
 		},
 		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
 		{replica.ErrNotLeader, connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},

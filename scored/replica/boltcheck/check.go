@@ -13,16 +13,15 @@ import (
 var ErrDamaged = errors.New("the file is damaged")
 
 const (
-	// maxDepth bounds the levels of a tree: with two keys to a page it holds more
-	// than any file does.
+	// maxDepth bounds the levels of a tree: with two keys per page it holds more than any file
+	// does.
 	maxDepth = 64
-	// maxChunk bounds a page with its overflow, in bytes: entries of the log are
-	// far smaller.
+	// maxChunk bounds a page with its overflow, in bytes: entries of the log are far smaller.
 	maxChunk = 256 << 20
 )
 
-// File checks the file of this name. A file that is empty or not there is whole:
-// bbolt makes a new one.
+// File checks the file with this name. An empty or missing file is not damaged: bbolt makes a new
+// one.
 func File(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -42,7 +41,7 @@ func File(path string) error {
 	return Check(file, info.Size())
 }
 
-// Check checks a database of so many bytes.
+// Check checks a database of this size.
 func Check(file io.ReaderAt, size int64) error {
 	if size == 0 {
 		return nil
@@ -59,14 +58,14 @@ func Check(file io.ReaderAt, size int64) error {
 	return c.tree(m.root, span{}, 0)
 }
 
-// checker walks through the pages that are in use.
+// checker walks through the pages in use.
 type checker struct {
 	file io.ReaderAt
 	meta
 	seen []bool
 }
 
-// span is where keys of a subtree lie: from low on, below high. Nil: no limit.
+// span is the range of a subtree's keys: at least low, less than high. Nil: no limit.
 type span struct{ low, high []byte }
 
 func (s span) holds(key []byte) bool {
@@ -77,7 +76,7 @@ func (c *checker) damaged(page uint64, what string) error {
 	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, what)
 }
 
-// tree checks the page and all below it.
+// tree checks the page and its subtree.
 func (c *checker) tree(id uint64, keys span, depth int) error {
 	if depth > maxDepth {
 		return c.damaged(id, "the tree is too deep")
@@ -96,7 +95,7 @@ func (c *checker) tree(id uint64, keys span, depth int) error {
 	}
 }
 
-// page reads a page with what overflows it, each once only.
+// page reads a page with its overflow. No page may be read twice.
 func (c *checker) page(id uint64) (page, error) {
 	if id < 2 || id >= c.pages {
 		return page{}, c.damaged(id, "there is no such page")
@@ -107,7 +106,7 @@ func (c *checker) page(id uint64) (page, error) {
 	}
 	p := page{id: id, flags: binary.LittleEndian.Uint16(head[8:]), count: int(binary.LittleEndian.Uint16(head[10:]))}
 	if binary.LittleEndian.Uint64(head) != id {
-		return page{}, c.damaged(id, "it calls itself another")
+		return page{}, c.damaged(id, "it has another page's number")
 	}
 	length := 1 + uint64(binary.LittleEndian.Uint32(head[12:]))
 	if length > c.pages-id || length > maxChunk/c.pageSize {
@@ -179,7 +178,7 @@ func (c *checker) leaf(p page, keys span, depth int) error {
 	return nil
 }
 
-// bucket checks a tree within the tree; a small one lies in its element.
+// bucket checks a nested bucket; a small one is stored in its element.
 func (c *checker) bucket(id uint64, value []byte, depth int) error {
 	if len(value) < bucketSize {
 		return c.damaged(id, "a bucket is too short")

@@ -18,7 +18,7 @@ func openBolt(path string) (*bbolt.DB, error) {
 	return bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, NoSync: true})
 }
 
-// change makes one transaction, with a bucket if need be.
+// change makes one transaction, and the bucket if needed.
 func change(t rapid.TB, path string, f func(*bbolt.Bucket) error) {
 	t.Helper()
 	db, err := openBolt(path)
@@ -39,7 +39,7 @@ func change(t rapid.TB, path string, f func(*bbolt.Bucket) error) {
 
 func key(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) }
 
-// database has branches, overflowing pages and small buckets.
+// database returns a database with branches, overflowing pages and small buckets.
 func database(t rapid.TB, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "log.db")
@@ -74,7 +74,7 @@ func TestWholeFiles(t *testing.T) {
 	}
 }
 
-// Whatever bbolt writes is whole.
+// What bbolt writes passes the check.
 func TestWhateverIsWrittenIsWhole(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,17 +122,17 @@ func TestDamage(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(data []byte) []byte
-		want   string // "": whole
+		want   string // "": undamaged
 	}{
 		{"not changed", func(d []byte) []byte { return d }, ""},
 		{"one torn head", func(d []byte) []byte { copy(d[size:], make([]byte, 40)); return d }, ""},
 		{"the other torn head", func(d []byte) []byte { copy(d, make([]byte, 40)); return d }, ""},
-		{"both torn heads", func(d []byte) []byte { clear(d[:2*size]); return d }, "does not begin like a database"},
-		{"zeros", func(d []byte) []byte { clear(d); return d }, "does not begin like a database"},
-		{"another file", func([]byte) []byte { return []byte("\\documentclass{thesis}") }, "does not begin like a database"},
+		{"both torn heads", func(d []byte) []byte { clear(d[:2*size]); return d }, "does not start as a database"},
+		{"zeros", func(d []byte) []byte { clear(d); return d }, "does not start as a database"},
+		{"another file", func([]byte) []byte { return []byte("\\documentclass{thesis}") }, "does not start as a database"},
 		{"cut in the middle", func(d []byte) []byte { return d[:len(d)/2/size*size] }, "and needs"},
-		{"cut to a byte", func(d []byte) []byte { return d[:1] }, "does not begin like a database"},
-		{"root overwritten", func(d []byte) []byte { clear(d[root : root+size]); return d }, "calls itself another"},
+		{"cut to a byte", func(d []byte) []byte { return d[:1] }, "does not start as a database"},
+		{"root overwritten", func(d []byte) []byte { clear(d[root : root+size]); return d }, "it has another page's number"},
 		{"root is free", func(d []byte) []byte { d[root+8] = 0x10; return d }, "neither branch nor leaf"},
 		{"root is too long", func(d []byte) []byte { d[root+15] = 1; return d }, "longer than the file"},
 		{"element beyond", func(d []byte) []byte { d[root+headSize+7] = 0x7f; return d }, "an element reaches beyond it"},
@@ -152,8 +152,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzCheck changes a good file, and has bbolt open what is said to be whole: bbolt would
-// end this process if it were not.
+// FuzzCheck modifies a good file. If the check passes, bbolt must be able to open the file; else
+// bbolt would end this process.
 func FuzzCheck(f *testing.F) {
 	whole, err := os.ReadFile(database(f, f.TempDir()))
 	if err != nil {
@@ -184,7 +184,7 @@ func FuzzCheck(f *testing.F) {
 		err = db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte("logs"))
 			if err != nil {
-				return nil // another kind of element has this name
+				return nil // an element of another kind has this name
 			}
 			if err := b.ForEach(func(_, _ []byte) error { return nil }); err != nil {
 				return err

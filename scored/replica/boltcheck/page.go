@@ -13,7 +13,7 @@ const (
 	headSize    = 16 // id, flags, count, overflow
 	elementSize = 16 // of branches and of leaves
 	bucketSize  = 16 // root page, sequence
-	metaSize    = 64 // with its checksum, which is the last 8 bytes
+	metaSize    = 64 // including its checksum, the last 8 bytes
 
 	branchPage    = 1
 	leafPage      = 2
@@ -26,16 +26,16 @@ const (
 	maxPageSize = 16 << 20
 )
 
-// meta is what the newest valid one of the two meta pages says.
+// meta is the content of the newest valid meta page.
 type meta struct {
 	pageSize uint64
 	root     uint64 // page
-	pages    uint64 // as many are in use or free; the file may be longer
+	pages    uint64 // in use or free; the file may be longer
 	txid     uint64
 }
 
-// findMeta reads both meta pages, as bbolt does: it writes them in turn, so that the one
-// that was being written when the power went is not needed.
+// findMeta reads both meta pages. bbolt writes them in turn, so that one is valid after a power
+// failure.
 func findMeta(file io.ReaderAt, size int64) (meta, error) {
 	best, found := readMeta(file, 0)
 	sizes := []uint64{best.pageSize}
@@ -51,10 +51,10 @@ func findMeta(file io.ReaderAt, size int64) (meta, error) {
 		}
 	}
 	if !found {
-		return meta{}, fmt.Errorf("%w: it does not begin like a database", ErrDamaged)
+		return meta{}, fmt.Errorf("%w: it does not start as a database", ErrDamaged)
 	}
 	if best.pages < 4 || best.root < 2 || best.root >= best.pages {
-		return meta{}, fmt.Errorf("%w: its root page %d is none of its %d", ErrDamaged, best.root, best.pages)
+		return meta{}, fmt.Errorf("%w: its root page %d is beyond its %d pages", ErrDamaged, best.root, best.pages)
 	}
 	return best, nil
 }
@@ -90,7 +90,7 @@ type element struct {
 	value []byte // of leaves
 }
 
-// at gives element i; positions in it count from its own beginning.
+// at returns element i. Positions in the element are relative to its start.
 func (p page) at(i int) ([]byte, bool) {
 	begin := headSize + i*elementSize
 	if begin+elementSize > len(p.data) {
@@ -123,7 +123,7 @@ func (p page) leafElement(i int) (e element, ok bool) {
 	return e, ok
 }
 
-// part cuts from where an element says, if it is there.
+// part returns size bytes at a position; false: out of range.
 func part(from []byte, position, size uint32) ([]byte, bool) {
 	if position < elementSize || uint64(position)+uint64(size) > uint64(len(from)) {
 		return nil, false

@@ -10,30 +10,30 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrDisk is wrapped by every error of a disk that cannot be used any more.
+// ErrDisk is wrapped by every error of a disk that has failed.
 var ErrDisk = errors.New("the disk of the data directory fails")
 
 const (
-	// WriteBound is how long a write of the log may take, fsync included. Disks that
-	// are busy or wake up take a second or two; a leader that waits for longer keeps
-	// the cluster from work that another could do.
+	// WriteBound is how long a write of the log may take, including fsync. Busy disks, and disks
+	// that spin up, take a second or two. A leader that waited longer would keep the cluster from
+	// work that another leader could do.
 	WriteBound = 5 * time.Second
-	// SnapshotBound is how long one step of a snapshot may take: it is larger than
-	// what the log writes at once, and nobody waits for it.
+	// SnapshotBound is how long one step of a snapshot may take: it writes more at once than the
+	// log does, and nobody waits for it.
 	SnapshotBound = time.Minute
-	// slow is from when on a write is worth a line: the leader's heartbeats go on,
-	// but users wait.
+	// slow is the duration from which on a write is logged: the leader keeps its lead, but users
+	// wait.
 	slow = time.Second
-	// ticks is in how many parts a bound is waited for. A process that was stopped
-	// meanwhile, or a machine that slept, takes that for one part and not for all.
+	// ticks is the number of parts in which a bound is waited for. If the process was stopped or
+	// the machine slept meanwhile, that counts as one part only.
 	ticks = 20
 )
 
-// Disk records whether the disk of a data directory can be used. It fails once and for good.
+// Disk records whether the disk of a data directory works. It fails once and for good.
 type Disk struct {
 	dir    string
 	logger *zap.Logger
-	// writeBound and snapshotBound are the constants but in tests.
+	// writeBound and snapshotBound are the constants, except in tests.
 	writeBound, snapshotBound time.Duration
 
 	failed chan struct{}
@@ -43,8 +43,7 @@ type Disk struct {
 	writes slowest
 }
 
-// NewDisk returns a disk that works. The directory is for messages, and the bound WriteBound but in
-// tests of something else.
+// NewDisk returns a working disk. Dir is for messages; writeBound is WriteBound, except in tests.
 func NewDisk(dir string, writeBound time.Duration, logger *zap.Logger) *Disk {
 	return &Disk{dir: dir, logger: logger, writeBound: writeBound, snapshotBound: SnapshotBound, failed: make(chan struct{})}
 }
@@ -52,14 +51,14 @@ func NewDisk(dir string, writeBound time.Duration, logger *zap.Logger) *Disk {
 // Failed is closed when the disk has failed.
 func (d *Disk) Failed() <-chan struct{} { return d.failed }
 
-// Err says why the disk cannot be used, in one sentence that wraps ErrDisk, or is nil.
+// Err returns why the disk has failed, a sentence that wraps ErrDisk, or nil.
 func (d *Disk) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
 }
 
-// fail notes the first failure, says it, and returns it.
+// fail records and logs the first failure, and returns it.
 func (d *Disk) fail(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,12 +70,12 @@ func (d *Disk) fail(err error) error {
 	return d.err
 }
 
-// hung is the failure of a step that took longer than its bound.
+// hung returns the error of a step that exceeded its bound.
 func (d *Disk) hung(what string, bound time.Duration) error {
 	return fmt.Errorf("%w: %s in %q has not ended within %v; look at the disk and at the kernel's log", ErrDisk, what, d.dir, bound)
 }
 
-// Explain makes a sentence of an error of a file in the directory.
+// Explain returns a file's error as a sentence.
 func (d *Disk) Explain(what string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %s: there is no space left in %q; free some and restart the server: %w", ErrDisk, what, d.dir, err)
@@ -93,7 +92,7 @@ func (d *Disk) watch(what string, bound time.Duration) (stop func()) {
 	return w.stop
 }
 
-// watch is one step of somebody who cannot be made to go on.
+// watch bounds a step that cannot be interrupted.
 type watch struct {
 	disk  *Disk
 	what  string
@@ -101,7 +100,7 @@ type watch struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	left  int // 0: over
+	left  int // 0: the step has ended
 }
 
 func (w *watch) tick() {
@@ -114,7 +113,7 @@ func (w *watch) tick() {
 		w.timer.Reset(w.bound / ticks)
 		return
 	}
-	_ = w.disk.fail(w.disk.hung(w.what, w.bound)) // told by Failed
+	_ = w.disk.fail(w.disk.hung(w.what, w.bound)) // reported by Failed
 }
 
 func (w *watch) stop() {

@@ -11,23 +11,23 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A snapshot's data begin with a head that says what Raft's own description of it says,
-// which lies beside the data without a checksum: magic, length (4 bytes, little-endian),
-// JSON. Snapshots of format 1 have none; what they hold never begins like this.
+// Raft stores a snapshot's description beside the data, without a checksum. Therefore the data
+// start with a head that repeats it: magic, length (4 bytes, little-endian), JSON. Snapshots of
+// format 1 have no head; their data never start with the magic.
 const (
 	headMagic = "score\x00s\x02"
-	// maxHead is enough for the addresses of any number of servers that make sense.
+	// maxHead has room for the addresses of any sensible number of servers.
 	maxHead = 1 << 20
-	// snapshotVersion is that of Raft's descriptions, the only one it writes.
+	// snapshotVersion is the version of Raft's descriptions, the only one that it writes.
 	snapshotVersion = 1
 )
 
 var (
 	errHeadLong   = errors.New("its head is too long")
-	errHeadDiffer = errors.New("what describes it does not fit it")
+	errHeadDiffer = errors.New("its description does not match its head")
 )
 
-// head is what must be right for Raft to go on from a snapshot.
+// head has what must be right for Raft to continue from a snapshot.
 type head struct {
 	Index, Term, ConfigurationIndex uint64
 	Configuration                   raft.Configuration
@@ -43,14 +43,14 @@ func encodeHead(index, term uint64, configuration raft.Configuration, configurat
 	return append(data, text...), nil
 }
 
-// opened is a snapshot's data behind its head.
+// opened reads a snapshot's data after the head.
 type opened struct {
 	io.Reader
 	io.Closer
 }
 
-// skipHead compares the head with the description, and gives what follows it, with a
-// description of that alone.
+// skipHead compares the head with the description. It returns the data after the head, with the
+// description adjusted to their size.
 func skipHead(meta *raft.SnapshotMeta, from io.ReadCloser) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	start := make([]byte, len(headMagic)+4)
 	n, err := io.ReadFull(from, start)

@@ -11,32 +11,32 @@ import (
 	"go.uber.org/zap"
 )
 
-// Store is where entries, term and vote are, as raft-boltdb has it.
+// Store keeps entries, term and vote, as raft-boltdb does.
 type Store interface {
 	raft.LogStore
 	raft.StableStore
 	Close() error
 }
 
-// Log is a Store whose writes end, by an error if need be, and whose entries carry
-// checksums. Its methods may be called concurrently.
+// Log is a Store with bounded writes and checksummed entries. Its methods may be called
+// concurrently.
 type Log struct {
 	disk  *Disk
 	store Store
-	// floor says up to which entry the log may be cut; see Keep.
+	// floor returns the entry up to which the log may be cut; see KeepFrom.
 	floor func() uint64
 
-	turn    chan struct{}     // holds one token while somebody writes
+	turn    chan struct{}     // holds one token while a goroutine writes
 	work    chan func() error // to the goroutine that may hang
-	outcome chan error        // of what it did; has room, so that it never waits
-	ended   chan struct{}     // it is over
+	outcome chan error        // of the work; buffered, so that sending never blocks
+	ended   chan struct{}     // closed by Close
 	closing chan struct{}
 	once    sync.Once
 }
 
 var _ Store = (*Log)(nil)
 
-// NewLog guards a store until Close, which closes it.
+// NewLog guards a store until Close, which closes the store too.
 func NewLog(disk *Disk, store Store) *Log {
 	l := &Log{
 		disk: disk, store: store,
@@ -52,8 +52,8 @@ func NewLog(disk *Disk, store Store) *Log {
 	return l
 }
 
-// write has the other goroutine do it, and waits for it no longer than the bound. An
-// error is a failure of the disk.
+// write runs f on the other goroutine, and waits for it at most for the bound. An error is a
+// failure of the disk.
 func (l *Log) write(what string, f func() error) error {
 	p := newPatience(l.disk.writeBound)
 	defer p.end()
@@ -72,14 +72,14 @@ func (l *Log) write(what string, f func() error) error {
 			}
 			return nil
 		case <-p.timer.C:
-			if p.over() { // the turn is nobody's any more
+			if p.over() { // the turn is never given back
 				return l.disk.fail(l.disk.hung(what, p.bound))
 			}
 		}
 	}
 }
 
-// acquireTurn waits until nobody else writes.
+// acquireTurn waits until no other goroutine writes.
 func (l *Log) acquireTurn(what string, p *writeDeadline) error {
 	for {
 		select {
@@ -99,7 +99,7 @@ func (l *Log) acquireTurn(what string, p *writeDeadline) error {
 	}
 }
 
-// writeDeadline is a bound in parts, see ticks.
+// writeDeadline waits for a bound in parts, see ticks.
 type writeDeadline struct {
 	bound time.Duration
 	timer *time.Timer
@@ -128,10 +128,10 @@ func (l *Log) logSlow(what string, took time.Duration) {
 	}
 }
 
-// errInjected is what a failpoint makes of a write.
+// errInjected is the error of a write that a failpoint fails.
 var errInjected = errors.New("a failpoint failed the write")
 
-// put is write for what must be on the disk, with the failpoints.
+// put is write for what must become durable, with failpoints.
 func (l *Log) put(what string, f func() error) error {
 	return l.write(what, func() error {
 		if failpoint.Hit(failpoint.LogStore) != nil {
@@ -147,7 +147,7 @@ func (l *Log) put(what string, f func() error) error {
 // StoreLog implements raft.LogStore.
 func (l *Log) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs implements raft.LogStore. After an error Raft steps down.
+// StoreLogs implements raft.LogStore. On an error Raft steps down.
 func (l *Log) StoreLogs(logs []*raft.Log) error {
 	sealed := seal(logs)
 	return l.put("writing the log", func() error { return l.store.StoreLogs(sealed) })
@@ -165,26 +165,25 @@ func (l *Log) LastIndex() (uint64, error) {
 	return l.store.LastIndex()
 }
 
-// GetLog implements raft.LogStore. It does not return when the entry is damaged or
-// cannot be read, since Raft would end the process in the midst of it: the disk has
-// failed, and its owner ends the process in order. That there is no such entry is an
-// answer.
+// GetLog implements raft.LogStore. If the entry is damaged or cannot be read, GetLog does not
+// return, since Raft would end the process at once: the disk has failed, and its owner ends the
+// process in order. A missing entry is no failure.
 func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	err := l.Check(index, log)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, raft.ErrLogNotFound):
-		return raft.ErrLogNotFound // bare, as Raft compares it
+		return raft.ErrLogNotFound // not wrapped: Raft compares it
 	}
-	_ = l.disk.fail(l.disk.Explain("reading the log", err)) // told by Failed
+	_ = l.disk.fail(l.disk.Explain("reading the log", err)) // reported by Failed
 	select {}
 }
 
-// Check reads an entry as GetLog does, but returns what is wrong with it.
+// Check reads an entry as GetLog does, but returns its errors.
 func (l *Log) Check(index uint64, log *raft.Log) error {
 	defer l.disk.watch("reading the log", l.disk.writeBound)()
-	*log = raft.Log{} // the store leaves fields that are empty as they were
+	*log = raft.Log{} // the store does not reset empty fields
 	err := l.store.GetLog(index, log)
 	if err == nil {
 		err = unseal(index, log)
@@ -195,10 +194,10 @@ func (l *Log) Check(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// sealBatch is how many entries SealAll writes at once: some MB.
+// sealBatch is the number of entries that SealAll writes at once: some MB.
 const sealBatch = 1024
 
-// SealAll adds checksums to entries that have none, for logs that were written without them.
+// SealAll adds checksums to entries without them, in logs of earlier formats.
 func (l *Log) SealAll() error {
 	first, err := l.FirstIndex()
 	if err != nil {
@@ -228,13 +227,12 @@ func (l *Log) SealAll() error {
 	return nil
 }
 
-// KeepFrom makes the log keep what follows the entry that floor names, although Raft would
-// cut it there: from the snapshot before the last one on, in case the last is damaged.
+// KeepFrom keeps the entries after the one that floor returns, even if Raft cuts the log there:
+// those after the last but one snapshot, in case the last is damaged.
 func (l *Log) KeepFrom(floor func() uint64) { l.floor = floor }
 
-// DeleteRange implements raft.LogStore. Raft cuts the log at its beginning, up to a
-// snapshot, or at its end, where another leader's entries come; only the first is
-// limited by Keep.
+// DeleteRange implements raft.LogStore. Raft cuts the beginning of the log after a snapshot, and
+// its end when another leader's entries replace it. KeepFrom applies only to the former.
 func (l *Log) DeleteRange(first, last uint64) error {
 	end, err := l.LastIndex()
 	if err != nil {
@@ -249,9 +247,9 @@ func (l *Log) DeleteRange(first, last uint64) error {
 	return l.put("cutting the log", func() error { return l.store.DeleteRange(first, last) })
 }
 
-// Set implements raft.StableStore. It does not return when the disk has failed, before
-// Close: Raft ends the process when it cannot keep its term, in the midst of whatever
-// that does, and a vote that is not kept must not be given.
+// Set implements raft.StableStore. After the disk has failed it does not return before Close: Raft
+// would end the process at once if it could not store its term, and must not give a vote that is
+// not stored.
 func (l *Log) Set(key, value []byte) error {
 	return l.orNever(direct{l}.Set(key, value))
 }
@@ -261,8 +259,8 @@ func (l *Log) SetUint64(key []byte, value uint64) error {
 	return l.orNever(direct{l}.SetUint64(key, value))
 }
 
-// Direct returns the stable store for who makes a new log, before there is a Raft that would
-// end the process: its writes return their errors.
+// Direct returns a stable store for making a new log, before Raft runs: its writes return their
+// errors.
 func (l *Log) Direct() raft.StableStore { return direct{l} }
 
 type direct struct{ *Log }
@@ -294,18 +292,17 @@ func (l *Log) GetUint64(key []byte) (uint64, error) {
 	return l.store.GetUint64(key)
 }
 
-// Release unblocks the callers of Set. The owner calls it when nothing of Raft can reach
-// another server any more, so that Raft can end.
+// Release unblocks the callers of Set, so that Raft can stop. The owner calls it once Raft cannot
+// reach other servers any more.
 func (l *Log) Release() { l.once.Do(func() { close(l.closing) }) }
 
-// Close closes the store, unless a write hangs in it: then it is left to the end of
-// the process.
+// Close closes the store. If a write hangs in it, the store is left to the end of the process.
 func (l *Log) Close() error {
 	l.Release()
 	select {
 	case l.turn <- struct{}{}:
 	default:
-		return nil // that it hangs has been told
+		return nil // the hanging write was reported
 	}
 	close(l.work)
 	<-l.ended

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// store is a Store whose next write does what a test wants.
+// store is a Store with an injected next write.
 type store struct {
 	*raft.InmemStore
 	next   func() error // of every write; nil: nothing
@@ -83,7 +83,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 			t.Errorf("read %+v, want %+v", got, want)
 		}
 	}
-	//nolint:errorlint // Raft compares it like this
+	//nolint:errorlint // Raft compares it this way
 	if err := l.GetLog(4, new(raft.Log)); err != raft.ErrLogNotFound {
 		t.Errorf("an entry that is not there: %v", err)
 	}
@@ -98,8 +98,8 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-// A write that hangs fails at its bound; what comes after it fails at once, and the
-// store is left alone, whatever becomes of the write.
+// A hanging write fails at its bound. Later writes fail at once, and the store is not used again,
+// whatever becomes of the write.
 func TestHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, lines := observer.New(zap.WarnLevel)
@@ -132,14 +132,14 @@ func TestHungWrite(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		close(l.work) // as the end of the process does
+		close(l.work) // as at the end of the process
 		if count := lines.Len(); count != 1 {
 			t.Errorf("%d lines were logged", count)
 		}
 	})
 }
 
-// Who waits for somebody else's hung write has the same bound.
+// A write that waits for another one that hangs has the same bound.
 func TestWaitingForAHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, inner := newLog(zap.NewNop())
@@ -160,7 +160,7 @@ func TestWaitingForAHungWrite(t *testing.T) {
 	})
 }
 
-// A write that is slow, but ends, is told, and harms nobody.
+// A slow write that ends is logged, and has no other effect.
 func TestSlowWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, lines := observer.New(zap.WarnLevel)
@@ -203,7 +203,7 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 	}
 }
 
-// A snapshot or a read that hangs fails the disk, too; one that ends in time does not.
+// A snapshot or a read that hangs fails the disk too; one that ends in time does not.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDisk("/data", WriteBound, zap.NewNop())
@@ -223,8 +223,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// Raft must not be given an entry that is not what was written, nor be told: it would
-// end the process. It stands still until the owner of the disk does that.
+// Raft must get neither a damaged entry nor an error for it, which would end the process. The call
+// blocks until the owner of the disk ends the process.
 func TestGetLogOfADamagedEntryNeverReturns(t *testing.T) {
 	l, inner := newLog(zap.NewNop())
 	if err := inner.InmemStore.StoreLogs(entries(1, 1)); err != nil { // without checksums
@@ -265,8 +265,8 @@ func TestOneFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// Raft cuts the log at the last snapshot; what Keep says stays. What another leader
-// replaces goes in any case.
+// When Raft cuts the log after a snapshot, the entries that KeepFrom names stay. Entries that
+// another leader replaces are always deleted.
 func TestCutting(t *testing.T) {
 	for _, test := range []struct {
 		name               string

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// castagnoli is the polynomial for which processors have an instruction (RFC 3720,
-// section B.4, calls it CRC32C).
+// castagnoli is the polynomial that processors have an instruction for (CRC32C in RFC 3720, section
+// B.4).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sealSize is the length of a checksum.
@@ -17,12 +17,12 @@ const sealSize = 4
 
 var (
 	errNoSeal  = errors.New("it has no checksum")
-	errSeal    = errors.New("its checksum is another one")
-	errAnother = errors.New("it is another entry")
+	errSeal    = errors.New("its checksum does not match")
+	errAnother = errors.New("it belongs to another entry")
 )
 
-// seal returns copies of entries that carry a checksum, where Raft leaves room for what
-// middleware adds. The entries themselves belong to Raft.
+// seal returns copies of the entries with checksums in Raft's field for extensions. The originals
+// belong to Raft.
 func seal(logs []*raft.Log) []*raft.Log {
 	sums := make([]byte, sealSize*len(logs))
 	copies := make([]raft.Log, len(logs))
@@ -36,7 +36,7 @@ func seal(logs []*raft.Log) []*raft.Log {
 	return sealed
 }
 
-// unseal compares the checksum and takes it away.
+// unseal verifies the checksum and removes it.
 func unseal(index uint64, log *raft.Log) error {
 	switch {
 	case log.Index != index:
@@ -50,7 +50,7 @@ func unseal(index uint64, log *raft.Log) error {
 	return nil
 }
 
-// checksum covers what makes an entry.
+// checksum covers all that identifies an entry and its data.
 func checksum(log *raft.Log) uint32 {
 	var head [17]byte
 	binary.LittleEndian.PutUint64(head[0:], log.Index)

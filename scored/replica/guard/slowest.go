@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// slowestWindow is for how long a slow write is remembered at least, and half of how long at most: long
-// enough for somebody who looks when users complain.
+// slowestWindow is the shortest time for which a slow write is remembered, and half of the longest:
+// long enough to be seen when users complain.
 const slowestWindow = time.Minute
 
-// slowest remembers the longest of the writes of late.
+// slowest records the longest recent write.
 type slowest struct {
 	mu      sync.Mutex
-	since   time.Time // when present began
+	since   time.Time // when the present minute began
 	present time.Duration
-	before  time.Duration // of the minute before
+	before  time.Duration // in the minute before
 }
 
-// add notes a write that took so long, at its end.
+// add records a write at its end.
 func (s *slowest) add(now time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *slowest) add(now time.Time, took time.Duration) {
 	s.present = max(s.present, took)
 }
 
-// longest returns the longest of the last minute, or of up to two.
+// longest returns the longest write of the last one to two minutes.
 func (s *slowest) longest(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,6 +42,6 @@ func (s *slowest) turn(now time.Time) {
 	}
 }
 
-// SlowestWrite returns how long the longest write of the log took in the last minute or two. One
-// that has not ended does not count yet; it ends, or the disk fails, within WriteBound.
+// SlowestWrite returns the duration of the longest write of the log in the last one to two minutes.
+// A pending write does not count; within WriteBound it ends, or the disk fails.
 func (d *Disk) SlowestWrite() time.Duration { return d.writes.longest(time.Now()) }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A slow write is remembered for one minute at least, and two at most.
+// A slow write is remembered for one to two minutes.
 func TestSlowest(t *testing.T) {
 	var s slowest
 	start := time.Unix(1000, 0)

@@ -6,9 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Snapshots is a snapshot store whose steps are watched. That a snapshot cannot be
-// written does not fail the disk, as the log still holds everything; that a step
-// hangs does.
+// Snapshots is a snapshot store with watched steps. A snapshot that cannot be written is no failure
+// of the disk, since the log still has everything. A step that hangs is one.
 type Snapshots struct {
 	raft.SnapshotStore
 	disk *Disk
@@ -42,7 +41,7 @@ func (s *Snapshots) Create(
 		_, err = sink.Write(head)
 	}
 	if err != nil {
-		_ = sink.Cancel() // the first error is the one that tells
+		_ = sink.Cancel() // the first error has the reason
 		return nil, s.disk.Explain(snapshotStep, err)
 	}
 	return &watchedSink{sink, s.disk}, nil
@@ -81,7 +80,7 @@ func (s *watchedSink) Write(data []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer: the snapshot counts from now on.
+// Close implements io.Closer: the snapshot is valid from now on.
 func (s *watchedSink) Close() error {
 	defer s.disk.watch(snapshotStep, s.disk.snapshotBound)()
 	if err := s.SnapshotSink.Close(); err != nil {
