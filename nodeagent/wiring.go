@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"context"
+	"score/nodeagent/clock"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobs"
 	"score/nodeagent/timekeeper"
@@ -63,7 +64,7 @@ type heartbeats struct {
 }
 
 // Sample takes a heartbeat's round trip.
-func (h heartbeats) Sample(term uint64, sent, cluster, received int64) {
-	h.Keeper.Sample(term, sent, cluster, received)
+func (h heartbeats) Sample(term uint64, sent int64, s clock.Sample) {
+	h.Keeper.Sample(term, s)
 	h.agent.jobs.RenewLeases(sent)
 }

@@ -47,34 +47,38 @@ var (
 // Sample is one heartbeat that went to the leader and came back.
 type Sample struct {
 	Sent     int64 // local monotonic nanoseconds
-	Server   int64 // cluster nanoseconds, at any instant between the two
+	Arrived  int64 // cluster nanoseconds, when the leader had it
+	Left     int64 // cluster nanoseconds, when the answer left
 	Received int64 // local monotonic nanoseconds
 }
 
-// roundTrip is how long the heartbeat took.
-func (s *Sample) roundTrip() time.Duration { return time.Duration(s.Received - s.Sent) }
+// roundTrip returns how long the heartbeat was on its way, both ways together. A leader whose clock
+// is faster may seem to have kept it for longer than it was away.
+func (s *Sample) roundTrip() time.Duration {
+	return time.Duration(max(s.Received-s.Sent-(s.Left-s.Arrived), 0))
+}
 
-// middle is the local instant for which offset and bound are meant.
-func (s *Sample) middle() int64 { return s.Sent + (s.Received-s.Sent)/2 }
+// least returns the smallest offset that can have given the sample: the answer took no time.
+func (s *Sample) least() int64 { return s.Left - s.Received }
 
-// offset is the sample's estimate of cluster time minus local time.
-func (s *Sample) offset() int64 { return s.Server - s.middle() }
+// offset returns the sample's estimate of cluster time minus local time.
+func (s *Sample) offset() int64 { return s.least() + int64(s.roundTrip())/2 }
 
-// bound is by how much offset may be wrong at the local instant now: half the
+// bound returns by how much offset may be wrong at the local instant now: half the
 // round trip, rounded up, and the drift since.
 func (s *Sample) bound(now int64) int64 {
-	half := s.Received - s.middle()
-	return half + drift(now-s.Sent)
+	return (int64(s.roundTrip())+1)/2 + drift(now-s.Sent)
 }
 
 // usable reports whether the sample means anything.
 func (s *Sample) usable() error {
-	for _, t := range [...]int64{s.Sent, s.Server, s.Received} {
+	for _, t := range [...]int64{s.Sent, s.Arrived, s.Left, s.Received} {
 		if t < 0 || t >= maxInstant {
 			return ErrImpossible
 		}
 	}
-	if s.Received < s.Sent {
+	away, there := s.Received-s.Sent, s.Left-s.Arrived
+	if away < 0 || there < 0 || there > away+drift(away) {
 		return ErrImpossible
 	}
 	if s.roundTrip() > MaxRoundTrip {

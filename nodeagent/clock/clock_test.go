@@ -32,7 +32,15 @@ func (c twoClocks) offset(local int64) int64 { return c.cluster(local) - local }
 
 // beat makes the sample of a heartbeat sent at a local instant.
 func (c twoClocks) beat(sent int64, there, back time.Duration) Sample {
-	return Sample{Sent: sent, Server: c.cluster(sent + int64(there)), Received: sent + int64(there+back)}
+	return c.beatAt(sent, there, 0, back)
+}
+
+// beatAt is beat of a leader that takes its time to answer.
+func (c twoClocks) beatAt(sent int64, there, stay, back time.Duration) Sample {
+	return Sample{
+		Sent: sent, Arrived: c.cluster(sent + int64(there)), Left: c.cluster(sent + int64(there+stay)),
+		Received: sent + int64(there+stay+back),
+	}
 }
 
 // wrong is by how much an estimate is wrong.
@@ -49,31 +57,33 @@ func TestOneSample(t *testing.T) {
 	if _, ok := f.Estimate(start); ok {
 		t.Fatal("an estimate from nothing")
 	}
-	if err := f.Add(3, Sample{Sent: 1000, Server: 500_000, Received: 1101}); err != nil {
+	if err := f.Add(3, Sample{Sent: 1000, Arrived: 500_000, Left: 500_400, Received: 1501}); err != nil {
 		t.Fatal(err)
 	}
-	e, ok := f.Estimate(1101)
-	want := Estimate{Term: 3, Offset: 500_000 - 1050, ErrorBound: 51 + 1, RTT: 101, Age: 0}
+	e, ok := f.Estimate(1501)
+	want := Estimate{Term: 3, Offset: 500_400 - 1501 + 50, ErrorBound: 51 + 1, RTT: 101, Age: 0}
 	if !ok || e != want {
 		t.Errorf("%+v, want %+v", e, want)
 	}
 }
 
 func TestRefusedSamples(t *testing.T) {
-	good := Sample{Sent: start, Server: leader, Received: start + 1000}
+	good := Sample{Sent: start, Arrived: leader, Left: leader, Received: start + 1000}
 	tests := []struct {
 		name string
 		term uint64
 		s    Sample
 		want error
 	}{
-		{"received before sent", 5, Sample{start, leader, start - 1}, ErrImpossible},
-		{"negative", 5, Sample{-1, leader, 1}, ErrImpossible},
-		{"no such time", 5, Sample{start, math.MaxInt64, start + 1}, ErrImpossible},
-		{"far away", 5, Sample{start, math.MinInt64, math.MaxInt64}, ErrImpossible},
-		{"slow", 5, Sample{start, leader, start + int64(MaxRoundTrip) + 1}, ErrSlow},
+		{"received before sent", 5, Sample{start, leader, leader, start - 1}, ErrImpossible},
+		{"negative", 5, Sample{-1, leader, leader, 1}, ErrImpossible},
+		{"no such time", 5, Sample{start, math.MaxInt64, math.MaxInt64, start + 1}, ErrImpossible},
+		{"far away", 5, Sample{start, math.MinInt64, math.MinInt64, math.MaxInt64}, ErrImpossible},
+		{"left before it arrived", 5, Sample{start, leader + 1, leader, start + 1000}, ErrImpossible},
+		{"longer at the leader than away", 5, Sample{start, leader, leader + 1002, start + 1000}, ErrImpossible},
+		{"slow", 5, Sample{start, leader, leader, start + int64(MaxRoundTrip) + 1}, ErrSlow},
 		{"a former leader", 4, good, ErrOldTerm},
-		{"contradicting", 5, Sample{start, leader + 1_000_000, start + 1000}, ErrOutlier},
+		{"contradicting", 5, Sample{start, leader + 1_000_000, leader + 1_000_000, start + 1000}, ErrOutlier},
 	}
 	for _, test := range tests {
 		var f Filter
@@ -145,7 +155,7 @@ func TestErrorStaysInBound(t *testing.T) {
 		var f Filter
 		now := start
 		for range rapid.IntRange(1, 3*Window).Draw(t, "beats") {
-			s := c.beat(now, time.Duration(delay.Draw(t, "there")), time.Duration(delay.Draw(t, "back")))
+			s := c.beatAt(now, time.Duration(delay.Draw(t, "there")), time.Duration(delay.Draw(t, "stay")), time.Duration(delay.Draw(t, "back")))
 			if err := f.Add(1, s); err != nil {
 				t.Fatalf("an honest sample: %v", err)
 			}
@@ -336,7 +346,7 @@ func BenchmarkAdd(b *testing.B) {
 
 func BenchmarkEstimate(b *testing.B) {
 	var f Filter
-	_ = f.Add(1, Sample{Sent: start, Server: leader, Received: start + 1000})
+	_ = f.Add(1, Sample{Sent: start, Arrived: leader, Left: leader, Received: start + 1000})
 	now := start + 1000
 	b.ReportAllocs()
 	for b.Loop() {

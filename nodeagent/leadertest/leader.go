@@ -195,10 +195,12 @@ func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1
 }
 
 func (l *Leader) pong(ping *scorev1.Ping) *scorev1.ServerMessage {
+	now := l.options.Now()
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{Pong: &scorev1.Pong{
 		Sequence:     ping.GetSequence(),
 		AgentNanos:   ping.GetAgentNanos(),
-		ClusterNanos: l.options.Now(),
+		ArrivedNanos: now,
+		ClusterNanos: now,
 		Term:         l.term.Load(),
 	}}}
 }

@@ -66,7 +66,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		j.handle.set(false, s.clock.now())
 		j.rest(true)
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
-		s.lookAt, s.pause = 0, s.firstPause()
+		s.firstLook()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
@@ -92,12 +92,13 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	}
 }
 
-// firstPause tells how eagerly the stop is to be known.
-func (s *Switcher) firstPause() time.Duration {
+// firstLook decides when is looked for the first time whether a job has stopped.
+func (s *Switcher) firstLook() {
 	if s.machine.State() == ctxswitch.Stop {
-		return eagerPause
+		s.lookAt, s.pause = 0, eagerPause
+		return
 	}
-	return loosePause
+	s.lookAt, s.pause = s.clock.now()+loosePause.Nanoseconds(), lastPause
 }
 
 // checkStopped sees which of the jobs ordered to stop stand still by now. It does not

@@ -25,11 +25,12 @@ func New(log *zap.Logger, changed func(term uint64, offset int64)) *Keeper {
 }
 
 // Sample takes a heartbeat's round trip.
-func (k *Keeper) Sample(term uint64, sent, cluster, received int64) {
+func (k *Keeper) Sample(term uint64, s clock.Sample) {
 	_ = failpoint.Hit(failpoint.ClockSample) // cannot fail
-	cluster += failpoint.Shift(failpoint.ClockSample).Nanoseconds()
+	shift := failpoint.Shift(failpoint.ClockSample).Nanoseconds()
+	s.Arrived, s.Left = s.Arrived+shift, s.Left+shift
 	k.mu.Lock()
-	err := k.filter.Add(term, clock.Sample{Sent: sent, Server: cluster, Received: received})
+	err := k.filter.Add(term, s)
 	estimate, ok := k.filter.Estimate(realtime.Now())
 	k.mu.Unlock()
 	if err != nil {

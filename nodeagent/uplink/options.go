@@ -3,6 +3,7 @@ package uplink
 import (
 	"context"
 	"net/http"
+	"score/nodeagent/clock"
 	"score/scored/api/scorev1"
 
 	"connectrpc.com/connect"
@@ -22,9 +23,9 @@ type Handler interface {
 
 // Clock learns the leader's clock from the heartbeat.
 type Clock interface {
-	// Sample is one round trip: when the ping left and its pong came back by
-	// the caller's monotonic clock, and what the leader's clock said between.
-	Sample(term uint64, sent, cluster, received int64)
+	// Sample takes what a heartbeat, sent at the instant of the agent's monotonic clock, tells of the
+	// clock of the leader of the term.
+	Sample(term uint64, sent int64, s clock.Sample)
 	// Reading is the present estimate, which pings carry to the leader.
 	Reading() (offset, errorBound, roundTrip int64)
 }

@@ -3,8 +3,10 @@ package uplink
 import (
 	"context"
 	"fmt"
+	"score/nodeagent/clock"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/hosttime"
 	"sync"
 	"time"
 
@@ -124,7 +126,7 @@ func (l *Link) receiveAll(stream *stream) error {
 		case *scorev1.ServerMessage_Pong:
 			now := l.options.Now()
 			l.heard.Store(now)
-			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), m.Pong.GetClusterNanos(), now)
+			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), sampleOf(m.Pong, now))
 		case *scorev1.ServerMessage_Servers:
 			l.learn(m.Servers)
 		case *scorev1.ServerMessage_Refused:
@@ -135,6 +137,27 @@ func (l *Link) receiveAll(stream *stream) error {
 			l.options.Handler.Message(message)
 		}
 	}
+}
+
+// sampleOf returns the times of a heartbeat whose answer came now. A server of an earlier version
+// tells only when the answer left.
+func sampleOf(pong *scorev1.Pong, now int64) clock.Sample {
+	sent, left := pong.GetAgentNanos(), pong.GetClusterNanos()
+	if sharesClock(pong, sent, now) {
+		return clock.Sample{Sent: pong.GetBeforeNanos(), Arrived: left, Left: left, Received: pong.GetAfterNanos()}
+	}
+	arrived := pong.GetArrivedNanos()
+	if arrived == 0 {
+		arrived = left
+	}
+	return clock.Sample{Sent: sent, Arrived: arrived, Left: left, Received: now}
+}
+
+// sharesClock reports whether the server reads the same monotonic clock as this agent: it is on the
+// same host, and read it while the heartbeat was under way.
+func sharesClock(pong *scorev1.Pong, sent, now int64) bool {
+	return pong.GetHost() != "" && pong.GetHost() == hosttime.Host() &&
+		sent <= pong.GetBeforeNanos() && pong.GetBeforeNanos() <= pong.GetAfterNanos() && pong.GetAfterNanos() <= now
 }
 
 // sendAll sends what is queued, and pings, until the stream ends.

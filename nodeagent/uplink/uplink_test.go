@@ -3,6 +3,7 @@ package uplink_test
 import (
 	"context"
 	"errors"
+	"score/nodeagent/clock"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
 	"score/scored/api/scorev1"
@@ -37,8 +38,8 @@ func (n *node) Welcome(w *scorev1.Welcome)       { n.welcomes <- w }
 func (n *node) Message(m *scorev1.ServerMessage) { n.messages <- m }
 func (n *node) Lost()                            { n.lost <- struct{}{} }
 
-func (n *node) Sample(term uint64, sent, cluster, received int64) {
-	if received >= sent && cluster != 0 {
+func (n *node) Sample(term uint64, sent int64, s clock.Sample) {
+	if s.Received >= sent && s.Arrived != 0 && s.Left >= s.Arrived {
 		n.samples <- term
 	}
 }

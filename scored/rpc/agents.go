@@ -184,11 +184,11 @@ func (l *agentLink) Close(reason string) {
 	})
 }
 
-// pong answers a heartbeat. Its time is set when it is sent.
+// pong answers a heartbeat that arrived just now. When the answer leaves it is completed.
 func (l *agentLink) pong(ping *scorev1.Ping) {
-	l.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{
-		Pong: &scorev1.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()},
-	}})
+	pong := &scorev1.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()}
+	pong.ArrivedNanos, pong.Term = l.now()
+	l.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{Pong: pong}})
 }
 
 // run writes queued messages until either side ends the stream.

@@ -4,6 +4,7 @@ import (
 	"score/ctxswitch"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+	"score/scored/hosttime"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,12 @@ func TestPongCarriesTheClustersTime(t *testing.T) {
 	}
 	if d := time.Duration(now - pong.GetClusterNanos()); d < 0 || d > patience {
 		t.Errorf("the pong is %v old", d)
+	}
+	if d := time.Duration(pong.GetClusterNanos() - pong.GetArrivedNanos()); d < 0 || d > patience {
+		t.Errorf("the pong left %v after the ping had arrived", d)
+	}
+	if pong.GetHost() != hosttime.Host() || pong.GetBeforeNanos() > pong.GetAfterNanos() || pong.GetAfterNanos() > hosttime.Now() {
+		t.Errorf("the pong's clock of this host: %v", pong)
 	}
 }
 

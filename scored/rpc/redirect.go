@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"score/scored/api/scorev1"
+	"score/scored/hosttime"
 	"slices"
 	"time"
 
@@ -52,7 +53,7 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 	messages := []*scorev1.ServerMessage{message}
 	pong, welcome := message.GetPong(), message.GetWelcome()
 	if pong != nil {
-		pong.ClusterNanos, pong.Term = l.now()
+		l.stamp(pong)
 	}
 	if l.addresses == nil || pong == nil && welcome == nil {
 		return messages
@@ -68,6 +69,17 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 		return messages
 	}
 	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
+}
+
+// stamp puts into a pong that leaves what the clocks say.
+func (l *agentLink) stamp(pong *scorev1.Pong) {
+	arrived := pong.GetTerm()
+	pong.Host, pong.BeforeNanos = hosttime.Host(), hosttime.Now()
+	pong.ClusterNanos, pong.Term = l.now()
+	pong.AfterNanos = hosttime.Now()
+	if pong.GetTerm() != arrived {
+		pong.ArrivedNanos = pong.GetClusterNanos() // the ping arrived by another clock
+	}
 }
 
 // FindLeader implements AgentServiceHandler. Its answer may be outdated, but the caller always

@@ -146,7 +146,7 @@ func (n *node) beat() {
 	there, back := n.world.heartbeat(n.random)
 	sent, server := n.ping, n.ping+there.Nanoseconds()
 	received := n.local(server + back.Nanoseconds())
-	n.answers = append(n.answers, answer{at: received, sample: &clock.Sample{Sent: n.local(sent), Server: server, Received: received}})
+	n.answers = append(n.answers, answer{at: received, sample: &clock.Sample{Sent: n.local(sent), Arrived: server, Left: server, Received: received}})
 	n.pings++
 	if n.ping += pingEvery.Nanoseconds(); n.pings < quickPings {
 		n.ping = sent + quickPingEvery.Nanoseconds()

@@ -4398,9 +4398,13 @@ func (x *Welcome) GetProtocol() uint32 {
 type Pong struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence" json:"sequence,omitempty"`
-	AgentNanos    int64                  `protobuf:"varint,2,opt,name=agent_nanos,json=agentNanos" json:"agent_nanos,omitempty"` // echoed
-	ClusterNanos  int64                  `protobuf:"varint,3,opt,name=cluster_nanos,json=clusterNanos" json:"cluster_nanos,omitempty"`
+	AgentNanos    int64                  `protobuf:"varint,2,opt,name=agent_nanos,json=agentNanos" json:"agent_nanos,omitempty"`       // echoed
+	ClusterNanos  int64                  `protobuf:"varint,3,opt,name=cluster_nanos,json=clusterNanos" json:"cluster_nanos,omitempty"` // when it leaves
 	Term          uint64                 `protobuf:"varint,4,opt,name=term" json:"term,omitempty"`
+	ArrivedNanos  int64                  `protobuf:"varint,5,opt,name=arrived_nanos,json=arrivedNanos" json:"arrived_nanos,omitempty"` // when the ping arrived, by the same clock; 0: not known
+	Host          string                 `protobuf:"bytes,6,opt,name=host" json:"host,omitempty"`                                      // of the server: its boot id; empty: not known
+	BeforeNanos   int64                  `protobuf:"varint,7,opt,name=before_nanos,json=beforeNanos" json:"before_nanos,omitempty"`    // the host's monotonic clock, read just before cluster_nanos
+	AfterNanos    int64                  `protobuf:"varint,8,opt,name=after_nanos,json=afterNanos" json:"after_nanos,omitempty"`       // and just after
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4459,6 +4463,34 @@ func (x *Pong) GetClusterNanos() int64 {
 func (x *Pong) GetTerm() uint64 {
 	if x != nil {
 		return x.Term
+	}
+	return 0
+}
+
+func (x *Pong) GetArrivedNanos() int64 {
+	if x != nil {
+		return x.ArrivedNanos
+	}
+	return 0
+}
+
+func (x *Pong) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Pong) GetBeforeNanos() int64 {
+	if x != nil {
+		return x.BeforeNanos
+	}
+	return 0
+}
+
+func (x *Pong) GetAfterNanos() int64 {
+	if x != nil {
+		return x.AfterNanos
 	}
 	return 0
 }
@@ -6010,13 +6042,18 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1b\n" +
 	"\tkeep_jobs\x18\x04 \x03(\x04R\bkeepJobs\x12+\n" +
 	"\aservers\x18\x05 \x01(\v2\x11.score.v1.ServersR\aservers\x12\x1a\n" +
-	"\bprotocol\x18F \x01(\rR\bprotocol\"|\n" +
+	"\bprotocol\x18F \x01(\rR\bprotocol\"\xf9\x01\n" +
 	"\x04Pong\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vagent_nanos\x18\x02 \x01(\x03R\n" +
 	"agentNanos\x12#\n" +
 	"\rcluster_nanos\x18\x03 \x01(\x03R\fclusterNanos\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\xbc\x01\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\x12#\n" +
+	"\rarrived_nanos\x18\x05 \x01(\x03R\farrivedNanos\x12\x12\n" +
+	"\x04host\x18\x06 \x01(\tR\x04host\x12!\n" +
+	"\fbefore_nanos\x18\a \x01(\x03R\vbeforeNanos\x12\x1f\n" +
+	"\vafter_nanos\x18\b \x01(\x03R\n" +
+	"afterNanos\"\xbc\x01\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12&\n" +
 	"\x04user\x18\x02 \x01(\v2\x12.score.v1.IdentityR\x04user\x12*\n" +
