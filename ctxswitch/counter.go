@@ -33,7 +33,7 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountSwitches, "switches", "Switches that ran to their end.", "switches"},
 	{CountSuperseded, "switches_superseded", "Switches broken off since another row or plan came on.", "switches"},
 	{CountMissedBoundaries, "boundaries_missed", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
-	{CountLateFreezes, "freezes_late", "Freezes that did not come in time; the switch went on without.", "freezes"},
+	{CountLateFreezes, "freezes_late", "Freezes that did not come in time; the switch went on without them.", "freezes"},
 	{CountLateSteps, "steps_late", "Answers to other steps that did not come in time.", "answers"},
 	{CountLaunches, "launches", "Jobs ordered to start.", "jobs"},
 	{CountWarnings, "warnings", "Users told that their job does not stop in time.", "warnings"},

@@ -53,9 +53,9 @@ var Table = [idCount]Info{
 	{ExitsKilled, "score_agent_rank_exits_total", "killed", meaningExits, "ranks"},
 	{Switches, "score_agent_switches_total", "", "Switches that ran to their end.", "switches"},
 	{MissedBoundaries, "score_agent_boundaries_missed_total", "", "Boundaries with a switch that passed before the agent woke.", "boundaries"},
-	{LateFreezes, "score_agent_freezes_late_total", "", "Freezes that did not come in time; the switch went on without.", "freezes"},
-	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader: too many.", "boundaries"},
-	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that nobody took in time.", "notices"},
+	{LateFreezes, "score_agent_freezes_late_total", "", "Freezes that did not come in time; the switch went on without them.", "freezes"},
+	{DroppedBoundaries, "score_agent_boundaries_unreported_total", "", "Boundaries that were not reported to the leader, because there were too many.", "boundaries"},
+	{LostNotices, "score_agent_notices_lost_total", "", "Notices of the switching thread that were dropped, because none was read in time.", "notices"},
 	{OutputBytes, "score_agent_output_bytes_total", "", "Output of ranks that was relayed to servers.", "bytes"},
 	{FailuresReceived, "score_agent_failures_received_total", "", "Failures of jobs on other nodes that this node was informed of.", "failures"},
 	{Respawns, "score_agent_respawns_total", "", "Ranks that had failed and were started again.", "ranks"},
@@ -63,7 +63,7 @@ var Table = [idCount]Info{
 	{DatagramsReceived, "score_agent_datagrams_total", "received", meaningDatagrams, "datagrams"},
 	{DatagramBytesSent, "score_agent_datagram_bytes_total", "sent", "Bytes of those datagrams.", "bytes"},
 	{DatagramBytesReceived, "score_agent_datagram_bytes_total", "received", "Bytes of those datagrams.", "bytes"},
-	{DatagramsDropped, "score_agent_datagrams_dropped_total", "", "Datagrams that the system did not take from the agent.", "datagrams"},
+	{DatagramsDropped, "score_agent_datagrams_dropped_total", "", "Datagrams that the system did not accept from the agent.", "datagrams"},
 	{Drives, "score_agent_channel_drives_total", "", "Times that the agent drove a channel whose program did not.", "times"},
 	{FlushesClean, "score_agent_flushes_total", "clean", meaningFlushes, "channels"},
 	{FlushesCutOff, "score_agent_flushes_total", "cut_off", meaningFlushes, "channels"},
@@ -72,11 +72,11 @@ var Table = [idCount]Info{
 	{KeyBytesPacked, "score_agent_fence_bytes_total", "packed", meaningKeys, "bytes"},
 }
 
-const meaningFlushes = "Channels that left the network with their gang: clean, with all that was sent answered; cut off, with something unanswered; held, not at all, since the program was stopped in the middle of a section."
+const meaningFlushes = "Channels that left the network with their gang: clean, with everything answered; cut off, with something unanswered; held, which did not leave, since the program was stopped in the middle of a section."
 
 const meaningKeys = "Keys and values that the ranks here gave to fences of several nodes: plain, as lines of text; packed, as they went to the other nodes."
 
-const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for ranks that did not and for its own directory."
+const meaningDatagrams = "Datagrams between nodes that the agent sent and received, for its own directory and for ranks that did not drive their channels."
 
 const meaningExits = "Ranks that ended: clean, with another exit code, by a signal, for want of memory, killed by the system."
 
@@ -102,8 +102,8 @@ var gaugeTable = []gaugeInfo{
 	{"score_agent_channels", "Channels of ranks that exist on this node.", func(g Gauges) float64 { return float64(g.Channels) }},
 	{"score_agent_connected", "1 while there is a stream to the leader.", func(g Gauges) float64 { return oneIf(g.Connected) }},
 	{"score_agent_clock_offset_seconds", "The leader's clock minus this machine's monotonic clock.", func(g Gauges) float64 { return g.ClockOffset }},
-	{"score_agent_clock_error_seconds", "By how much the offset may be wrong.", func(g Gauges) float64 { return g.ClockError }},
-	{"score_agent_clock_round_trip_seconds", "Round trip of the heartbeat that the offset rests on.", func(g Gauges) float64 { return g.RoundTrip }},
+	{"score_agent_clock_error_seconds", "Bound on the error of the offset.", func(g Gauges) float64 { return g.ClockError }},
+	{"score_agent_clock_round_trip_seconds", "Round trip of the heartbeat that gave the offset.", func(g Gauges) float64 { return g.RoundTrip }},
 }
 
 func oneIf(is bool) float64 {
