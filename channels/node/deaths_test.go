@@ -281,7 +281,7 @@ func TestOver(t *testing.T) {
 	select {
 	case err := <-removed:
 		t.Errorf("the job goes on, and its contexts were given up: %v", err)
-	case <-time.After(2 * tellingMost):
+	case <-time.After(2 * maxNoticeTime):
 	}
 	close(over)
 	if err := <-removed; err != nil {

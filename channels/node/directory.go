@@ -18,7 +18,7 @@ const (
 	// askedMost bounds the batches that the directory takes at a time. Who is still not
 	// answered then asks again.
 	askedMost = 4
-	// noticeNodes is how many nodes are told of a death at a time.
+	// noticeNodes is the number of nodes that a death is announced to at a time.
 	noticeNodes = 256
 )
 
@@ -180,12 +180,12 @@ func (d *directory) ended(from link.Address, h *link.Head) {
 type notice struct {
 	job  *Job
 	of   name
-	told int
-	node uint32 // to be told next
+	sent int
+	node uint32 // next to notify
 	at   int64
 }
 
-// notify has the other nodes told of a death; the loop calls it.
+// notify announces a death to the other nodes. The loop calls it.
 func (j *Job) notify(of name) {
 	l := j.node.loop
 	l.notices = append(l.notices, &notice{job: j, of: of})
@@ -200,7 +200,7 @@ func (l *loop) sendNotices(now int64) {
 		if now >= n.at {
 			l.sendNotice(n, now)
 		}
-		if n.told < tellings {
+		if n.sent < maxNotices {
 			kept = append(kept, n)
 		}
 	}
@@ -231,8 +231,8 @@ func (l *loop) sendNotice(n *notice, now int64) {
 	l.directory.port.Flush()
 	n.at = now + tick
 	if n.node == places.Nodes() {
-		n.node, n.at = 0, now+retelling(n.told)
-		n.told++
+		n.node, n.at = 0, now+noticeWait(n.sent)
+		n.sent++
 	}
 }
 

@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// Bounds of a context's end.
+// Limits of announcing a context's end.
 const (
-	// endMost bounds how long the news of an end waits until what was sent before has
-	// arrived: after the news of a death nothing is taken any more. As a rule that is at once.
-	endMost = int64(time.Second)
-	// tellings is how often the news is sent: datagrams get lost, and who only receives
-	// is not told otherwise.
-	tellings = 3
-	// firstRetelling is the wait after the first telling; the next is ten times as long.
-	firstRetelling = int64(10 * time.Millisecond)
+	// maxEndWait bounds the wait for the delivery of earlier messages before an end is announced:
+	// after the notice of a death peers accept nothing more. Usually delivery is immediate.
+	maxEndWait = int64(time.Second)
+	// maxNotices is how often the end is announced: datagrams get lost, and peers that only receive
+	// learn it no other way.
+	maxNotices = 3
+	// firstNoticeWait is the wait after the first notice; the next wait is ten times as long.
+	firstNoticeWait = int64(10 * time.Millisecond)
 )
 
-// ending is how far the end of a context is told.
+// ending is the progress of announcing a context's end.
 type ending struct {
-	since int64 // when the loop saw that it ended; 0: it has not
-	told  int
+	since int64 // when the loop saw the end; 0: it has not ended
+	sent  int
 	next  int64
 }
 
-func retelling(told int) int64 {
-	wait := firstRetelling
+func noticeWait(told int) int64 {
+	wait := firstNoticeWait
 	for range told {
 		wait *= 10
 	}
 	return wait
 }
 
-// end tells the peers when the context has ended; under the lock. It returns when to
-// be called again.
+// end announces the context's end to its peers. The caller must hold the lock. It returns when to
+// call end again.
 func (c *Context) end(now int64) int64 {
 	state, e := c.img.State(), &c.ending
-	if state == abi.StateOpen || e.told >= tellings {
+	if state == abi.StateOpen || e.sent >= maxNotices {
 		return flowctl.NoDeadline
 	}
 	if c.residing.Away() {
-		if e.told == 0 {
-			e.since = 0 // what was sent before goes on when it is back
+		if e.sent == 0 {
+			e.since = 0 // earlier messages are delivered when it is back
 		}
 		return flowctl.NoDeadline
 	}
@@ -52,17 +52,17 @@ func (c *Context) end(now int64) int64 {
 		how = link.EndDied
 	}
 	if e.since == 0 {
-		e.since, e.next = now, now+endMost
+		e.since, e.next = now, now+maxEndWait
 	}
-	if now < e.next && (e.told > 0 || !c.driver.Settled()) {
+	if now < e.next && (e.sent > 0 || !c.driver.Settled()) {
 		return e.next
 	}
 	c.driver.Announce(how)
-	if e.told == 0 && how == link.EndDied {
+	if e.sent == 0 && how == link.EndDied {
 		c.job.notify(c.name)
 	}
-	e.next = now + retelling(e.told)
-	if e.told++; e.told >= tellings {
+	e.next = now + noticeWait(e.sent)
+	if e.sent++; e.sent >= maxNotices {
 		return flowctl.NoDeadline
 	}
 	return e.next

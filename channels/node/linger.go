@@ -10,8 +10,8 @@ import (
 // time as long as one is known to be: their row comes on again within seconds.
 const awayTimes = 20
 
-// tellingMost is longer than an end is told, and told again.
-const tellingMost = 200 * time.Millisecond
+// maxNoticeTime is longer than all notices of an end take.
+const maxNoticeTime = 200 * time.Millisecond
 
 // linger drives the contexts until all are settled: while the job goes on elsewhere as long as
 // that takes, then within the time given. over is nil for a job that goes on nowhere.
@@ -61,11 +61,11 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) 
 	})
 }
 
-// patiently waits until the contexts are settled and their ends told, or the job is over.
+// patiently waits until the contexts are settled and their ends are announced, or the job is over.
 func patiently(settled, over <-chan struct{}) {
 	select {
 	case <-settled:
-		within(over, tellingMost)
+		within(over, maxNoticeTime)
 	case <-over:
 	}
 }

@@ -37,7 +37,7 @@ func (l *loop) leaveAlone(c *Context, now int64) bool {
 	if !p.ordered.Load() || c.job.released {
 		return false
 	}
-	if c.ending.told == 0 {
+	if c.ending.sent == 0 {
 		c.ending.since = 0 // what was sent before goes on arriving when it goes on
 	}
 	c.mode.Store(modePaused)

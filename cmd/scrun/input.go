@@ -6,32 +6,32 @@ import (
 	"sync"
 )
 
-// inputKept is how many bytes of input are kept at most until the ranks have them: some messages on
-// their way, far below what anybody would notice.
+// inputKept bounds the bytes of input that are kept until the ranks have them: a few messages in
+// flight.
 const inputKept = 8 * inputChunk
 
-// sentInput is the input that was read and that the ranks may not have yet. It is sent on the
-// attachment that stands, and again on the next one, as far as it was not taken.
+// sentInput keeps input until the ranks have acknowledged it. It is sent on the current attachment,
+// and again on the next one if the ranks may not have it.
 type sentInput struct {
 	streams *attachments
-	news    chan struct{} // there is something to send
+	ready   chan struct{} // there is something to send
 	room    chan struct{} // there is room for more
 
 	mu     sync.Mutex
 	first  uint64 // offset of kept in the input
 	kept   []byte
-	ended  bool              // behind kept comes the end, which counts as one byte
+	ended  bool              // the end follows kept, and counts as one byte
 	sent   uint64            // offset up to which it was sent on the stream
-	stream *attachment       // to which sent belongs
+	stream *attachment       // that sent refers to
 	resize *scorev1.Terminal // to be sent; nil: nothing
 }
 
 func newSentInput(streams *attachments) *sentInput {
-	return &sentInput{streams: streams, news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &sentInput{streams: streams, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// add takes a piece of input. It waits while too much is not taken: that is how a job that does not
-// read slows its source down.
+// add adds a piece of input. It blocks while too much is not acknowledged, so that a job that does
+// not read slows its source down.
 func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
 	for !s.put(input) {
 		select {
@@ -40,7 +40,7 @@ func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
 			return ctx.Err()
 		}
 	}
-	signalOn(s.news)
+	signalOn(s.ready)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (s *sentInput) put(input *scorev1.Stdin) bool {
 	return true
 }
 
-// taken notes up to where the ranks have the input.
+// taken records that the ranks have the input up to an offset.
 func (s *sentInput) taken(offset uint64) {
 	s.mu.Lock()
 	s.drop(offset)
@@ -67,7 +67,7 @@ func (s *sentInput) taken(offset uint64) {
 	signalOn(s.room)
 }
 
-// drop forgets what is before an offset.
+// drop discards what is before an offset.
 func (s *sentInput) drop(offset uint64) {
 	offset = min(offset, s.first+uint64(len(s.kept)))
 	if offset <= s.first {
@@ -86,7 +86,7 @@ func (s *sentInput) run(ctx context.Context) {
 		switch {
 		case message == nil:
 			select {
-			case <-s.news:
+			case <-s.ready:
 			case <-changed:
 			case <-ctx.Done():
 				return
@@ -102,7 +102,7 @@ func (s *sentInput) run(ctx context.Context) {
 	}
 }
 
-// next returns what a stream is to be sent now; nil: nothing.
+// next returns the next message for a stream; nil: none.
 func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 		return nil
 	}
 	if stream != s.stream {
-		s.stream, s.sent = stream, s.first // what was on its way to the last one may be lost
+		s.stream, s.sent = stream, s.first // what was in flight to the last one may be lost
 	}
 	if s.resize != nil {
 		message := &scorev1.Stdin{Resize: s.resize}
@@ -132,10 +132,10 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	}
 }
 
-// signalOn says that something has changed.
+// signalOn sends a signal, unless one is pending.
 func signalOn(changed chan struct{}) {
 	select {
 	case changed <- struct{}{}:
-	default: // it is said already
+	default: // one is pending
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFile bounds what is read of a file.
+// maxFile bounds the size of the file.
 const maxFile = 64 << 10
 
-// FromEnvironment sets what $SCORE_FAILPOINTS says for the daemon of that name, until
-// stop is called. Where it names a file, report is told when that cannot be used any
-// more; then nothing is set. The error wraps ErrList if the list is not usable.
+// FromEnvironment sets the failpoints that $SCORE_FAILPOINTS lists for the named daemon, until
+// stop is called. If the variable names a file, report is called when the file becomes unusable,
+// and no failpoint is set. The error wraps ErrList if the list is malformed.
 func FromEnvironment(daemon string, report func(error)) (stop func(), err error) {
 	value := os.Getenv(Variable)
 	if value == "" {
@@ -37,14 +37,14 @@ func FromEnvironment(daemon string, report func(error)) (stop func(), err error)
 
 func disarm() { armed.Store(nil) }
 
-// follow sets what a file says, and again whenever it is written or replaced.
+// follow sets the failpoints of a file, again whenever it is written or replaced.
 func follow(path, daemon string, report func(error)) (stop func(), err error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("watching the failpoints' file: %w", err)
 	}
 	watch := os.NewFile(uintptr(fd), "inotify")
-	// The directory, since a file that is replaced is another one.
+	// Watch the directory, since a replaced file is another inode.
 	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(path), unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO|unix.IN_DELETE); err != nil {
 		watch.Close()
 		return nil, fmt.Errorf("watching the directory of the failpoints' file %s: %w", path, err)
@@ -56,13 +56,13 @@ func follow(path, daemon string, report func(error)) (stop func(), err error) {
 	ended, name := make(chan struct{}), append([]byte(filepath.Base(path)), 0)
 	go func() {
 		defer close(ended)
-		news := make([]byte, 16*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
+		events := make([]byte, 16*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 		for {
-			n, err := watch.Read(news)
+			n, err := watch.Read(events)
 			if err != nil {
 				return // closed
 			}
-			if !bytes.Contains(news[:n], name) {
+			if !bytes.Contains(events[:n], name) {
 				continue // another file in the directory
 			}
 			if err := load(path, daemon); err != nil {

@@ -38,7 +38,7 @@ func (c *controller) becomeStarting(j *job) {
 		c.prepare(j, i, order)
 	}
 	if len(j.staged) > 0 && j.part(j.staged[0]) == nil {
-		c.stageOn(j, 0) // it learns which nodes may fetch the files
+		c.sendStage(j, 0) // it learns which nodes may fetch the files
 	}
 	c.notifyState(j, "")
 	c.sendPlaces(j)
@@ -146,7 +146,7 @@ func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
-		p.use(usage, c.now)
+		p.recordUsage(usage, c.now)
 	}
 	c.onCutEnd(j, p)
 	c.finishIfDone(j)

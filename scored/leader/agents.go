@@ -14,7 +14,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 	if n == nil || n.link != link {
 		return
 	}
-	n.heard = c.now
+	n.lastMessage = c.now
 	switch m := m.GetMessage().(type) {
 	case *scorev1.AgentMessage_Ping:
 		n.heartbeat(m.Ping)
@@ -50,7 +50,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 			c.step(j, evStop{timeVerdict(j.spec)})
 		}
 	case *scorev1.AgentMessage_SwitchReport:
-		c.takeUsage(n, m.SwitchReport)
+		c.onUsage(n, m.SwitchReport)
 	case *scorev1.AgentMessage_Name:
 		c.nameRequest(n, m.Name)
 	case *scorev1.AgentMessage_Places:
@@ -62,13 +62,13 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 			c.warn(j, texts.UTF8(m.Note.GetText()))
 		}
 	case *scorev1.AgentMessage_RankStates:
-		c.rankStates(n, m.RankStates)
+		c.onRankStates(n, m.RankStates)
 	case *scorev1.AgentMessage_Suspicion:
 		c.onSuspicion(n, m.Suspicion)
 	case *scorev1.AgentMessage_Cut:
 		c.onCut(n, m.Cut)
 	case *scorev1.AgentMessage_Channels:
-		c.channels(n, m.Channels)
+		c.onChannels(n, m.Channels)
 	}
 }
 
@@ -119,12 +119,12 @@ func oneSentence(text string) string {
 	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
 }
 
-// takeUsage keeps the latest word on what running jobs have used.
-func (c *controller) takeUsage(n *node, report *scorev1.SwitchReport) {
+// onUsage keeps the latest word on what running jobs have used.
+func (c *controller) onUsage(n *node, report *scorev1.SwitchReport) {
 	for _, u := range report.GetUsage() {
 		if j := c.jobs[u.GetJobId()]; j != nil && j.active() {
 			if p := j.part(n.name); p != nil && !p.done {
-				p.use(u.GetUsage(), c.now)
+				p.recordUsage(u.GetUsage(), c.now)
 			}
 		}
 	}

@@ -106,7 +106,7 @@ const maxSignal = 64
 // there is nobody to get it; one that would end the program ends the job.
 func (c *controller) signal(j *job, signal int32) error {
 	if j.state == queued || j.state == starting {
-		if !slices.Contains(enders, unix.Signal(signal)) {
+		if !slices.Contains(endSignals, unix.Signal(signal)) {
 			return fmt.Errorf("%w: job %d does not run yet; signals can be sent when it does", ErrState, j.id)
 		}
 		c.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
@@ -128,8 +128,8 @@ func (c *controller) signal(j *job, signal int32) error {
 	return nil
 }
 
-// enders are the signals by which users and systems ask a program to end.
-var enders = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
+// endSignals are the signals by which users and systems ask a program to end.
+var endSignals = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
 // Job is one job, and what its nodes have told of it while it runs; its owner sees the environment
 // too.

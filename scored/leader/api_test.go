@@ -19,7 +19,7 @@ var stranger = Caller{UID: 8}
 func runJob(t *testing.T, l *Leader, link *chanLink, spec *scorev1.JobSpec) uint64 {
 	t.Helper()
 	id := mustSubmit(t, l, spec)
-	tell(t, l, "n1", link, prepared(id), launched(id, 1))
+	deliver(t, l, "n1", link, prepared(id), launched(id, 1))
 	return id
 }
 
@@ -28,7 +28,7 @@ func TestListsHideEnvironments(t *testing.T) {
 		link := join(t, l, "n1")
 		running := runJob(t, l, link, jobSpec(1))
 		over := runJob(t, l, link, jobSpec(1))
-		tell(t, l, "n1", link, nodeDone(over))
+		deliver(t, l, "n1", link, nodeDone(over))
 		time.Sleep(time.Second)
 
 		jobs, err := listJobs(t.Context(), l, true, "", owner)
@@ -122,7 +122,7 @@ func TestUnknownAndFinishedJobs(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		over := runJob(t, l, link, jobSpec(1))
-		tell(t, l, "n1", link, exits(&scorev1.RankExited{JobId: over, ExitCode: 3}), nodeDone(over))
+		deliver(t, l, "n1", link, exits(&scorev1.RankExited{JobId: over, ExitCode: 3}), nodeDone(over))
 		time.Sleep(time.Second)
 
 		if err := l.Cancel(t.Context(), over, owner, "ada"); !errors.Is(err, ErrState) {
@@ -173,7 +173,7 @@ func TestWaitAnswersAtTheEnd(t *testing.T) {
 		if len(ended) > 0 {
 			t.Error("Wait answered before the end")
 		}
-		tell(t, l, "n1", link, nodeDone(id))
+		deliver(t, l, "n1", link, nodeDone(id))
 		if job := <-ended; job.GetState() != scorev1.JobState_JOB_STATE_DONE {
 			t.Errorf("job %v", job)
 		}
@@ -184,8 +184,8 @@ func TestRankStatesComeFromAllNodesOrInTime(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		first, second := join(t, l, "n1"), join(t, l, "n2")
 		id := mustSubmit(t, l, jobSpec(4))
-		tell(t, l, "n1", first, prepared(id))
-		tell(t, l, "n2", second, prepared(id))
+		deliver(t, l, "n1", first, prepared(id))
+		deliver(t, l, "n2", second, prepared(id))
 		answer := func(request uint64, ranks ...uint32) *scorev1.AgentMessage {
 			reply := &scorev1.RankStatesReply{Request: request, GangOn: true}
 			for _, rank := range ranks {
@@ -206,14 +206,14 @@ func TestRankStatesComeFromAllNodesOrInTime(t *testing.T) {
 			return states
 		}
 		states := asked()
-		tell(t, l, "n2", second, answer(1, 3, 2))
-		tell(t, l, "n1", first, answer(1, 0, 1), answer(1, 0)) // the second is not awaited any more
+		deliver(t, l, "n2", second, answer(1, 3, 2))
+		deliver(t, l, "n1", first, answer(1, 0, 1), answer(1, 0)) // the second is not awaited any more
 		ranks := <-states
 		if len(ranks) != 4 || ranks[0].GetRank() != 0 || ranks[3].GetNode() != "n2" {
 			t.Errorf("ranks %v", ranks)
 		}
 		states = asked()
-		tell(t, l, "n1", first, answer(2, 0, 1))
+		deliver(t, l, "n1", first, answer(2, 0, 1))
 		begin := time.Now()
 		if ranks := <-states; len(ranks) != 2 || time.Since(begin) != askTimeout {
 			t.Errorf("ranks %v after %v", ranks, time.Since(begin))
@@ -241,7 +241,7 @@ func TestAttachmentOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 		link.until(t, `Kill 1 "the job was killed by its user"`)
-		tell(t, l, "n1", link, nodeDone(id))
+		deliver(t, l, "n1", link, nodeDone(id))
 		time.Sleep(2 * askTimeout)
 		if err := w.Read(t.Context(), id, 1); err != nil {
 			t.Fatal(err)

@@ -125,7 +125,7 @@ func (c *controller) setUser(uid uint32, name string, values *scorev1.User, fiel
 	c.propose(&statepb.Command{Command: &statepb.Command_SetUser{SetUser: &statepb.SetUser{
 		Uid: uid, Name: name, Role: next.role, Share: next.share, Limits: limits,
 	}}})
-	c.shareOut()
+	c.updateOwners()
 	return &next, nil
 }
 

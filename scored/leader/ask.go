@@ -29,8 +29,8 @@ func (c *controller) newAsk() *ask {
 	return a
 }
 
-// put puts the question to a node, if that is connected.
-func (c *controller) put(a *ask, n *node, message *scorev1.ServerMessage) {
+// sendAsk puts the question to a node, if that is connected.
+func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) {
 	if n == nil || n.link == nil {
 		return
 	}
@@ -38,8 +38,8 @@ func (c *controller) put(a *ask, n *node, message *scorev1.ServerMessage) {
 	c.send(n.link, message)
 }
 
-// await ends the asking: what is left is to wait.
-func (c *controller) await(a *ask) {
+// startWait ends the asking: what is left is to wait.
+func (c *controller) startWait(a *ask) {
 	if len(a.waiting) == 0 {
 		c.finishAsk(a)
 		return
@@ -47,8 +47,8 @@ func (c *controller) await(a *ask) {
 	c.timers.add(timer{at: c.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
 }
 
-// answers gives what the node answers to the question, unless nobody waits for it.
-func (c *controller) answers(n *node, id uint64, take func(*ask)) {
+// onAnswer gives what the node answers to the question, unless nobody waits for it.
+func (c *controller) onAnswer(n *node, id uint64, take func(*ask)) {
 	a := c.asks[id]
 	if a == nil || !a.waiting[n.name] {
 		return
@@ -76,22 +76,22 @@ func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankSta
 	}
 	for _, p := range j.parts {
 		if !j.forgotten {
-			c.put(a, c.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
+			c.sendAsk(a, c.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
 				AskRankStates: &scorev1.AskRankStates{Request: a.id, JobId: j.id},
 			}})
 		}
 	}
-	c.await(a)
+	c.startWait(a)
 }
 
-// rankStates takes a node's answer.
-func (c *controller) rankStates(n *node, m *scorev1.RankStatesReply) {
+// onRankStates takes a node's answer.
+func (c *controller) onRankStates(n *node, m *scorev1.RankStatesReply) {
 	if j := c.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
 			c.onStartReport(j, p, m.GetStart())
 		}
 	}
-	c.answers(n, m.GetRequest(), func(a *ask) {
+	c.onAnswer(n, m.GetRequest(), func(a *ask) {
 		for _, rank := range m.GetRanks() {
 			rank.Node = n.name
 			a.ranks = append(a.ranks, rank)

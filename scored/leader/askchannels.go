@@ -61,14 +61,14 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		c.put(a, c.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
+		c.sendAsk(a, c.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
 	}
-	c.await(a)
+	c.startWait(a)
 }
 
-// channels takes a node's answer.
-func (c *controller) channels(n *node, m *scorev1.ChannelsReply) {
-	c.answers(n, m.GetRequest(), func(a *ask) {
+// onChannels takes a node's answer.
+func (c *controller) onChannels(n *node, m *scorev1.ChannelsReply) {
+	c.onAnswer(n, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {
 			channel.Node = n.name
 			a.channels = append(a.channels, channel)

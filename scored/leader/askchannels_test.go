@@ -12,8 +12,8 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		first, second := join(t, l, "n1"), join(t, l, "n2")
 		id := mustSubmit(t, l, jobSpec(4))
-		tell(t, l, "n1", first, prepared(id))
-		tell(t, l, "n2", second, prepared(id))
+		deliver(t, l, "n1", first, prepared(id))
+		deliver(t, l, "n2", second, prepared(id))
 		other := Caller{UID: owner.UID + 1}
 		if _, err := l.Channels(t.Context(), &scorev1.ListChannelsRequest{JobId: id}, other); !errors.Is(err, ErrDenied) {
 			t.Errorf("another user is told: %v", err)
@@ -41,7 +41,7 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 			}
 			return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: m}}
 		}
-		tell(t, l, "n2", second, reply(3, 2))
+		deliver(t, l, "n2", second, reply(3, 2))
 		response := <-answers // n1 does not answer in time
 		if c := response.GetChannels(); len(c) != 2 || c[0].GetRank() != 2 || c[0].GetNode() != "n2" || !slices.Equal(response.GetSilent(), []string{"n1"}) {
 			t.Errorf("told %v", response)

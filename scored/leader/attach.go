@@ -113,7 +113,7 @@ func outputMissing() Event {
 
 // openSources tells an attachment all outputs there are, also of spawned jobs.
 func (c *controller) openSources(j *job, w *Attachment) {
-	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.unheard() {
+	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.outputUnknown() {
 		c.notify(w, Event{Sources: c.sources(j)})
 	}
 	for _, child := range j.children {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// carriers is how many CPUs at most the daemons and scrun use at once to carry one job's output.
+// maxCarrierCPUs is how many CPUs at most the daemons and scrun use at once to carry one job's output.
 // A host that has so many to spare beside the gangs of a row carries it at nobody's cost.
-const carriers = 3
+const maxCarrierCPUs = 3
 
 // Host is one that carries a job's output.
 type Host struct {
@@ -52,7 +52,7 @@ func (c *controller) contended(j *job, hosts []Host, alias func(host string) str
 		if host.CPUs == 0 || host.CPUs > cpus {
 			host.CPUs = cpus
 		}
-		if host.CPUs-taken[host.Name] < carriers {
+		if host.CPUs-taken[host.Name] < maxCarrierCPUs {
 			found = append(found, host)
 		}
 	}

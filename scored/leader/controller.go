@@ -32,7 +32,7 @@ type controller struct {
 	settings  *scorev1.Settings
 	jobs      map[uint64]*job // all that have not ended, and those that linger
 	nextJob   uint64
-	entered   map[submission]entered // under keys that the state does not have yet
+	entered   map[submission]pendingSubmission // under keys that the state does not have yet
 	nodes     map[string]*node
 	names     map[nameKey]name
 	members   members
@@ -79,7 +79,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 		settings:  s.Settings(),
 		jobs:      make(map[uint64]*job),
 		nextJob:   s.NextJob(),
-		entered:   make(map[submission]entered),
+		entered:   make(map[submission]pendingSubmission),
 		nodes:     make(map[string]*node),
 		names:     make(map[nameKey]name),
 		members:   newMembers(s),
@@ -114,7 +114,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 	b.linkChildren()
 	b.resumeOrders(jobs)
 	b.restoreNames(s)
-	b.shareOut()
+	b.updateOwners()
 	b.placeDirty, b.planDirty = true, true
 	return b
 }
@@ -206,7 +206,7 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 func (c *controller) addJob(j *job) {
 	c.jobs[j.id] = j
 	c.countJob(j, 1)
-	c.weighLater()
+	c.scheduleWeighing()
 	if j.parent != nil {
 		j.parent.children = append(j.parent.children, j)
 	}
@@ -273,7 +273,7 @@ func (c *controller) expire(t timer) {
 		}
 	case timerShare:
 		if t.at == c.shareAt {
-			c.shareOut()
+			c.updateOwners()
 		}
 	case timerAsk:
 		if a := c.asks[t.id]; a != nil {

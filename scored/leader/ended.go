@@ -41,7 +41,7 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	c.jobs[j.id] = j
 	for _, p := range record.Places {
 		known := c.nodes[p.Node] != nil
-		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, unheard: known, lost: !known})
+		j.parts = append(j.parts, &part{Place: p, done: true, launched: true, outputUnknown: known, lost: !known})
 		if !known {
 			c.noteMissingOutput(j, p.Node, "the node was lost")
 		}
@@ -68,9 +68,9 @@ func (c *controller) linkChildren() {
 	}
 }
 
-// unheard reports whether a node has yet to say if it keeps output of the job.
-func (j *job) unheard() bool {
-	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.unheard })
+// outputUnknown reports whether a node has yet to say if it keeps output of the job.
+func (j *job) outputUnknown() bool {
+	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.outputUnknown })
 }
 
 // onHeldJobs takes from a node's list of jobs whether it keeps output of those that have ended:
@@ -78,7 +78,7 @@ func (j *job) unheard() bool {
 func (c *controller) onHeldJobs(node string, held []uint64) {
 	for _, j := range c.sortedJobs() {
 		p := j.part(node)
-		if p == nil || !p.unheard {
+		if p == nil || !p.outputUnknown {
 			continue
 		}
 		holds := slices.Contains(held, j.id)
@@ -92,7 +92,7 @@ func (c *controller) onHeldJobs(node string, held []uint64) {
 // lostEnded gives up the output of ended jobs on a node that is lost.
 func (c *controller) lostEnded(node string) {
 	for _, j := range c.sortedJobs() {
-		if p := j.part(node); p != nil && p.unheard {
+		if p := j.part(node); p != nil && p.outputUnknown {
 			c.noteMissingOutput(j, node, "the node was lost")
 			c.noteHeld(j, p, false)
 		}
@@ -114,8 +114,8 @@ func (c *controller) noteMissingOutput(j *job, node, because string) {
 }
 
 func (c *controller) noteHeld(j *job, p *part, held bool) {
-	p.unheard, p.lost = false, !held
-	if j.unheard() {
+	p.outputUnknown, p.lost = false, !held
+	if j.outputUnknown() {
 		return
 	}
 	if j.all(func(p *part) bool { return p.lost }) {

@@ -32,8 +32,8 @@ const (
 	MaxFairSharePoints = gang.MaxOwnerPoints
 )
 
-// weighLater sets the time of the next weighing while there is a job.
-func (c *controller) weighLater() {
+// scheduleWeighing sets the time of the next weighing while there is a job.
+func (c *controller) scheduleWeighing() {
 	if c.weighAt == 0 && len(c.jobs) > 0 {
 		c.weighAt = c.now + weighEvery.Nanoseconds()
 		c.timers.add(timer{at: c.weighAt, kind: timerWeigh})
@@ -43,14 +43,14 @@ func (c *controller) weighLater() {
 // updateUsage charges what was used and lets priorities follow.
 func (c *controller) updateUsage() {
 	c.weighAt = 0
-	c.weighLater()
+	c.scheduleWeighing()
 	c.charge()
-	c.shareOut()
+	c.updateOwners()
 }
 
-// welcomeUser gives somebody who had no jobs points as soon as possible: without, a job would stand
+// grantPointsSoon gives somebody who had no jobs points as soon as possible: without, a job would stand
 // behind all those of whoever has just submitted thousands.
-func (c *controller) welcomeUser() {
+func (c *controller) grantPointsSoon() {
 	if c.shareAt == 0 {
 		c.shareAt = max(c.now, c.sharedAt+shareEvery.Nanoseconds())
 		c.timers.add(timer{at: c.shareAt, kind: timerShare})
@@ -76,9 +76,9 @@ func (c *controller) charge() {
 	}
 }
 
-// shareOut tells the matrix of its owners: their limits, and how many points of
+// updateOwners tells the matrix of its owners: their limits, and how many points of
 // priority each has for what is left of the share.
-func (c *controller) shareOut() {
+func (c *controller) updateOwners() {
 	c.sharedAt, c.shareAt = c.now, 0
 	c.weights()
 	owners := make(map[gang.OwnerID]gang.Owner, len(c.accounts))

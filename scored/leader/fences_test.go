@@ -18,9 +18,9 @@ func TestFencesOfNodes(t *testing.T) {
 	if f := j.usage().GetFences(); f != nil {
 		t.Errorf("of nothing: %v", f)
 	}
-	j.parts[0].use(&scorev1.Usage{Fences: say(3, 100, 40)}, 1)
-	j.parts[1].use(&scorev1.Usage{Fences: say(2, 50, 10)}, 1)
-	j.parts[0].use(&scorev1.Usage{}, 2)
+	j.parts[0].recordUsage(&scorev1.Usage{Fences: say(3, 100, 40)}, 1)
+	j.parts[1].recordUsage(&scorev1.Usage{Fences: say(2, 50, 10)}, 1)
+	j.parts[0].recordUsage(&scorev1.Usage{}, 2)
 	if f := j.usage().GetFences(); !proto.Equal(f, say(3, 150, 50)) {
 		t.Errorf("of two nodes: %v", f)
 	}

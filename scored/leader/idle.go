@@ -17,11 +17,11 @@ const (
 	// requestBits are those of a question's number within a leader's term; the rest is the term, so
 	// that an answer to an earlier leader is none to this one.
 	requestBits = 32
-	// ranksTold bounds the ranks that a sentence about a deadlock describes: a screen full.
-	ranksTold = 16
-	// waitsKept bounds the waits that are kept of a node, which are one for each channel of its
+	// maxRanksListed bounds the ranks that a sentence about a deadlock describes: a screen full.
+	maxRanksListed = 16
+	// maxWaitsKept bounds the waits that are kept of a node, which are one for each channel of its
 	// ranks.
-	waitsKept = 4096
+	maxWaitsKept = 4096
 )
 
 // idleness is what is known of a job whose ranks sleep.
@@ -30,7 +30,7 @@ type idleness struct {
 	shown    idle.State // what the matrix and the users were told
 	deadline int64      // of gang, for which there is a timer
 	dead     int64      // when it was found deadlocked
-	told     bool       // of its deadlock
+	reported bool       // of its deadlock
 }
 
 // onCut takes what a node says of a job's ranks.
@@ -46,7 +46,7 @@ func (c *controller) onCut(n *node, m *scorev1.Cut) {
 		m.Waits = p.cut.GetWaits()
 	}
 	if m.GetExamined() {
-		m.Waits = m.GetWaits()[:min(len(m.GetWaits()), waitsKept)]
+		m.Waits = m.GetWaits()[:min(len(m.GetWaits()), maxWaitsKept)]
 		for _, w := range m.GetWaits() {
 			w.Node = n.name
 		}
@@ -136,8 +136,8 @@ func (c *controller) deadlocked(j *job) {
 	j.idle.dead = c.now
 	c.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
 	kill := j.spec.GetKillOnDeadlock()
-	if !j.idle.told {
-		j.idle.told = true
+	if !j.idle.reported {
+		j.idle.reported = true
 		advice := fmt.Sprintf("; end it with 'scored job cancel %d' (--kill-on-deadlock does that by itself)", j.id)
 		if kill {
 			advice = ""
@@ -169,7 +169,7 @@ func (c *controller) sleepLines(j *job) string {
 	var lines strings.Builder
 	waits := waitsOf(j)
 	for i, w := range waits {
-		if i == ranksTold {
+		if i == maxRanksListed {
 			fmt.Fprintf(&lines, "\n  and %d more, see 'scored job show %d'", len(waits)-i, j.id)
 			break
 		}

@@ -50,16 +50,16 @@ const (
 // part is a job's part on one node.
 type part struct {
 	state.Place
-	sent     bool // the order to prepare has been given by this leader
-	prepared bool
-	launched bool
-	done     bool               // no process of it is left there
-	lost     bool               // its node was, or the node has lost it: what is left there must end
-	unheard  bool               // an earlier leader's job is done, and the node has not said yet whether it keeps output of it
-	start    *scorev1.NodeStart // what the node said of its start; nil: nothing
-	usage    *scorev1.Usage
-	rates    rates
-	cut      *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
+	sent          bool // the order to prepare has been given by this leader
+	prepared      bool
+	launched      bool
+	done          bool               // no process of it is left there
+	lost          bool               // its node was, or the node has lost it: what is left there must end
+	outputUnknown bool               // an earlier leader's job is done, and the node has not said yet whether it keeps output of it
+	start         *scorev1.NodeStart // what the node said of its start; nil: nothing
+	usage         *scorev1.Usage
+	rates         rates
+	cut           *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
 }
 
 // job is the controller's picture of a job that has not ended, or whose end is not

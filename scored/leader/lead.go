@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// elsewhere reports whether another server leads, so that what comes here is in vain.
-func (l *Leader) elsewhere() bool {
+// otherLeads reports whether another server leads, so that what comes here is in vain.
+func (l *Leader) otherLeads() bool {
 	name, _ := l.options.Replica.Leader()
 	return name != "" && name != l.options.Replica.Name()
 }
@@ -17,10 +17,10 @@ func (l *Leader) elsewhere() bool {
 // moment ago.
 func (l *Leader) Leads() bool { return l.deciding.Load() }
 
-// confirm lets the controller go unless this server still leads. A process that stood still must
+// verifyLeadership lets the controller go unless this server still leads. A process that stood still must
 // not act on what it believed before: by then another may lead, and have told the agents otherwise.
 // The word of a majority holds as long as a lease, since no other is elected sooner.
-func (l *Leader) confirm(ctx context.Context) {
+func (l *Leader) verifyLeadership(ctx context.Context) {
 	if !l.lead.Leader || time.Since(l.confirmed) <= replica.LeaseTimeout {
 		return
 	}

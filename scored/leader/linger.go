@@ -9,7 +9,7 @@ import (
 
 // over reports whether the job and all it spawned are done, and it is known where their output is.
 func (j *job) over() bool {
-	if j.state != done || j.unheard() {
+	if j.state != done || j.outputUnknown() {
 		return false
 	}
 	for _, child := range j.children {

@@ -38,7 +38,7 @@ func TestListsAreNarrowed(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		over := runJob(t, l, link, jobSpec(1))
-		tell(t, l, "n1", link, nodeDone(over))
+		deliver(t, l, "n1", link, nodeDone(over))
 		second := runJob(t, l, link, jobSpec(1))
 		var since int64
 		r.Read(func(s *state.State) { since = s.Job(second).Submitted })

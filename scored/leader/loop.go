@@ -153,7 +153,7 @@ func (l *Leader) Run(ctx context.Context) error {
 	defer links.Stop()
 	for {
 		inputs := l.inputs
-		if l.controller == nil && !l.elsewhere() {
+		if l.controller == nil && !l.otherLeads() {
 			inputs = nil // they wait
 		}
 		select {
@@ -161,19 +161,19 @@ func (l *Leader) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case lead := <-l.options.Replica.Leadership():
-			l.follow(lead)
+			l.onLeadership(lead)
 		case input := <-inputs:
-			l.confirm(ctx)
+			l.verifyLeadership(ctx)
 			l.decide(input)
 		case <-l.probes:
 			continue // Alive has its answer
 		case r := <-l.results:
 			l.finish(r)
 		case <-timer.C:
-			l.confirm(ctx)
+			l.verifyLeadership(ctx)
 			l.wake()
 		case <-links.C:
-			l.confirm(ctx)
+			l.verifyLeadership(ctx)
 			if l.controller != nil {
 				l.controller.now = l.clock.Load().Now()
 				l.controller.checkLinks()
@@ -183,18 +183,18 @@ func (l *Leader) Run(ctx context.Context) error {
 	}
 }
 
-// follow takes the leadership up or lays it down.
-func (l *Leader) follow(lead replica.Leadership) {
+// onLeadership takes the leadership up or lays it down.
+func (l *Leader) onLeadership(lead replica.Leadership) {
 	l.abandon(ErrLost)
 	l.lead = lead
 	if lead.Leader {
 		l.confirmed = time.Now() // an entry of its term is committed
-		l.begin()
+		l.startLeading()
 	}
 }
 
-// begin makes the controller from the committed state.
-func (l *Leader) begin() {
+// startLeading makes the controller from the committed state.
+func (l *Leader) startLeading() {
 	l.options.Replica.Read(func(s *state.State) {
 		clock := newClock(s.Nanos())
 		l.clock.Store(clock)
@@ -277,7 +277,7 @@ func (l *Leader) wake() {
 	case l.controller != nil:
 		l.controller.now = l.clock.Load().Now()
 	case l.lead.Leader && !l.busy && time.Since(l.confirmed) <= replica.LeaseTimeout:
-		l.begin()
+		l.startLeading()
 	}
 }
 

@@ -181,7 +181,7 @@ func join(t *testing.T, l *Leader, name string) *chanLink {
 	return link
 }
 
-func tell(t *testing.T, l *Leader, node string, link Link, messages ...*scorev1.AgentMessage) {
+func deliver(t *testing.T, l *Leader, node string, link Link, messages ...*scorev1.AgentMessage) {
 	t.Helper()
 	for _, m := range messages {
 		if err := l.Receive(t.Context(), node, link, m); err != nil {
@@ -245,7 +245,7 @@ func TestLazyCommandsWaitForOthersButNotLong(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		mustSubmit(t, l, jobSpec(1))
-		tell(t, l, "n1", link, prepared(1), launched(1, 1))
+		deliver(t, l, "n1", link, prepared(1), launched(1, 1))
 		if log := r.log(); slices.Contains(log, "MarkRunning 1;") {
 			t.Errorf("MarkRunning was committed at once: %v", log)
 		}
@@ -254,7 +254,7 @@ func TestLazyCommandsWaitForOthersButNotLong(t *testing.T) {
 			t.Errorf("MarkRunning is still not committed: %v", log)
 		}
 		mustSubmit(t, l, jobSpec(1))
-		tell(t, l, "n1", link, prepared(2), launched(2, 1), nodeDone(2))
+		deliver(t, l, "n1", link, prepared(2), launched(2, 1), nodeDone(2))
 		time.Sleep(2 * r.delay)
 		if log := r.log(); !slices.Contains(log, "MarkRunning 2;End 2 EXITED 0;") {
 			t.Errorf("a short job's start and end are not in one entry: %v", log)
@@ -386,7 +386,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 		link := join(t, l, "n1")
 		for range 3 {
 			time.Sleep(DefaultNodeSilence - time.Second)
-			tell(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
+			deliver(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
 				OffsetNanos: 42, Troubles: []string{"a group is busy"},
 			}}})
 		}

@@ -27,12 +27,12 @@ type rates struct {
 	sent, bytes, nacked, resent float64 // per second
 }
 
-// use takes a node's latest word on what the part has used.
-func (p *part) use(usage *scorev1.Usage, now int64) {
+// recordUsage takes a node's latest word on what the part has used.
+func (p *part) recordUsage(usage *scorev1.Usage, now int64) {
 	if usage.Fences == nil {
 		usage.Fences = p.usage.GetFences() // of an agent that began again, until there is a next one
 	}
-	if usage.Messages = never(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
+	if usage.Messages = notLess(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
 		p.rates.measure(usage, now)
 	} else {
 		p.rates.from, p.rates.usage = now, usage
@@ -57,8 +57,8 @@ func (r *rates) measure(usage *scorev1.Usage, now int64) {
 	r.from, r.at, r.usage = now, now, usage
 }
 
-// never keeps counts from falling: an agent that began again has not looked at all contexts yet.
-func never(was, is *scorev1.Messages) *scorev1.Messages {
+// notLess keeps counts from falling: an agent that began again has not looked at all contexts yet.
+func notLess(was, is *scorev1.Messages) *scorev1.Messages {
 	if was == nil {
 		return is
 	}

@@ -17,10 +17,10 @@ const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
 	maxLookups     = 1 << 16
-	// keptReplies bounds the answers of one job that are kept for who asks again: an agent that
+	// maxKeptReplies bounds the answers of one job that are kept for who asks again: an agent that
 	// died with them is back within NodeGrace, and few of a job's ranks deal in names at the same
 	// time.
-	keptReplies = state.MaxAnswersPerJob
+	maxKeptReplies = state.MaxAnswersPerJob
 )
 
 // nameKey is what names are unique by: users do not see each other's.
@@ -62,7 +62,7 @@ func (r *replies) keep(node string, reply *scorev1.NameReply) {
 	if r.byRequest == nil {
 		r.byRequest = make(map[requestKey]*scorev1.NameReply)
 	}
-	if len(r.order) == keptReplies {
+	if len(r.order) == maxKeptReplies {
 		delete(r.byRequest, r.order[0])
 		r.order = slices.Delete(r.order, 0, 1)
 	}

@@ -29,7 +29,7 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	old := n.link
 	before := *n
 	n.update(h)
-	n.link, n.heard, n.since, n.deadline = link, c.now, c.now, 0
+	n.link, n.lastMessage, n.since, n.deadline = link, c.now, c.now, 0
 	n.fellSilent, n.suspects, n.watches = false, nil, nil
 	c.ringDirty = true
 	c.onCutLost(n) // the agent tells it again
@@ -71,7 +71,7 @@ func (c *controller) refuse(h *scorev1.Hello) string {
 		return fmt.Sprintf("the cluster has %d nodes, and can have no more", state.MaxNodes)
 	}
 	n := c.nodes[h.GetNode()]
-	if n == nil || n.link == nil || n.bootID == h.GetBootId() || c.now-n.heard > c.silence().Nanoseconds() {
+	if n == nil || n.link == nil || n.bootID == h.GetBootId() || c.now-n.lastMessage > c.silence().Nanoseconds() {
 		return ""
 	}
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)

@@ -32,12 +32,12 @@ type node struct {
 	fencesByMessage bool   // its stewards exchange by themselves what is small
 	channels        uint32 // that jobs of one row may have
 
-	link     Link  // nil while there is no stream
-	heard    int64 // when it last sent anything; 0: nothing to this leader
-	since    int64 // when it came, or its stream was lost
-	cutAt    int64 // when its last stream was lost; 0: none was, to this leader
-	inMatrix bool  // known to the gang machine
-	planned  bool  // its last plan held a job
+	link        Link  // nil while there is no stream
+	lastMessage int64 // when it last sent anything; 0: nothing to this leader
+	since       int64 // when it came, or its stream was lost
+	cutAt       int64 // when its last stream was lost; 0: none was, to this leader
+	inMatrix    bool  // known to the gang machine
+	planned     bool  // its last plan held a job
 	// fellSilent: its stream was given up, rather than ended by its agent's host.
 	fellSilent bool
 	suspects   map[string]scorev1.Reachability // what the nodes that watch it have found amiss

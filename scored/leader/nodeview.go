@@ -65,7 +65,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 		ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
 		RoundTripNanos: n.clock.GetRoundTripNanos(), WallOffsetNanos: wallOffset(n.clock),
 		Notes: slices.Concat(n.notes, n.clock.GetTroubles()), SharesCpus: n.sharesCPUs, Channels: n.channels,
-		State: n.state(len(jobs)), SinceNanos: n.since, HeardNanos: n.heard,
+		State: n.state(len(jobs)), SinceNanos: n.since, HeardNanos: n.lastMessage,
 	}
 	if d := n.drain; d != nil {
 		view.DrainReason, view.DrainedBy, view.DrainedNanos, view.DrainRequeue = d.Reason, d.By, d.Since, d.Requeue

@@ -52,7 +52,7 @@ func (c *controller) replan() {
 	}
 	lead := time.Duration(0) // where nobody has to switch at the same instant
 	if len(rows) > 1 || len(c.rotation.Rows) > 1 {
-		lead = PlanLead(c.concerned(rows))
+		lead = PlanLead(c.countConcerned(rows))
 	}
 	// Plans take effect in the order in which they are made.
 	c.planTime = max(c.planTime, c.now+lead.Nanoseconds())
@@ -69,22 +69,22 @@ func (c *controller) replan() {
 	}
 }
 
-// concerned counts the nodes that must know of the rows, and of the end of those before.
-func (c *controller) concerned(rows []gang.RotationRow) int {
-	told := make(map[gang.NodeID]struct{}, len(c.nodes))
+// countConcerned counts the nodes that must know of the rows, and of the end of those before.
+func (c *controller) countConcerned(rows []gang.RotationRow) int {
+	nodes := make(map[gang.NodeID]struct{}, len(c.nodes))
 	for name, n := range c.nodes {
 		if n.planned {
-			told[gang.NodeID(name)] = struct{}{}
+			nodes[gang.NodeID(name)] = struct{}{}
 		}
 	}
 	for _, row := range rows {
 		for _, id := range row.Present() {
 			for _, node := range c.nodesOf(id) {
-				told[node] = struct{}{}
+				nodes[node] = struct{}{}
 			}
 		}
 	}
-	return len(told)
+	return len(nodes)
 }
 
 // nodesOf returns the nodes that a job of the plan is on.

@@ -38,7 +38,7 @@ func (c *controller) checkLinks() {
 	var silent []*node
 	limit := c.now - (c.silence() - linkCheck).Nanoseconds() // the next look would be too late
 	for _, n := range c.nodes {
-		if n.link != nil && n.heard <= limit || n.link == nil && len(n.suspects) > 0 {
+		if n.link != nil && n.lastMessage <= limit || n.link == nil && len(n.suspects) > 0 {
 			silent = append(silent, n)
 		}
 	}

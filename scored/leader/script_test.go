@@ -118,7 +118,7 @@ func (s *scripted) run(words []string) {
 		s.b.now += d.Nanoseconds()
 		for name, n := range s.b.nodes {
 			if len(words) > 2 && name != words[2] {
-				n.heard = s.b.now
+				n.lastMessage = s.b.now
 			}
 		}
 		s.settle()

@@ -104,7 +104,7 @@ func (c *controller) stage() {
 			j.staged = append(j.staged, c.stageNodes(j)...)
 		}
 		for i := range j.staged {
-			c.stageOn(j, i)
+			c.sendStage(j, i)
 		}
 	}
 	c.toStage = nil
@@ -135,8 +135,8 @@ func (c *controller) stageNodes(j *job) []string {
 	return names
 }
 
-// stageOn tells one of the job's staged nodes.
-func (c *controller) stageOn(j *job, index int) {
+// sendStage tells one of the job's staged nodes.
+func (c *controller) sendStage(j *job, index int) {
 	n := c.nodes[j.staged[index]]
 	if n == nil || n.link == nil {
 		return
@@ -173,7 +173,7 @@ func (c *controller) stageAgain(n *node) {
 			j.staged = []string{j.spec.GetStageSeed()}
 		}
 		if i := slices.Index(j.staged, n.name); i >= 0 {
-			c.stageOn(j, i)
+			c.sendStage(j, i)
 		}
 	}
 }

@@ -4,27 +4,27 @@ import "score/scored/api/scorev1"
 
 // onStartReport notes what a node says of the start of its part. What it said first stays: it says
 // more as time goes on, and the rest again.
-func (c *controller) onStartReport(j *job, p *part, told *scorev1.NodeStart) {
-	if told == nil {
+func (c *controller) onStartReport(j *job, p *part, reported *scorev1.NodeStart) {
+	if reported == nil {
 		return
 	}
 	known := p.start
-	first := func(known, told, after int64) int64 {
-		if known != 0 || told <= 0 {
+	first := func(known, reported, after int64) int64 {
+		if known != 0 || reported <= 0 {
 			return known
 		}
-		return within(told, after, c.now)
+		return within(reported, after, c.now)
 	}
 	// What was known may be on its way to the log or to a user: another message.
 	p.start = &scorev1.NodeStart{
-		OrderedNanos:   first(known.GetOrderedNanos(), told.GetOrderedNanos(), j.allocated),
-		StagedNanos:    first(known.GetStagedNanos(), told.GetStagedNanos(), j.submitted), // perhaps while the job was queued
-		ReadyNanos:     first(known.GetReadyNanos(), told.GetReadyNanos(), j.allocated),
-		ForkedNanos:    first(known.GetForkedNanos(), told.GetForkedNanos(), j.allocated),
-		InitNanos:      first(known.GetInitNanos(), told.GetInitNanos(), j.allocated),
-		ExchangedNanos: first(known.GetExchangedNanos(), told.GetExchangedNanos(), j.allocated),
-		FenceNanos:     first(known.GetFenceNanos(), told.GetFenceNanos(), j.allocated),
-		Contacts:       min(max(known.GetContacts(), told.GetContacts()), uint32(len(p.Ranks))),
+		OrderedNanos:   first(known.GetOrderedNanos(), reported.GetOrderedNanos(), j.allocated),
+		StagedNanos:    first(known.GetStagedNanos(), reported.GetStagedNanos(), j.submitted), // perhaps while the job was queued
+		ReadyNanos:     first(known.GetReadyNanos(), reported.GetReadyNanos(), j.allocated),
+		ForkedNanos:    first(known.GetForkedNanos(), reported.GetForkedNanos(), j.allocated),
+		InitNanos:      first(known.GetInitNanos(), reported.GetInitNanos(), j.allocated),
+		ExchangedNanos: first(known.GetExchangedNanos(), reported.GetExchangedNanos(), j.allocated),
+		FenceNanos:     first(known.GetFenceNanos(), reported.GetFenceNanos(), j.allocated),
+		Contacts:       min(max(known.GetContacts(), reported.GetContacts()), uint32(len(p.Ranks))),
 	}
 }
 

@@ -62,8 +62,8 @@ func (s *startBench) proceed() {
 	}
 }
 
-// tell has every node say something, in batches as they come.
-func (s *startBench) tell(nodes int, say func(node int) *scorev1.AgentMessage) {
+// deliver has every node say something, in batches as they come.
+func (s *startBench) deliver(nodes int, say func(node int) *scorev1.AgentMessage) {
 	for i := range nodes {
 		s.onMessage(fmt.Sprint("n", i+1), s.link, say(i))
 		if (i+1)%maxBatch == 0 || i+1 == nodes {
@@ -98,17 +98,17 @@ func BenchmarkStart(b *testing.B) {
 				})
 				orders := s.bytes
 				phase("prepared-ms", func() {
-					s.tell(size.nodes, func(int) *scorev1.AgentMessage {
+					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
 						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}}
 					})
 				})
 				phase("launched-ms", func() {
-					s.tell(size.nodes, func(int) *scorev1.AgentMessage {
+					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
 						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}}
 					})
 				})
 				phase("exited-ms", func() {
-					s.tell(size.nodes, func(node int) *scorev1.AgentMessage {
+					s.deliver(size.nodes, func(node int) *scorev1.AgentMessage {
 						exits := &scorev1.RanksExited{}
 						for _, rank := range s.jobs[id].part(fmt.Sprint("n", node+1)).Ranks {
 							exits.Exits = append(exits.Exits, &scorev1.RankExited{JobId: id, Rank: rank})
@@ -117,7 +117,7 @@ func BenchmarkStart(b *testing.B) {
 					})
 				})
 				phase("done-ms", func() {
-					s.tell(size.nodes, func(int) *scorev1.AgentMessage {
+					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
 						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id}}}
 					})
 				})

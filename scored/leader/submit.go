@@ -103,7 +103,7 @@ func (c *controller) queue(j *job) error {
 	c.putKey(j, command)
 	c.call(func(err error) {
 		if err == nil {
-			c.takeCommitted(j)
+			c.useCommittedSpec(j)
 		}
 	})
 	c.placeDirty = true
@@ -156,9 +156,9 @@ func (c *controller) enqueue(j *job) error {
 	return c.gang.Submit(j.request)
 }
 
-// takeCommitted exchanges what the job was submitted with for the committed copy of it: the two are
+// useCommittedSpec exchanges what the job was submitted with for the committed copy of it: the two are
 // equal, and one is enough to keep.
-func (c *controller) takeCommitted(j *job) {
+func (c *controller) useCommittedSpec(j *job) {
 	c.readState(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
 			j.spec = record.Spec

@@ -25,8 +25,8 @@ type submission struct {
 	key [state.KeyBytes]byte
 }
 
-// entered is a job that was submitted under a key, and not yet committed.
-type entered struct {
+// pendingSubmission is a job that was submitted under a key, and not yet committed.
+type pendingSubmission struct {
 	job    uint64
 	digest [state.DigestBytes]byte
 }
@@ -60,7 +60,7 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	c.readState(func(s *state.State) {
 		before = s.KeysBefore()
 		if record := s.Submitted(uid, key.Key); record != nil {
-			was, known = entered{record.Job, record.Digest}, true
+			was, known = pendingSubmission{record.Job, record.Digest}, true
 		}
 	})
 	switch {
@@ -84,7 +84,7 @@ func (c *controller) putKey(j *job, command *statepb.Submit) {
 		return
 	}
 	of := submission{j.user.GetUid(), j.key.Key}
-	c.entered[of] = entered{j.id, j.key.Digest}
+	c.entered[of] = pendingSubmission{j.id, j.key.Digest}
 	if c.protocol >= protocol.Keys {
 		command.Key, command.Digest = j.key.Key[:], j.key.Digest[:]
 	}

@@ -56,7 +56,7 @@ func (c *controller) countJob(j *job, change int) {
 	a.jobs += change
 	a.bytes += change * j.bytes
 	if change > 0 && a.jobs == 1 {
-		c.welcomeUser()
+		c.grantPointsSoon()
 	}
 	c.accounts[a.uid] = a
 	if a.jobs == 0 && !a.kept {

@@ -28,7 +28,7 @@ func TestWhatOthersSee(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell(t, l, "n1", link, prepared(id), launched(id, 1))
+		deliver(t, l, "n1", link, prepared(id), launched(id, 1))
 		operator := Caller{UID: 8, Role: scorev1.Role_ROLE_OPERATOR}
 		look := func(caller Caller) string {
 			var all strings.Builder
@@ -76,7 +76,7 @@ func TestWhatOthersSee(t *testing.T) {
 		if err := l.Cancel(t.Context(), id, operator, "secret-operator"); err != nil {
 			t.Fatal(err)
 		}
-		tell(t, l, "n1", link, nodeDone(id))
+		deliver(t, l, "n1", link, nodeDone(id))
 		check("when it is done")
 		for caller, want := range map[Caller]int{stranger: 0, owner: 1, operator: 1} {
 			reply, err := l.History(t.Context(), &scorev1.GetHistoryRequest{}, caller)

@@ -327,7 +327,7 @@ func (w *world) pass(d time.Duration) {
 	}
 	w.b.now = till
 	for _, n := range w.b.nodes {
-		n.heard = till
+		n.lastMessage = till
 	}
 	w.settle()
 }

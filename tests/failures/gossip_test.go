@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// While no leader can tell anybody, a steward dies: the other three nodes of the job
-// hear of it from each other.
-func TestNewsGetRoundWithoutALeader(t *testing.T) {
+// A steward dies while the leader is stopped: the other three nodes of the job learn it from
+// each other.
+func TestFailuresSpreadWithoutALeader(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 4, Slice: slice, Grace: time.Minute})
 	gang := start(t, c, "scrun", "-s", "-N", "4", "-n", "4", "sh", "-c", forever)
@@ -27,14 +27,14 @@ func TestNewsGetRoundWithoutALeader(t *testing.T) {
 			_ = syscall.Kill(p.PID, syscall.SIGKILL) // the job's is among them
 		}
 	}
-	heard := func(node string) bool {
+	received := func(node string) bool {
 		n, err := c.Agent(node).Metric("score_agent_failures_received_total")
 		return err == nil && n >= 1
 	}
-	if err := daemons.Await(t.Context(), "all have heard", func() bool { return heard("n1") && heard("n2") && heard("n4") }); err != nil {
+	if err := daemons.Await(t.Context(), "all have received it", func() bool { return received("n1") && received("n2") && received("n4") }); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("heard by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/gossip has how soon it must be, in virtual time
+	t.Logf("received by all after %v", time.Since(began).Round(time.Millisecond)) // nodeagent/gossip tests the time limit, in virtual time
 	c.Server.Continue()
 	gang.Ends(125, "the steward of job 1 on node n3")
 }
