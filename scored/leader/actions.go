@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// What the edges of step do. Each may be done again without harm: agents
-// answer a repeated order as they answered the first.
+// Actions of step's transitions. Each is idempotent: agents answer a repeated order as they
+// answered the first.
 
-// becomeStarting commits the places of a whole gang and orders their preparation.
+// becomeStarting commits the places of a whole gang and orders its preparation.
 func (c *controller) becomeStarting(j *job) {
 	allocation, ok := c.gang.Allocation(gang.JobID(j.id))
 	if !ok {
@@ -38,13 +38,13 @@ func (c *controller) becomeStarting(j *job) {
 		c.prepare(j, i, order)
 	}
 	if len(j.staged) > 0 && j.part(j.staged[0]) == nil {
-		c.sendStage(j, 0) // it learns which nodes may fetch the files
+		c.sendStage(j, 0) // the seed learns which nodes may fetch the files
 	}
 	c.notifyState(j, "")
 	c.sendPlaces(j)
 }
 
-// placeOn remembers with a place which agent it was given to.
+// placeOn returns a place with the boot ID of its node.
 func (c *controller) placeOn(p *statepb.Place) state.Place {
 	place := state.Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
 	if n := c.nodes[place.Node]; n != nil {
@@ -53,9 +53,9 @@ func (c *controller) placeOn(p *statepb.Place) state.Place {
 	return place
 }
 
-// becomeRunning puts a job into the rotation plan. The plan need not wait for the log:
-// that the job has its places is committed, and whoever leads next asks the
-// nodes whether they have started it (DESIGN.md, "Never run twice").
+// becomeRunning puts a job into the rotation plan. The plan need not wait for the log: the job's
+// places are committed, and the next leader asks the nodes whether they have started it (DESIGN.md,
+// "Never run twice").
 func (c *controller) becomeRunning(j *job) {
 	j.state, j.deadline, j.ready = running, 0, c.now
 	c.gang.SetIdle(gang.JobID(j.id), false)
@@ -64,7 +64,7 @@ func (c *controller) becomeRunning(j *job) {
 	c.notifyState(j, "")
 }
 
-// onLaunched notes that a node has started its ranks.
+// onLaunched records that a node has started its ranks.
 func (c *controller) onLaunched(j *job, p *part, at int64) {
 	p.launched = true
 	if j.started != 0 {
@@ -80,7 +80,7 @@ func (c *controller) onLaunched(j *job, p *part, at int64) {
 	c.log("job started", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Strings("nodes", j.nodeNames()))
 }
 
-// countExit takes note of a rank's exit, once, and ends the gang if it must.
+// countExit counts a rank's exit once, and ends the gang if the exit requires it.
 func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
 	if exit.GetRank() >= j.spec.GetTasks() || j.exits[exit.GetRank()] {
 		return
@@ -104,7 +104,7 @@ func (j *job) countCode(p *part, rank, code int32) {
 	}
 }
 
-// exitCode returns what an end counts as that does not end the job.
+// exitCode returns the exit code of a rank whose exit does not end the job.
 func exitCode(exit *scorev1.RankExited) int32 {
 	switch {
 	case exit.GetByUs():
@@ -117,7 +117,7 @@ func exitCode(exit *scorev1.RankExited) int32 {
 	return exit.GetExitCode()
 }
 
-// onAbort notes that a rank ends the job, or its node on the job's behalf.
+// onAbort handles the abort of the job by a rank, or by its node.
 func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
@@ -127,22 +127,21 @@ func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	c.onFailure(j, v, abort.GetAtNanos())
 }
 
-// onFailure ends a job after a rank failed. Ranks die because others died, and abort
-// when they hear of one; the first is the reason, whichever node's report came first.
+// onFailure ends a job after a rank failed. Ranks fail because others did, and abort when they
+// learn of it. The earliest failure is the reason, whichever node reports first.
 func (c *controller) onFailure(j *job, v *scorev1.Verdict, at int64) {
 	if j.state != ending || j.again != "" {
 		j.decidedAt = at
 		c.step(j, evStop{v})
 		return
 	}
-	// The exit of who aborted is no other reason.
+	// The exit of the rank that aborted is not another reason.
 	if j.decidedAt != 0 && at < j.decidedAt && v.GetRank() != j.verdict.GetRank() {
 		j.verdict, j.decidedAt = v, at
 	}
 }
 
-// markDone notes that a node has no process of the job left; after the last
-// the job is done.
+// markDone records that a node has no process of the job left. After the last node the job is done.
 func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	p.done = true
 	if usage != nil {
@@ -152,7 +151,7 @@ func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	c.finishIfDone(j)
 }
 
-// exitVerdict returns that of a job whose ranks all ended by themselves.
+// exitVerdict returns the verdict of a job whose ranks all exited by themselves.
 func (j *job) exitVerdict() *scorev1.Verdict {
 	v := &scorev1.Verdict{Reason: exited, ExitCode: j.code, Rank: noRank}
 	if j.code != 0 {
@@ -164,7 +163,7 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 	return v
 }
 
-// becomeEnding takes the gang out of the plan and orders its nodes to kill what is left.
+// becomeEnding takes the gang out of the plan and orders its nodes to kill it.
 func (c *controller) becomeEnding(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	c.forgetIdle(j)
@@ -177,11 +176,11 @@ func (c *controller) becomeEnding(j *job, v *scorev1.Verdict) {
 	c.endChildren(j)
 }
 
-// kill orders every node that still has a part of the job to end it.
+// kill orders every node that has a part of the job left to kill it.
 func (c *controller) kill(j *job, reason string) {
 	for _, p := range j.parts {
 		if n := c.nodes[p.Node]; n != nil && !p.done {
-			c.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers, too
+			c.send(n.link, killMessage(j.id, reason)) // a lost node that is back answers too
 		}
 	}
 }
@@ -213,8 +212,7 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	c.settleEnd(j)
 }
 
-// endChildren ends the jobs that a job spawned when it did not end well: they
-// are one program.
+// endChildren ends the jobs that a failed job spawned: they are one program.
 func (c *controller) endChildren(j *job) {
 	if j.verdict.GetReason() == exited {
 		return
@@ -224,7 +222,7 @@ func (c *controller) endChildren(j *job) {
 	}
 }
 
-// stop ends a job; of one that has ended already, what it spawned.
+// stop ends a job or, if it has ended, the jobs that it spawned.
 func (c *controller) stop(j *job, v *scorev1.Verdict) {
 	if j.state != done {
 		c.step(j, evStop{v})
@@ -235,7 +233,7 @@ func (c *controller) stop(j *job, v *scorev1.Verdict) {
 	}
 }
 
-// endParent ends the job that spawned this one when this one did not end well.
+// endParent ends the parent of a failed job.
 func (c *controller) endParent(j *job) {
 	v := j.verdict
 	switch {
@@ -245,7 +243,7 @@ func (c *controller) endParent(j *job) {
 		j.reportToSpawners()
 		c.childLeft(j)
 		return
-	case j.parent.again != "": // it is to restart, and waits for this
+	case j.parent.again != "": // it is to restart, and waits for this job
 		c.finishIfDone(j.parent)
 		return
 	case v.GetReason() == nodeLost:
@@ -263,7 +261,7 @@ func (c *controller) endParent(j *job) {
 	}
 }
 
-// setDeadline bounds the job's present state.
+// setDeadline sets the deadline of the job's present state.
 func (c *controller) setDeadline(j *job, d time.Duration) {
 	j.deadline = c.now + d.Nanoseconds()
 	c.timers.add(timer{at: j.deadline, kind: timerJob, id: j.id})

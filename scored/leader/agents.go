@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// onMessage handles an agent's message; a link that another has replaced is not
-// listened to.
+// onMessage handles an agent's message. It ignores messages of a link that was replaced.
 func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) {
 	n := c.nodes[name]
 	if n == nil || n.link != link {
@@ -78,8 +77,8 @@ func (c *controller) onRankExited(n *node, exit *scorev1.RankExited) {
 	}
 }
 
-// partOf finds the part of a job that the agent speaks of. An agent that does
-// not know that the job is over is told so.
+// partOf returns the part of a job that the agent refers to. It tells an agent that does not know
+// that the job is over.
 func (c *controller) partOf(n *node, id uint64) (*job, *part) {
 	j := c.jobs[id]
 	if j == nil || j.state == done && j.forgotten {
@@ -113,13 +112,13 @@ func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 	c.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
 }
 
-// oneSentence returns what the log and the user get of a reason that an agent gives: one line, of
-// bounded length however long the paths in it are, with escapes for what cannot be read.
+// oneSentence returns an agent's reason for the log and the user: one line of bounded length, with
+// escapes for unprintable bytes.
 func oneSentence(text string) string {
 	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
 }
 
-// onUsage keeps the latest word on what running jobs have used.
+// onUsage records the latest usage of running jobs.
 func (c *controller) onUsage(n *node, report *scorev1.SwitchReport) {
 	for _, u := range report.GetUsage() {
 		if j := c.jobs[u.GetJobId()]; j != nil && j.active() {

@@ -23,20 +23,20 @@ func noJob(id uint64) error {
 	return fmt.Errorf("%w: there is no job %d, or it ended long ago", ErrNoJob, id)
 }
 
-// Submit commits a job and gives its id. It is refused with a sentence if the cluster could never
-// run it, or if it is beyond the user's limits. The spec must have been validated.
+// Submit commits a job and returns its id. It refuses a job that the cluster could never run, or
+// that is beyond the user's limits. The spec must have been validated.
 func (l *Leader) Submit(ctx context.Context, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(c *controller, answer func(uint64, error)) { c.submit(spec, user, caller, answer) })
 }
 
-// Requeue ends the ranks of a job and puts it back into the queue, at the wish of the user named
-// by. It answers when that is decided, not when it is done.
+// Requeue ends the ranks of a job and puts it back into the queue; by is the name of the user who
+// asks. It returns once that is decided, not when it is done.
 func (l *Leader) Requeue(ctx context.Context, id uint64, caller Caller, by, reason string) error {
 	return l.control(ctx, id, caller, func(c *controller, j *job) error { return c.requeueFor(j, by, reason) })
 }
 
-// control does something to a job that its owner may do, and answers when all
-// that was decided is committed.
+// control applies an action that the job's owner may do, and returns when all that was decided is
+// committed.
 func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func(*controller, *job) error) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
 		j := c.jobs[id]
@@ -48,7 +48,7 @@ func (l *Leader) control(ctx context.Context, id uint64, caller Caller, act func
 		if !over && refusal == nil {
 			refusal = act(c, j)
 		}
-		// A refusal too may come from what is not committed yet.
+		// A refusal too may depend on what is not committed yet.
 		c.call(func(err error) {
 			if err == nil && over {
 				err = l.overOrUnknown(id)
@@ -66,7 +66,7 @@ func (l *Leader) overOrUnknown(id uint64) error {
 	return noJob(id)
 }
 
-// finished is the committed record of a job that is done, or nil.
+// finished returns the committed record of a job that is done, or nil.
 func (l *Leader) finished(id uint64) (record *state.Job) {
 	l.options.Replica.Read(func(s *state.State) { record = s.Job(id) })
 	if record != nil && record.Phase != state.Done {
@@ -75,9 +75,8 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 	return record
 }
 
-// Cancel ends a job. It answers when that is decided, not when it is done. Of a job that was
-// cancelled before, by whomever, the answer is the same, so that who has lost an answer may ask
-// again.
+// Cancel ends a job. It returns once that is decided, not when it is done. Repeated cancellations
+// get the same answer, so that a caller who lost an answer may ask again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
 	err := l.control(ctx, id, caller, func(c *controller, j *job) error {
 		c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
@@ -91,7 +90,7 @@ func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name stri
 	return err
 }
 
-// Signal sends a signal to all ranks of a job that runs.
+// Signal sends a signal to all ranks of a running job.
 func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Caller) error {
 	if signal < 1 || signal > maxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
@@ -102,8 +101,8 @@ func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Cal
 // maxSignal is the last real-time signal of Linux.
 const maxSignal = 64
 
-// signal forwards a signal to a job and to all it spawned. Before a job runs
-// there is nobody to get it; one that would end the program ends the job.
+// signal forwards a signal to a job and to all jobs that it spawned. If the job does not run yet, a
+// signal that would end the program ends the job; others are refused.
 func (c *controller) signal(j *job, signal int32) error {
 	if j.state == queued || j.state == starting {
 		if !slices.Contains(endSignals, unix.Signal(signal)) {
@@ -128,11 +127,11 @@ func (c *controller) signal(j *job, signal int32) error {
 	return nil
 }
 
-// endSignals are the signals by which users and systems ask a program to end.
+// endSignals are the signals that ask a program to end.
 var endSignals = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGKILL}
 
-// Job is one job, and what its nodes have told of it while it runs; its owner sees the environment
-// too.
+// Job returns one job, with what its nodes report while it runs. Its owner also gets the
+// environment.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
 	view, err := consult(ctx, l, func(c *controller, answer func(*scorev1.GetJobResponse, error)) {
 		j := c.jobs[id]
@@ -156,7 +155,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 	}
 	if record := l.finished(id); view == nil && record != nil {
 		view = &scorev1.GetJobResponse{Job: JobOf(record)}
-		view.Job.Start = record.Start // which lists do without
+		view.Job.Start = record.Start // not included in lists
 	}
 	if view != nil {
 		view.Job = redactedFor(view.GetJob(), caller)
@@ -165,8 +164,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 	return nil, noJob(id)
 }
 
-// RankStates asks the job's nodes what its ranks are doing; others than its
-// owner and operators are told nothing of them.
+// RankStates asks the job's nodes what its ranks are doing. Only its owner and operators may.
 func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*scorev1.RankState, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*scorev1.RankState, error)) {
 		j := c.jobs[id]
@@ -178,7 +176,7 @@ func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*s
 	})
 }
 
-// Explain says in sentences why a job waits or where it runs.
+// Explain returns sentences that say why a job waits, or where it runs.
 func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
 	explained, err := consult(ctx, l, func(c *controller, answer func(*scorev1.ExplainJobResponse, error)) {
 		var explained *scorev1.ExplainJobResponse

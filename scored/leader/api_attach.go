@@ -6,7 +6,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// Attach begins an interest in a job. Whoever attaches must Close.
+// Attach attaches a client to a job. The caller must Close the attachment.
 func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, caller Caller) (*Attachment, error) {
 	return consult(ctx, l, func(c *controller, answer func(*Attachment, error)) {
 		w := newAttachment(l, id, options)
@@ -23,7 +23,7 @@ func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, c
 			answer(nil, err)
 			return
 		}
-		answer(w, nil) // its events wait for the commit, each by itself
+		answer(w, nil) // each event waits for its own commit
 	})
 }
 
@@ -43,9 +43,9 @@ func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, erro
 	return w, nil
 }
 
-// Wait answers when the job is done, with what the caller may see of it.
+// Wait returns when the job is done, with what the caller may see of it.
 func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.Job, error) {
-	// It tells nothing but the end, which everybody may know.
+	// The attachment is used only for the end, which all users may know.
 	w, err := l.Attach(ctx, id, AttachOptions{}, Caller{Role: scorev1.Role_ROLE_OPERATOR})
 	if err != nil {
 		return nil, err
@@ -81,14 +81,14 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 	})
 }
 
-// Kill ends the job at its owner's wish.
+// Kill ends the job on its owner's behalf.
 func (a *Attachment) Kill(ctx context.Context) error {
 	return a.do(ctx, func(c *controller, j *job) {
 		c.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
 	})
 }
 
-// AskRanks calls for an event with the states of the ranks.
+// AskRanks requests an event with the states of the ranks.
 func (a *Attachment) AskRanks(ctx context.Context) error {
 	return a.do(ctx, func(c *controller, j *job) {
 		c.askRanks(j, func(states *scorev1.AttachEvent_RankStates) {
@@ -97,14 +97,14 @@ func (a *Attachment) AskRanks(ctx context.Context) error {
 	})
 }
 
-// Read tells that all output of an attempt of the job, or of one that it spawned,
-// has been fetched: its nodes need not keep it.
+// Read records that all output of an attempt of the job, or of a spawned job, was fetched: nodes
+// need not keep it.
 func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error {
 	return a.leader.do(ctx, func(c *controller) { c.read(job, attempt) })
 }
 
-// Address returns where a source's agent is now: one that was restarted may listen elsewhere. It is
-// "" when there is nothing to be had from the source any more.
+// Address returns the present address of a source's agent, since a restarted agent may listen
+// elsewhere. It returns "" if the source has no more output to fetch.
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	address, err := consult(ctx, a.leader, func(c *controller, answer func(string, error)) {
 		j, n := c.jobs[source.Job], c.nodes[source.Node]
@@ -124,7 +124,7 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	return address
 }
 
-// do does something to the attachment's job while the controller knows it.
+// do applies an action to the attachment's job if the controller knows it.
 func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error {
 	return a.leader.do(ctx, func(c *controller) {
 		if j := c.jobs[a.job]; j != nil {
@@ -133,7 +133,7 @@ func (a *Attachment) do(ctx context.Context, act func(*controller, *job)) error 
 	})
 }
 
-// Close ends the interest. Of a job's last owner it begins OwnerGrace.
+// Close ends the attachment. If it was the job's last owner, OwnerGrace begins.
 func (a *Attachment) Close() {
 	a.breakOff()
 	a.leader.post(func(c *controller) { c.detach(a.job, a) })

@@ -6,7 +6,7 @@ import (
 	"score/scored/idle"
 )
 
-// Nodes lists the nodes by name.
+// Nodes returns the nodes by name.
 func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListNodesResponse, error)) {
 		list := &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
@@ -14,7 +14,7 @@ func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) 
 	})
 }
 
-// Matrix shows the rows and what runs in each.
+// Matrix returns the rows and what runs in each.
 func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetMatrixResponse, error)) {
 		view := c.matrixView()
@@ -22,7 +22,7 @@ func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error)
 	})
 }
 
-// Version tells the program's version, the cluster and how many jobs it has.
+// Version returns the program's version, the cluster, and the number of its jobs.
 func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetVersionResponse, error)) {
 		view := c.versionView()
@@ -30,7 +30,7 @@ func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, erro
 	})
 }
 
-// Settings are the cluster's.
+// Settings returns the cluster's settings.
 func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) {
 		settings := c.settings
@@ -38,18 +38,18 @@ func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
 	})
 }
 
-// SetSettings changes the named fields and gives all settings as they are then.
+// SetSettings changes the named fields and returns all settings.
 func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) { c.setSettings(settings, fields, answer) })
 }
 
-// Stats are counts for the metrics.
+// Stats returns counts for the metrics.
 func (l *Leader) Stats(ctx context.Context) (Stats, error) {
 	return consult(ctx, l, func(c *controller, answer func(Stats, error)) { answer(c.snapshotStats(), nil) })
 }
 
-// Connect begins an agent's stream; serial is the number of the certificate that it has shown, nil
-// where there are none. A refusal is a sentence for its log.
+// Connect starts an agent's stream; serial is the serial number of the agent's certificate, or nil
+// without certificates. A refusal is a sentence for the agent's log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
 	return consult(ctx, l, func(c *controller, answer func(string, error)) {
 		if c.members.isRevoked(serial) {

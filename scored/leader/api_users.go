@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// CallerOf returns the user with the role that the cluster gives, as far as this
-// server knows. Whoever is an administrator by the system is one here.
+// CallerOf returns the user with their role in the cluster, as far as this server knows; admin
+// marks administrators by the system.
 func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 	caller := Caller{UID: uid, Role: scorev1.Role_ROLE_USER}
 	if admin {
@@ -31,8 +31,8 @@ func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 	return caller
 }
 
-// Users tells of all users that the cluster knows, by number; only of the
-// caller unless he is an operator.
+// Users returns all users that the cluster knows, by number; only the caller's own record, unless
+// the caller is an operator.
 func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*scorev1.User, error)) {
 		if !caller.operates() {
@@ -70,10 +70,10 @@ func (c *controller) userView(a *account) *scorev1.User {
 	return view
 }
 
-// userFields are what SetUser can change.
+// userFields are the fields that SetUser can change.
 var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", "time", "priority"}
 
-// SetUser changes the named fields of a user and gives the user as it is then.
+// SetUser changes the named fields of a user and returns the user.
 func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
 		a, err := c.setUser(uid, name, values, fields)
@@ -152,7 +152,7 @@ func checkUser(a *account, limits *scorev1.UserLimits) error {
 	return nil
 }
 
-// User tells of one user: of oneself, or, to an operator, of anybody.
+// User returns one user: the caller, or any user if the caller is an operator.
 func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name string) (*scorev1.User, error) {
 	if !caller.operates() && caller.UID != uid {
 		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// askTimeout is how long the nodes have to tell what their ranks are doing. A
-// user has pressed ^C and waits for the answer.
+// askTimeout is how long the nodes have to report what their ranks are doing: a user has pressed ^C
+// and waits for the answer.
 const askTimeout = time.Second
 
-// ask is a question to nodes, on its way. It is over when all have answered or
-// askTimeout is.
+// ask is a pending question to nodes. It ends when all have answered, or at askTimeout.
 type ask struct {
 	id       uint64
 	waiting  map[string]bool // nodes that have not answered
@@ -29,7 +28,7 @@ func (c *controller) newAsk() *ask {
 	return a
 }
 
-// sendAsk puts the question to a node, if that is connected.
+// sendAsk sends the question to a node, if that is connected.
 func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) {
 	if n == nil || n.link == nil {
 		return
@@ -38,7 +37,7 @@ func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) {
 	c.send(n.link, message)
 }
 
-// startWait ends the asking: what is left is to wait.
+// startWait starts to wait for the answers, after all nodes were asked.
 func (c *controller) startWait(a *ask) {
 	if len(a.waiting) == 0 {
 		c.finishAsk(a)
@@ -47,7 +46,7 @@ func (c *controller) startWait(a *ask) {
 	c.timers.add(timer{at: c.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
 }
 
-// onAnswer gives what the node answers to the question, unless nobody waits for it.
+// onAnswer passes a node's answer to the question, if that is still pending.
 func (c *controller) onAnswer(n *node, id uint64, take func(*ask)) {
 	a := c.asks[id]
 	if a == nil || !a.waiting[n.name] {
@@ -65,8 +64,8 @@ func (c *controller) finishAsk(a *ask) {
 	a.over()
 }
 
-// askRanks asks the job's nodes for the states of its ranks; answered is
-// called with what has come.
+// askRanks asks the job's nodes for the states of its ranks, and calls answered with the answers
+// that have come.
 func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
 	a := c.newAsk()
 	a.over = func() {
@@ -84,7 +83,7 @@ func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankSta
 	c.startWait(a)
 }
 
-// onRankStates takes a node's answer.
+// onRankStates handles a node's answer.
 func (c *controller) onRankStates(n *node, m *scorev1.RankStatesReply) {
 	if j := c.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {

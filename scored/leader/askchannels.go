@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Channels asks the nodes how the channels of running jobs are: of one job, which the
-// caller must control, or of all that he does.
+// Channels asks the nodes about the channels of running jobs: of one job, which the caller must
+// control, or of all jobs that the caller controls.
 func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, caller Caller) (*scorev1.ListChannelsResponse, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListChannelsResponse, error)) {
 		jobs, err := l.jobsOf(c, r.GetJobId(), caller)
@@ -21,7 +21,7 @@ func (l *Leader) Channels(ctx context.Context, r *scorev1.ListChannelsRequest, c
 	})
 }
 
-// jobsOf is the job of that number, or all jobs that the caller controls if it is zero.
+// jobsOf returns the job with that number, or all jobs that the caller controls if it is zero.
 func (l *Leader) jobsOf(c *controller, id uint64, caller Caller) (jobs []*job, err error) {
 	if id != 0 {
 		j := c.jobs[id]
@@ -38,7 +38,7 @@ func (l *Leader) jobsOf(c *controller, id uint64, caller Caller) (jobs []*job, e
 	return jobs, nil
 }
 
-// askChannels puts one question to each node, about all the jobs that it has of these.
+// askChannels sends one question to each node, about all of the jobs that it has.
 func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
 	a := c.newAsk()
 	a.over = func() {
@@ -66,7 +66,7 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 	c.startWait(a)
 }
 
-// onChannels takes a node's answer.
+// onChannels handles a node's answer.
 func (c *controller) onChannels(n *node, m *scorev1.ChannelsReply) {
 	c.onAnswer(n, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {

@@ -7,41 +7,40 @@ import (
 	"sync"
 )
 
-// maxPending bounds the events that an attachment has not taken yet. There are
-// few per job; whoever is so far behind is cut off and may attach again.
+// maxPending bounds the events that an attachment has not received yet. There are few per job: a
+// client that is so far behind is cut off, and may attach again.
 const maxPending = 256
 
-// Event is what an attachment is told: either a message for the client or where
-// the output of one job is to be fetched.
+// Event is a message for the client, or the sources of one job's output.
 type Event struct {
 	Message *scorev1.AttachEvent
 	Sources []*Source
 }
 
-// Source is where a job's output on one node can be fetched.
+// Source is where the output of a job on one node can be fetched.
 type Source struct {
 	Job     uint64
 	Node    string
-	Index   uint32 // of the node in the job's places
+	Index   uint32 // index of the node in the job's places
 	Address string // of the node's agent
 	Stdin   bool   // ranks there read the client's input
-	Attempt uint32 // of the job, whose output this is
-	// Restarts is how often the job restarted before this attempt, and Because
-	// why it was the last time; empty: that is not known any more.
+	Attempt uint32 // the job's attempt that wrote the output
+	// Restarts is the number of restarts before this attempt, and Because the reason of the last
+	// one; empty: unknown.
 	Restarts uint32
 	Because  string
 }
 
-// AttachOptions say what an attachment is for.
+// AttachOptions are the options of an attachment.
 type AttachOptions struct {
 	Owner  bool // the job ends when the last owner is gone for OwnerGrace
 	Output bool // the output is wanted; the job's nodes keep it until it is read
-	// Acknowledges says that the client tells when it has all: a job of which nothing is kept any
-	// more has lost what it has not.
+	// Acknowledges says that the client acknowledges the output when it has all of it. If nodes no
+	// longer have output that it has not acknowledged, output was lost.
 	Acknowledges bool
 }
 
-// Attachment is a client's interest in one job, from Leader.Attach to Close.
+// Attachment is a client's attachment to one job, from Leader.Attach to Close.
 type Attachment struct {
 	leader  *Leader
 	job     uint64
@@ -60,14 +59,14 @@ func newAttachment(l *Leader, id uint64, options AttachOptions) *Attachment {
 	}
 }
 
-// Events gives what happens, in order. The event with Message.Ended is the last.
+// Events returns the events in order. The event with Message.Ended is the last.
 func (a *Attachment) Events() <-chan Event { return a.events }
 
-// Broken is closed when the attachment is of no use any more without an end: the
-// leader has changed, or events were not taken.
+// Broken is closed if the attachment breaks before the end: the leader has changed, or the client
+// did not receive its events in time.
 func (a *Attachment) Broken() <-chan struct{} { return a.broken }
 
-// deliver does not block: the leader waits for nobody.
+// deliver does not block.
 func (a *Attachment) deliver(e Event) {
 	select {
 	case a.events <- e:
@@ -78,8 +77,8 @@ func (a *Attachment) deliver(e Event) {
 
 func (a *Attachment) breakOff() { a.once.Do(func() { close(a.broken) }) }
 
-// attach begins an interest in a job that the controller still knows. Output goes to
-// one client: the nodes keep no copy for a second.
+// attach attaches a client to a job that the controller still knows. Only one client can have the
+// output: the nodes keep no copy for a second.
 func (c *controller) attach(j *job, w *Attachment) error {
 	if w.options.Output && j.reading() {
 		return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
@@ -100,7 +99,7 @@ func (c *controller) attach(j *job, w *Attachment) error {
 	return nil
 }
 
-// notifyMissing tells a client that wants the output that some of it is lost.
+// notifyMissing notifies a client that wants the output that some of it is lost.
 func (c *controller) notifyMissing(w *Attachment) {
 	if w.options.Output && w.options.Acknowledges {
 		c.notify(w, outputMissing())
@@ -111,7 +110,7 @@ func outputMissing() Event {
 	return Event{Message: &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}}}
 }
 
-// openSources tells an attachment all outputs there are, also of spawned jobs.
+// openSources sends an attachment all sources of output, also of spawned jobs.
 func (c *controller) openSources(j *job, w *Attachment) {
 	if w.options.Output && (j.state == running || j.started != 0) && !j.forgotten && !j.outputUnknown() {
 		c.notify(w, Event{Sources: c.sources(j)})
@@ -134,7 +133,7 @@ func (c *controller) sources(j *job) []*Source {
 	return sources
 }
 
-// readsInput reports whether a rank of the part reads what the client sends.
+// readsInput reports whether a rank of the part reads the client's input.
 func (j *job) readsInput(p *part) bool {
 	switch j.spec.GetStdin() {
 	case scorev1.StdinMode_STDIN_MODE_NONE:
@@ -146,8 +145,7 @@ func (j *job) readsInput(p *part) bool {
 	}
 }
 
-// detach ends an interest. A job whose last owner is gone gets a while for
-// another to come.
+// detach removes an attachment. If it was the last owner, another may come within OwnerGrace.
 func (c *controller) detach(id uint64, w *Attachment) {
 	j := c.jobs[id]
 	if j == nil {
@@ -170,7 +168,7 @@ func (c *controller) awaitOwner(j *job) {
 	c.timers.add(timer{at: j.ownerDeadline, kind: timerOwner, id: j.id})
 }
 
-// onOwnerDeadline ends a job that nobody owns any more.
+// onOwnerDeadline ends a job that has had no owner for OwnerGrace.
 func (c *controller) onOwnerDeadline(j *job) {
 	if j.over() {
 		c.settleTree(j)
@@ -179,7 +177,7 @@ func (c *controller) onOwnerDeadline(j *job) {
 	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that continue without scrun", OwnerGrace))
 }
 
-// notifyState tells the job's attachments its state, and where its output is.
+// notifyState sends the job's attachments its state, and the sources of its output.
 func (c *controller) notifyState(j *job, message string) {
 	for _, w := range j.watchers {
 		c.notify(w, Event{Message: c.stateEvent(j, message)})
@@ -189,7 +187,7 @@ func (c *controller) notifyState(j *job, message string) {
 	}
 }
 
-// notifySources tells where the output of the job is to those who want it.
+// notifySources sends the sources of the job's output to the attachments that want it.
 func (c *controller) notifySources(j *job) {
 	for ancestor := j; ancestor != nil; ancestor = ancestor.parent {
 		for _, w := range ancestor.watchers {
@@ -206,8 +204,8 @@ func (c *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
 	}}}
 }
 
-// warn tells a sentence to whoever is attached, and to who attaches later. What
-// a spawned job has to say goes to the attachments of its ancestors.
+// warn sends a sentence to present and later attachments. Warnings of a spawned job go to the
+// attachments of its ancestors.
 func (c *controller) warn(j *job, text string) {
 	j = j.watchedJob()
 	if len(j.notes) >= maxNotes {
@@ -219,14 +217,14 @@ func (c *controller) warn(j *job, text string) {
 	}
 }
 
-// warnOnce is warn for what a program may bring about many times.
+// warnOnce is warn for warnings that a program may cause many times.
 func (c *controller) warnOnce(j *job, text string) {
 	if !slices.Contains(j.watchedJob().notes, text) {
 		c.warn(j, text)
 	}
 }
 
-// watchedJob returns the job whose attachments hear what is said of j.
+// watchedJob returns the job whose attachments get the events of j.
 func (j *job) watchedJob() *job {
 	for j.parent != nil && len(j.watchers) == 0 {
 		j = j.parent

@@ -4,13 +4,12 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// maxChildEnds is how many ends of what a job has spawned are kept for nodes of it that are away
-// when they are told: a program that spawns more in the seconds for which an agent may be away
-// learns the latest.
+// maxChildEnds is how many ends of spawned jobs are kept for the parent's nodes that are away. If
+// more children end while an agent is away, it gets the latest.
 const maxChildEnds = 64
 
-// childLeft has the nodes of a job's spawner tell their ranks that the job has left by itself, once
-// that is committed.
+// childLeft notifies the ranks of a job's parent that the job left by itself, once that is
+// committed.
 func (c *controller) childLeft(j *job) {
 	parent := j.parent
 	parent.recordChildEnd(j)
@@ -26,13 +25,13 @@ func (c *controller) childLeft(j *job) {
 	})
 }
 
-// childEnd is what a job left with that another one has spawned.
+// childEnd is the end of a spawned job that left by itself.
 type childEnd struct {
 	job  uint64
 	code int32
 }
 
-// recordChildEnd notes that a spawned job has left.
+// recordChildEnd records that a spawned job has left.
 func (j *job) recordChildEnd(child *job) {
 	if len(j.childEnds) == maxChildEnds {
 		j.childEnds = append(j.childEnds[:0], j.childEnds[1:]...)
@@ -40,7 +39,7 @@ func (j *job) recordChildEnd(child *job) {
 	j.childEnds = append(j.childEnds, childEnd{child.id, child.verdict.GetExitCode()})
 }
 
-// sendChildEnds tells a node again what has left of what a job has spawned.
+// sendChildEnds sends a node the ends of spawned jobs again.
 func (c *controller) sendChildEnds(j *job, n *node) {
 	for _, end := range j.childEnds {
 		c.send(n.link, childEnded(j, end.job, end.code))

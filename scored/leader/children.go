@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// maxChildren bounds the jobs that wait or run of all that one program has spawned. A
-// program that spawns its workers one by one has some hundred; each is a job in
-// the log, with a steward on each of its nodes.
+// maxChildren bounds the jobs that one program has spawned and that wait or run. A program that
+// spawns its workers one by one has some hundred; each is a job in the log, with a steward on each
+// of its nodes.
 const maxChildren = 1024
 
-// mayHaveChild refuses a job that is spawned beyond what its user, or one program, may have.
+// mayHaveChild refuses a spawned job beyond the limits of its user or program.
 func (c *controller) mayHaveChild(child *job) error {
 	a := c.account(child.user.GetUid(), child.user.GetUser())
 	switch most := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
@@ -28,7 +28,7 @@ func (c *controller) mayHaveChild(child *job) error {
 	return nil
 }
 
-// root returns the job that a program began with, as far as it is not forgotten.
+// root returns the oldest ancestor that is not forgotten.
 func (j *job) root() *job {
 	for j.parent != nil {
 		j = j.parent
@@ -56,14 +56,14 @@ func (j *job) tree() []*job {
 	return all
 }
 
-// childMemory are the amounts of memory that a spawned job may be promised on each of
-// its nodes, best first: what its parent was promised, else the default. Either is
-// the job's own, so that a program cannot have its parent's memory many times over,
-// and within what its user may have on a node, the whole program together.
+// childMemory returns the amounts of memory that a spawned job may be promised on each node, best
+// first: its parent's amount, then the default. A child has its own promise, so a program cannot
+// use its parent's memory several times. The promise is also within what the user may have on a
+// node for the whole program.
 func (c *controller) childMemory(child *job) ([]int64, error) {
 	parent, usual := child.parent.request.MemPerNode, c.usualMemory(child)
 	if parent == 0 {
-		return []int64{0}, nil // nothing is promised to anybody, and nothing bounded
+		return []int64{0}, nil // no memory is promised, and none bounded
 	}
 	promises := []int64{parent, min(usual, parent)}
 	most := asInt(c.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
@@ -85,11 +85,11 @@ func (c *controller) childMemory(child *job) ([]int64, error) {
 	return slices.Compact(promises), nil
 }
 
-// leastMemory is the least that a job can be promised: nothing starts with less.
+// leastMemory is the least that a job can be promised; nothing starts with less.
 const leastMemory = 8 << 20
 
-// entrySpec is what the log keeps of a new job. A spawned one has most of its
-// environment of its parent, which is there already.
+// entrySpec returns the spec of a new job for the log. A spawned job shares most of its environment
+// with its parent, whose spec is in the log already.
 func (c *controller) entrySpec(j *job) (spec *scorev1.JobSpec, inherits bool) {
 	own := j.own
 	j.own = nil

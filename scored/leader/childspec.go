@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// childSpec is that of the parent with the programs that were asked for. own is its
-// environment beyond the parent's.
+// childSpec returns the parent's spec with the requested programs. own is the environment beyond
+// the parent's.
 func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, own []string, err error) {
 	if len(apps) == 0 {
 		return nil, nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
@@ -47,7 +47,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, ow
 	spec.CpusPerTask, spec.MemoryPerNodeBytes = 1, 0
 	spec.Exclusive, spec.Oversubscribe = false, true
 	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
-	spec.TimeLimitNanos = 0 // the parent's covers it: it ends with the parent
+	spec.TimeLimitNanos = 0 // the parent's limit covers it, since the child ends with the parent
 	return spec, own, nil
 }
 
@@ -65,7 +65,7 @@ func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
 	return commands
 }
 
-// nodesOf returns the nodes that any of the commands is to run on.
+// nodesOf returns the nodes that any of the commands shall run on.
 func nodesOf(apps []*scorev1.SpawnApp) []string {
 	var names []string
 	for _, app := range apps {

@@ -2,15 +2,15 @@ package leader
 
 import "time"
 
-// Clock is the cluster's time: the real time at which the leader began, and
-// since then its monotonic clock, so that it never jumps while it leads.
+// Clock is the cluster's time: the real time at which the leader started to lead, advanced by its
+// monotonic clock. So it never jumps while this server leads.
 type Clock struct {
 	start time.Time
 	base  int64 // cluster nanoseconds at start
 }
 
-// newClock begins at the real time, but not before the last entry of the log:
-// cluster time does not run backwards even when a server's real time does.
+// newClock starts at the real time, but not before the last entry of the log: cluster time never
+// runs backwards, even if a server's real time does.
 func newClock(last int64) *Clock {
 	start := time.Now()
 	return &Clock{start: start, base: max(start.UnixNano(), last)}

@@ -37,7 +37,7 @@ func (l *Leader) commit() {
 	}
 }
 
-// commitAll waits for the disk, so that the controller need not.
+// commitAll runs beside the controller, and waits for the disk.
 func (l *Leader) commitAll() {
 	for b := range l.batches {
 		start := time.Now()
@@ -50,7 +50,7 @@ func (l *Leader) commitAll() {
 	}
 }
 
-// propose puts an entry into the log and waits until it is committed and applied.
+// propose appends an entry to the log and waits until it is committed and applied.
 func (l *Leader) propose(entry *statepb.Entry) error {
 	if err := failpoint.Hit(failpoint.ProposeBegin); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (l *Leader) propose(entry *statepb.Entry) error {
 	return failpoint.Hit(failpoint.CommitEnd)
 }
 
-// finish learns that a batch is committed, or that the controller's picture is wrong.
+// finish handles the result of a batch: it is committed, or the controller's state is invalid.
 func (l *Leader) finish(r result) {
 	l.busy = false
 	if r.controller != l.controller {

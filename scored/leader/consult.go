@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// leaderWait is how long a caller waits for a server that leads: longer than an
-// election takes, short for a person at a terminal.
+// leaderWait is how long a caller waits for a leader: longer than an election takes, but short for
+// a user at a terminal.
 const leaderWait = 10 * time.Second
 
-// do hands an input to the controller. It is dropped if another server leads.
+// do gives an input to the controller. It is dropped if another server leads.
 func (l *Leader) do(ctx context.Context, input func(*controller)) error {
 	return l.enqueue(ctx, func(c *controller) {
 		if c != nil {
@@ -20,11 +20,10 @@ func (l *Leader) do(ctx context.Context, input func(*controller)) error {
 	})
 }
 
-// post enqueues an input that concerns only the present controller; without one it is dropped.
+// post enqueues an input for the present controller; without one it is dropped.
 func (l *Leader) post(input func(*controller)) {
 	if l.deciding.Load() {
-		// It returns an error only when the leader has stopped, and with it all that was to be
-		// told.
+		// An error means that the leader has stopped, and with it all that the input concerns.
 		_ = l.do(context.Background(), input)
 	}
 }
@@ -40,7 +39,7 @@ func (l *Leader) enqueue(ctx context.Context, input func(*controller)) error {
 	}
 }
 
-// Alive returns nil once the goroutine that decides has answered, whoever leads.
+// Alive returns nil once the deciding goroutine has answered, whichever server leads.
 func (l *Leader) Alive(ctx context.Context) error {
 	select {
 	case l.probes <- struct{}{}:
@@ -58,7 +57,7 @@ func (l *Leader) Alive(ctx context.Context) error {
 func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaderWait, ErrNoLeader)
 	defer cancel()
-	var settled atomic.Bool // by the controller, or by a caller who has given up
+	var settled atomic.Bool // by the controller, or by a caller that has given up
 	taken, elsewhere := make(chan struct{}), make(chan struct{})
 	err = l.enqueue(ctx, func(c *controller) {
 		switch {
@@ -87,7 +86,7 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 	if settled.CompareAndSwap(false, true) {
 		return nil, err
 	}
-	select { // it was settled at the last moment
+	select { // check again: it may have been settled at the same time
 	case <-elsewhere:
 		return nil, ErrElsewhere
 	case <-taken:
@@ -95,7 +94,7 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 	}
 }
 
-// consult hands an input to the controller and waits for its answer.
+// consult gives an input to the controller and waits for its answer.
 func consult[T any](ctx context.Context, l *Leader, input func(c *controller, answer func(T, error))) (T, error) {
 	type reply struct {
 		value T
@@ -115,14 +114,14 @@ func consult[T any](ctx context.Context, l *Leader, input func(c *controller, an
 		return zero, ctx.Err()
 	case <-over:
 		select {
-		case r := <-replies: // answered at the last moment
+		case r := <-replies: // answered at the same time
 			return r.value, r.err
 		default:
 			return zero, ErrLost
 		}
 	case <-l.stopped:
 		select {
-		case r := <-replies: // answered at the last moment
+		case r := <-replies: // answered at the same time
 			return r.value, r.err
 		default:
 			return zero, ErrStopped

@@ -7,19 +7,20 @@ import (
 	"slices"
 )
 
-// maxCarrierCPUs is how many CPUs at most the daemons and scrun use at once to carry one job's output.
-// A host that has so many to spare beside the gangs of a row carries it at nobody's cost.
+// maxCarrierCPUs is the largest number of CPUs that the daemons and scrun use at once to carry one
+// job's output. A host with that many CPUs to spare beside the gangs of a row carries it without
+// cost to others.
 const maxCarrierCPUs = 3
 
-// Host is one that carries a job's output.
+// Host is a host that carries a job's output.
 type Host struct {
-	Name string // as in nodes' addresses, or as an alias has it
-	CPUs int    // that there are; 0: as many as its nodes have together
+	Name string // as in nodes' addresses, or the alias of it
+	CPUs int    // 0: as many as its nodes have together
 }
 
-// Contended are those of the hosts whose CPUs other gangs use while the job is on, so that to carry
-// its output takes from them. What is carried in slices in which nobody else is on is at its own
-// cost.
+// Contended returns the hosts on which other gangs use the CPUs while the job is on, so that
+// carrying its output takes CPU time from them. In slices without other gangs a job pays for its
+// output itself.
 func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
 	return consult(ctx, a.leader, func(c *controller, answer func([]Host, error)) {
 		j := c.jobs[job]
@@ -31,8 +32,8 @@ func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, al
 	})
 }
 
-// contended compares each host's CPUs with those that gangs of others have there, in the fullest of
-// the rows in which the job is.
+// contended compares each host's CPUs with those that other users' gangs have there, in the fullest
+// of the job's rows.
 func (c *controller) contended(j *job, hosts []Host, alias func(host string) string) (found []Host) {
 	taken := make(map[string]int)
 	for i := range c.rotation.Rows {
@@ -59,7 +60,7 @@ func (c *controller) contended(j *job, hosts []Host, alias func(host string) str
 	return found
 }
 
-// takenBeside counts the CPUs of each host that jobs of a row have which are none of j's family.
+// takenBeside counts the CPUs of each host that jobs of a row have, without j's family.
 func (c *controller) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
 	taken := make(map[string]int)
 	for _, id := range row {

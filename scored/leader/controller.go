@@ -10,69 +10,68 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// controller is the working copy of all that the leader knows, and makes every
-// decision. It does no I/O: what it decides lies in the outbox. It is owned by
-// one goroutine and lives as long as one leadership.
+// controller is the working copy of all that the leader knows, and makes every decision. It does no
+// I/O: its decisions lie in the outbox. It is owned by one goroutine and lives for one leadership.
 type controller struct {
 	outbox
 	cluster string
 	version string
-	// protocol is that in which the log is written.
+	// protocol is the log's.
 	protocol uint32
 	term     uint64
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
 	jobSecret  []byte // Options.JobSecret
-	// shareCPUs: jobs too large for the CPUs that there are share them.
+	// shareCPUs: jobs too large for the CPUs share them.
 	shareCPUs bool
 	now       int64 // cluster nanoseconds of the input being handled
-	began     int64 // when this leadership did
+	began     int64 // start of this leadership
 
 	gang      *gang.Machine
 	settings  *scorev1.Settings
-	jobs      map[uint64]*job // all that have not ended, and those that linger
+	jobs      map[uint64]*job // unfinished, and lingering ones
 	nextJob   uint64
-	entered   map[submission]pendingSubmission // under keys that the state does not have yet
+	entered   map[submission]pendingSubmission // keys that the state does not have yet
 	nodes     map[string]*node
 	names     map[nameKey]name
 	members   members
-	lookups   []nameWait // that wait, oldest first
+	lookups   []nameWait // pending, oldest first
 	placeAsks []placeAsk // likewise
-	toStage   []*job     // whose files are to be told of
+	toStage   []*job     // their files are to be staged
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers
-	accounts  map[uint32]*account      // of users with jobs, and of those of whom the state knows
-	readState func(func(*state.State)) // looks at what is committed
+	accounts  map[uint32]*account      // of users with jobs, and of users in the state
+	readState func(func(*state.State)) // reads the committed state
 	weighAt   int64                    // when users are charged next; 0: there is no job
-	sharedAt  int64                    // when users were last given their points
-	shareAt   int64                    // when somebody who came since gets some; 0: nobody did
+	sharedAt  int64                    // when users were last given points
+	shareAt   int64                    // when a new user is given points; 0: there is none
 
 	rotation   gang.Rotation
-	planTime   int64 // no plan takes effect before
+	planTime   int64 // no later plan takes effect before
 	placeDirty bool  // Schedule may decide something
 	planDirty  bool  // the rows may have changed
 	ringDirty  bool  // the nodes that watch each other may have changed
 
 	stats     Stats
-	abandoned chan struct{} // closed when it is let go
+	abandoned chan struct{} // closed when the controller is abandoned
 }
 
-// Stats are counts since this server began to lead.
+// Stats are counts since this server started to lead.
 type Stats struct {
 	Submitted uint64
 	Launches  uint64
 	Ended     map[scorev1.EndReason]uint64
 	Plans     uint64 // rotation plans made
-	// Idle and Deadlocked count running jobs that sleep; the first includes the second.
+	// Idle and Deadlocked count running jobs that sleep; the former includes the latter.
 	Idle, Deadlocked int
 	Rows             int // of the present plan
 	NodesUp          int
 	Jobs             map[scorev1.JobState]int
 }
 
-// newController makes the picture that follows from the committed state. What nodes
-// know beyond it they tell when they connect.
+// newController returns the controller for the committed state. Nodes report what they know beyond
+// it when they connect.
 func newController(cluster, version string, term uint64, s *state.State, now int64) *controller {
 	b := &controller{
 		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
@@ -106,7 +105,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 			b.restoreJob(record)
 		}
 	}
-	for _, record := range jobs { // the matrix wants them after those with places
+	for _, record := range jobs { // the matrix needs them after those with places
 		if record.Phase == state.Queued {
 			b.restoreJob(record)
 		}
@@ -119,7 +118,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 	return b
 }
 
-// numbers are those that a controller has given out of which agents know.
+// numbers are numbers that agents have got from a controller.
 type numbers struct {
 	term, plan uint64 // of the newest plan
 	planTime   int64
@@ -130,8 +129,8 @@ func (c *controller) numbers() numbers {
 	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
 }
 
-// continueFrom numbers on from a controller that was given up in the same term: agents obey only
-// plans that are newer than those they have redactedFor.
+// continueFrom continues the numbers of an earlier controller of the same term: agents obey only
+// plans that are newer than those that they have.
 func (c *controller) continueFrom(from numbers) {
 	if from.term == c.term {
 		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask
@@ -154,8 +153,7 @@ func (c *controller) restoreNode(record *state.Node) {
 	c.setNodeDeadline(n, NodeGrace)
 }
 
-// restoreJob takes over a job from the log. Nodes hold its parts, or will say
-// that they do not.
+// restoreJob restores a job from the log. Nodes hold its parts, or will say that they do not.
 func (c *controller) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
@@ -219,8 +217,8 @@ func gangConfig(s *scorev1.Settings) gang.Config {
 	}
 }
 
-// advance does what is due and then what follows from all inputs since the
-// last time: placements and a new plan. It is called after every batch.
+// advance handles due timers, then what follows from all inputs since the last call: placements and
+// a new plan. It is called after every batch.
 func (c *controller) advance() {
 	for {
 		t, ok := c.timers.next(c.now)
@@ -229,7 +227,7 @@ func (c *controller) advance() {
 		}
 		c.expire(t)
 	}
-	// Placing can end jobs (that fit no more), and ends make place.
+	// Placing can end jobs (that no longer fit), and ends free places.
 	for c.placeDirty {
 		c.placeDirty = false
 		c.place()
@@ -282,7 +280,7 @@ func (c *controller) expire(t timer) {
 	}
 }
 
-// place lets the matrix decide, and carries its decisions out.
+// place lets the matrix decide, and carries out its decisions.
 func (c *controller) place() {
 	decision := c.gang.Schedule(c.now)
 	for _, move := range decision.Move {

@@ -1,13 +1,12 @@
-// Package leader decides what happens to jobs: which start, where, when their
-// gangs run, and how they end.
+// Package leader decides what happens to jobs: which ones start, where, when their gangs run, and
+// how they end.
 //
-// One goroutine owns the controller: a gang.Machine and a table of jobs and nodes,
-// rebuilt from the committed state whenever this server begins to lead. What
-// comes from users and agents changes the controller at once, and yields commands
-// for the log and effects on the world. Effects wait until the commands decided
-// before them are committed, so nobody is told what could still be lost. While
-// one batch is being written the next is decided. DESIGN.md has the picture of a
-// job's life.
+// One goroutine owns the controller: a gang.Machine and tables of jobs and nodes, rebuilt from the
+// committed state whenever this server starts to lead. Inputs from users and agents change the
+// controller at once. They yield commands for the log, and effects such as messages and answers. An
+// effect waits until the commands decided before it are committed, so nothing that could still be
+// lost is reported. While one batch is being written the next is decided. DESIGN.md shows the life
+// of a job.
 //
 // The package does not speak any protocol (package rpc does), keeps nothing on
 // disk (package replica does), and is not on the path of a switch: agents switch

@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// What administrators do with nodes: drain, resume, remove.
+// Administration of nodes: drain, resume, remove.
 
-// updateDrain opens or closes the node for new gangs in the matrix: only a node that is
-// heard, and not drained, gets any.
+// updateDrain opens or closes the node for new gangs in the matrix. Only nodes that are connected
+// and not drained get new gangs.
 func (c *controller) updateDrain(n *node) {
 	if !n.inMatrix {
 		return
@@ -28,8 +28,8 @@ func (c *controller) updateDrain(n *node) {
 	c.placeDirty = true
 }
 
-// drainNode keeps new jobs from a node. Those that it has go on, but for those
-// that may be started again, if that is wanted.
+// drainNode keeps new jobs from a node. Its jobs continue, except that those that may be started
+// again are requeued if the drain says so.
 func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
 	n := c.nodes[name]
 	if n == nil {
@@ -47,7 +47,7 @@ func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1
 	c.answerNode(n, answer)
 }
 
-// resumeNode lets a node have new jobs again.
+// resumeNode lets a node take new jobs again.
 func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) {
 	n := c.nodes[name]
 	switch {
@@ -68,7 +68,7 @@ func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) 
 	c.answerNode(n, answer)
 }
 
-// removeNode takes a node without jobs out of the cluster for good.
+// removeNode removes a node without jobs from the cluster for good.
 func (c *controller) removeNode(name string, answer func(int, error)) {
 	n := c.nodes[name]
 	if n == nil {
@@ -102,7 +102,7 @@ func (c *controller) removeNode(name string, answer func(int, error)) {
 	c.call(func(err error) { answer(revoked, err) })
 }
 
-// forgetOn has the node let go of jobs that are over, whose output was not read.
+// forgetOn makes the node forget ended jobs whose output was not read.
 func (c *controller) forgetOn(n *node) {
 	for _, j := range c.sortedJobs() {
 		if !j.forgotten && j.part(n.name) != nil {
@@ -111,8 +111,7 @@ func (c *controller) forgetOn(n *node) {
 	}
 }
 
-// drainJobs puts the jobs of a drained node back into the queue that may be
-// started again, if its drain says so.
+// drainJobs requeues the restartable jobs of a drained node, if its drain says so.
 func (c *controller) drainJobs(n *node) {
 	if n.drain == nil || !n.drain.Requeue {
 		return
@@ -131,7 +130,7 @@ func because(d *state.Drain) string {
 	return " (" + d.Reason + ")"
 }
 
-// jobsOn are the jobs that have a place on the node and are not over, ascending.
+// jobsOn returns the jobs that have a place on the node and are not over, ascending.
 func (c *controller) jobsOn(n *node) (ids []uint64) {
 	for _, j := range c.jobs {
 		if j.active() && j.part(n.name) != nil {
@@ -170,21 +169,21 @@ func (c *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
 	c.call(func(err error) { answer(view, err) })
 }
 
-// DrainNode keeps new jobs from a node, at the wish of the user named by. With
-// requeue, jobs that were submitted with it go back to the queue.
+// DrainNode keeps new jobs from a node; by is the user who asks. With requeue, jobs that may be
+// started again go back to the queue.
 func (l *Leader) DrainNode(ctx context.Context, node, reason, by string, requeue bool) (*scorev1.Node, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) {
 		c.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
 	})
 }
 
-// ResumeNode lets a drained node have jobs again.
+// ResumeNode lets a drained node take jobs again.
 func (l *Leader) ResumeNode(ctx context.Context, node string) (*scorev1.Node, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) { c.resumeNode(node, answer) })
 }
 
-// RemoveNode takes a node without jobs out of the cluster, and says how many
-// certificates of it were revoked.
+// RemoveNode removes a node without jobs from the cluster, and returns how many of its certificates
+// were revoked.
 func (l *Leader) RemoveNode(ctx context.Context, node string) (int, error) {
 	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.removeNode(node, answer) })
 }

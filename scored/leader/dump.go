@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// DumpSources are the nodes that have contexts of a running job, which the caller must control; of
-// one rank if that is asked for.
+// DumpSources returns the nodes that have contexts of a running job, or of one of its ranks. The
+// caller must control the job.
 func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*Source, error)) {
 		jobs, err := l.jobsOf(c, r.GetJobId(), caller)

@@ -7,19 +7,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Link leads to one agent. Its methods do not block.
+// Link is the connection to one agent. Its methods do not block.
 type Link interface {
-	// Send queues a message. A link that cannot take it closes itself; the
-	// agent connects again and is told again what it must know.
+	// Send queues a message. A link whose queue is full closes itself; the agent connects again and
+	// gets the current state.
 	Send(*scorev1.ServerMessage)
-	// Close ends the link. A reason that is not empty is a refusal: the agent
-	// shall not try again.
+	// Close ends the link. A reason that is not empty is a refusal: the agent shall not try again.
 	Close(reason string)
 }
 
-// effect is one thing to do in the world. Exactly one of its parts is set.
+// effect is one action outside the controller. Exactly one of its parts is set.
 type effect struct {
-	// after is how many commands must be committed before.
+	// after is the number of commands that must be committed first.
 	after uint64
 
 	link    Link
@@ -30,21 +29,20 @@ type effect struct {
 	watcher *Attachment
 	event   Event // to watcher
 
-	// call is told nil, or why the commands before it were not committed.
+	// call gets nil, or the error of committing the commands before it.
 	call func(error)
 
-	line   string // of the log
+	line   string // for the log
 	fields []zap.Field
 }
 
-// outbox collects what the controller has decided and the world does not know yet.
+// outbox collects the decisions of the controller that are not yet carried out.
 type outbox struct {
-	commands []*statepb.Command // not yet handed to the log
+	commands []*statepb.Command // not yet given to the log
 	effects  []effect           // not yet done, in the order of decision
-	decided  uint64             // commands so far, since the controller began
-	urgent   uint64             // of those, up to the last that effects wait for
-	// lazySince is when the oldest command that nobody waits for was decided;
-	// 0: there is none.
+	decided  uint64             // commands so far, since the controller started
+	urgent   uint64             // number of the last command that effects wait for
+	// lazySince is when the oldest command that no effect waits for was decided; 0: there is none.
 	lazySince int64
 }
 
@@ -55,8 +53,8 @@ func (o *outbox) propose(command *statepb.Command) {
 	o.urgent = o.decided
 }
 
-// proposeLazily decides a command that may be committed with the next ones, and
-// for which nobody waits.
+// proposeLazily decides a command that may be committed with later ones, since no effect waits for
+// it.
 func (o *outbox) proposeLazily(command *statepb.Command, now int64) {
 	o.commands = append(o.commands, command)
 	o.decided++
@@ -92,8 +90,7 @@ func (o *outbox) log(line string, fields ...zap.Field) {
 	o.emit(effect{line: line, fields: fields})
 }
 
-// takeCommands hands at most max decided commands over to the log, and tells
-// how many of all that were decided the log has with them.
+// takeCommands returns at most max decided commands for the log, and the number of the last one.
 func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint64) {
 	n := min(len(o.commands), max)
 	commands = o.commands[:n:n]
@@ -104,13 +101,12 @@ func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint6
 	return commands, o.decided - uint64(len(o.commands))
 }
 
-// waited reports whether an effect waits for one of the decided commands that the
-// log does not have yet.
+// waited reports whether an effect waits for a decided command that is not in the log yet.
 func (o *outbox) waited() bool {
 	return len(o.commands) > 0 && o.urgent > o.decided-uint64(len(o.commands))
 }
 
-// due takes the effects that wait for no more than the committed commands.
+// due returns the effects that wait only for committed commands.
 func (o *outbox) due(committed uint64) []effect {
 	n := 0
 	for n < len(o.effects) && o.effects[n].after <= committed {
@@ -119,7 +115,7 @@ func (o *outbox) due(committed uint64) []effect {
 	ready := o.effects[:n:n]
 	o.effects = o.effects[n:]
 	if len(o.effects) == 0 {
-		o.effects = nil // the array behind ready goes with it
+		o.effects = nil // the array is freed with ready
 	}
 	return ready
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// What a new leader does for jobs that ended under an earlier one: their output
-// may not have been read, and only the nodes know.
+// What a new leader does for jobs that ended under an earlier one: their output may not have been
+// read, and only the nodes know.
 
-// keptAfterEnd is how long nodes keep the end and the output of a job that nobody has told them to
+// keptAfterEnd is how long nodes keep the end and the output of a job that they were not told to
 // forget (forgetWait in nodeagent/steward/life).
 const keptAfterEnd = 10 * time.Minute
 
-// restoreEnded lets a finished job linger if a node may still hold output of it. The age of its end
-// is that at the last entry of the log: this leader's clock may be ahead of that by any time.
+// restoreEnded lets a finished job linger if a node may still keep output of it. The age of the
+// job's end is taken at the log's last entry, since this leader's clock may be ahead of it by any
+// time.
 func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	if record.Phase != state.Done || record.Started == 0 || lastEntry-record.Ended > keptAfterEnd.Nanoseconds() {
 		return
@@ -49,8 +50,7 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 	c.awaitOwner(j)
 }
 
-// linkChildren makes jobs children of those that spawned them, whichever of the two was restored
-// first.
+// linkChildren links jobs to the parents that spawned them, whichever was restored first.
 func (c *controller) linkChildren() {
 	for _, j := range c.sortedJobs() {
 		if parent := c.jobs[j.parents]; j.parent == nil && parent != nil {
@@ -73,8 +73,7 @@ func (j *job) outputUnknown() bool {
 	return slices.ContainsFunc(j.parts, func(p *part) bool { return p.outputUnknown })
 }
 
-// onHeldJobs takes from a node's list of jobs whether it keeps output of those that have ended:
-// it keeps what nobody has read.
+// onHeldJobs finds out from a node's list of jobs whether it keeps unread output of ended jobs.
 func (c *controller) onHeldJobs(node string, held []uint64) {
 	for _, j := range c.sortedJobs() {
 		p := j.part(node)
@@ -89,7 +88,7 @@ func (c *controller) onHeldJobs(node string, held []uint64) {
 	}
 }
 
-// lostEnded gives up the output of ended jobs on a node that is lost.
+// lostEnded gives up the output of ended jobs on a lost node.
 func (c *controller) lostEnded(node string) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(node); p != nil && p.outputUnknown {
@@ -99,9 +98,9 @@ func (c *controller) lostEnded(node string) {
 	}
 }
 
-// noteMissingOutput tells that a node does not keep output of an ended job any more. A client that
-// has all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
-// spawner's client has all, so it may have lost nothing.
+// noteMissingOutput records that a node no longer keeps output of an ended job. A client that has
+// all of it does not attach again. The nodes of a spawned job forget earlier, as soon as its
+// parent's client has all its output, so nothing may be lost.
 func (c *controller) noteMissingOutput(j *job, node, because string) {
 	c.warn(j, fmt.Sprintf("output from node %s may be missing: %s", node, because))
 	if !j.needsOwner() {

@@ -2,23 +2,23 @@ package leader
 
 import "errors"
 
-// What callers are refused for. The wrapping text is a sentence for the user.
+// Refusals. The wrapping text is a sentence for the user.
 var (
-	// ErrNoJob: the job never was, or ended so long ago that it is forgotten.
+	// ErrNoJob: the job never existed, or ended so long ago that it is forgotten.
 	ErrNoJob = errors.New("no such job")
 	// ErrState: the job is not in a state in which this can be done.
 	ErrState = errors.New("not now")
-	// ErrDenied: only the job's owner and root may.
+	// ErrDenied: the caller's role does not allow it.
 	ErrDenied = errors.New("permission denied")
 	// ErrImpossible: the cluster could never do it.
 	ErrImpossible = errors.New("cannot be done")
 	// ErrInvalid: the request is malformed.
 	ErrInvalid = errors.New("invalid request")
-	// ErrLost: the server lost the leadership or could not write to its disk;
-	// whether the change was made is not known.
+	// ErrLost: the server lost the leadership or could not write to its disk; the change may have
+	// been made.
 	ErrLost = errors.New("the server could not commit the change")
 	// ErrNoLeader: no server leads, and nothing was changed.
-	ErrNoLeader = errors.New("the server cannot decide anything now: it does not lead, or cannot write to its disk; look at its log, and try again")
+	ErrNoLeader = errors.New("the server cannot decide anything now: it does not lead, or cannot write to its disk; check its log, and try again")
 	// ErrElsewhere: another server leads, and nothing was changed.
 	ErrElsewhere = errors.New("another server leads the cluster now; try again")
 	// ErrStopped: the server is going down.
