@@ -12,27 +12,25 @@ import (
 )
 
 const (
-	// weighEvery is how often what jobs have used is charged and priorities follow:
-	// often beside the hours in which shares show, seldom enough to cost nothing.
+	// weighEvery is the interval at which usage is charged and priorities are updated: short
+	// compared with the hours after which shares take effect, and long enough to cost nothing.
 	weighEvery = 10 * time.Second
-	// shareEvery bounds how often users who come with a first job are given points before the
-	// others are weighed: that may sort the whole queue.
+	// shareEvery is the shortest interval at which users with a first job are given points between
+	// two weighings, since that may sort the whole queue.
 	shareEvery = 100 * time.Millisecond
-	// MinHalfLife and MaxHalfLife bound after what time half of what was used is
-	// forgotten: what is shorter than weighEvery a few times would be forgotten
-	// before it counts, what is longer than a year is a ban.
+	// MinHalfLife and MaxHalfLife bound the half-life of past usage. In less than a few times
+	// weighEvery usage would be forgotten before it counts; more than a year amounts to a ban.
 	MinHalfLife = time.Minute
 	MaxHalfLife = 366 * 24 * time.Hour
-	// DefaultFairSharePoints is what having used nothing of one's share is worth:
-	// as many points as ten days have minutes. Shares must outweigh the hours that
-	// jobs age in the queues of those who always have some waiting, and nobody
-	// shall wait behind others for more than days.
+	// DefaultFairSharePoints is the points of a user with an unused share: the number of minutes in
+	// ten days. Shares must outweigh the hours that jobs of users age who always have some waiting,
+	// but no user shall wait behind others for more than days.
 	DefaultFairSharePoints = 10 * 24 * 60
-	// MaxFairSharePoints bounds it, see gang.MaxOwnerPoints.
+	// MaxFairSharePoints is the highest setting, see gang.MaxOwnerPoints.
 	MaxFairSharePoints = gang.MaxOwnerPoints
 )
 
-// scheduleWeighing sets the time of the next weighing while there is a job.
+// scheduleWeighing sets the time of the next weighing if there is a job.
 func (c *controller) scheduleWeighing() {
 	if c.weighAt == 0 && len(c.jobs) > 0 {
 		c.weighAt = c.now + weighEvery.Nanoseconds()
@@ -40,7 +38,7 @@ func (c *controller) scheduleWeighing() {
 	}
 }
 
-// updateUsage charges what was used and lets priorities follow.
+// updateUsage charges usage and updates priorities.
 func (c *controller) updateUsage() {
 	c.weighAt = 0
 	c.scheduleWeighing()
@@ -48,8 +46,8 @@ func (c *controller) updateUsage() {
 	c.updateOwners()
 }
 
-// grantPointsSoon gives somebody who had no jobs points as soon as possible: without, a job would stand
-// behind all those of whoever has just submitted thousands.
+// grantPointsSoon gives points to a user who had no jobs as soon as possible. Without points the
+// user's job would stand behind the thousands that another user has just submitted.
 func (c *controller) grantPointsSoon() {
 	if c.shareAt == 0 {
 		c.shareAt = max(c.now, c.sharedAt+shareEvery.Nanoseconds())
@@ -76,8 +74,8 @@ func (c *controller) charge() {
 	}
 }
 
-// updateOwners tells the matrix of its owners: their limits, and how many points of
-// priority each has for what is left of the share.
+// updateOwners sets the limits and priority points of the matrix's owners; the points depend on
+// what is left of the share.
 func (c *controller) updateOwners() {
 	c.sharedAt, c.shareAt = c.now, 0
 	c.weights()
@@ -93,7 +91,7 @@ func (c *controller) updateOwners() {
 	}
 }
 
-// sliceShare returns the user's share as the matrix knows it; 0: the usual one.
+// sliceShare returns the user's share for the matrix; 0: the default.
 func (a *account) sliceShare() int {
 	if a.share == state.DefaultShare {
 		return 0
@@ -101,11 +99,11 @@ func (a *account) sliceShare() int {
 	return int(max(uint64(a.share)*gang.UsualShare/state.DefaultShare, 1))
 }
 
-// weights gives every user with jobs the points for what is left of the share: 2^(-used/share) of
-// the most there are, where both are parts of what all such users have; what a user has now counts
-// as used until the next weighing. Who has used what the share says has half of them, whoever has
-// used nothing all. Points come in a thousand steps, so that the queue is not sorted again for
-// nothing.
+// weights computes the points of each user with jobs: 2^(-used/share) of the maximum, where both
+// are fractions of the totals of all such users. What a user's jobs hold now counts as used until
+// the next weighing. A user who has used exactly the share has half of the points, one who has used
+// nothing all. Points are rounded to a thousand steps, so that the queue is not sorted for small
+// changes.
 func (c *controller) weights() {
 	most := fairSharePoints(c.settings)
 	half := state.HalfLifeOf(c.settings)
@@ -141,7 +139,7 @@ func (c *controller) weights() {
 	}
 }
 
-// pointSteps is how finely points tell how much was used.
+// pointSteps is the resolution of points.
 const pointSteps = 1000
 
 func fairSharePoints(s *scorev1.Settings) int {

@@ -8,10 +8,10 @@ import (
 	"sort"
 )
 
-// History lists finished jobs in the order of their ends: the caller's own, or, to an operator,
-// everybody's; as many as an answer holds, and where the list goes on.
+// History returns finished jobs in the order of their ends: the caller's own or, to an operator,
+// all; as many as an answer holds, and where to continue.
 func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) (*scorev1.GetHistoryResponse, error) {
-	// Only what is committed has ended, but the answer waits for what was decided before.
+	// The committed state has only committed ends, but the answer waits for earlier decisions.
 	if _, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
 		c.call(func(err error) { answer(struct{}{}, err) })
 	}); err != nil {
@@ -22,7 +22,7 @@ func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, call
 	return history(records, r, caller), nil
 }
 
-// history answers from all finished jobs, which are in the order of their ends.
+// history returns a page of the finished jobs, which are in the order of their ends.
 func history(records []*state.Job, r *scorev1.GetHistoryRequest, caller Caller) *scorev1.GetHistoryResponse {
 	records = rest(records, r.GetPage())
 	if len(records) == 0 {
@@ -60,7 +60,7 @@ func rest(records []*state.Job, p *scorev1.JobPage) []*state.Job {
 	return records[from:max(from, to)]
 }
 
-// position returns how many records there are up to that of a job, and with it. Where the job is
+// position returns the number of records up to and including that of a job. If the job is
 // forgotten, so are those that ended before it.
 func position(records []*state.Job, id uint64, ended int64) int {
 	first := sort.Search(len(records), func(i int) bool { return records[i].Ended >= ended })

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// requestBits are those of a question's number within a leader's term; the rest is the term, so
-	// that an answer to an earlier leader is none to this one.
+	// requestBits is the number of bits for a question's number within a leader's term. The other
+	// bits hold the term, so that this leader ignores answers to an earlier one.
 	requestBits = 32
-	// maxRanksListed bounds the ranks that a sentence about a deadlock describes: a screen full.
+	// maxRanksListed bounds the ranks in a sentence about a deadlock: a screen full.
 	maxRanksListed = 16
-	// maxWaitsKept bounds the waits that are kept of a node, which are one for each channel of its
+	// maxWaitsKept bounds the waits that are kept for a node; there is one for each channel of its
 	// ranks.
 	maxWaitsKept = 4096
 )
@@ -27,13 +27,13 @@ const (
 // idleness is what is known of a job whose ranks sleep.
 type idleness struct {
 	gang     *idle.Gang
-	shown    idle.State // what the matrix and the users were told
-	deadline int64      // of gang, for which there is a timer
+	shown    idle.State // as last reported to the matrix and to users
+	deadline int64      // of gang, for its timer
 	dead     int64      // when it was found deadlocked
-	reported bool       // of its deadlock
+	reported bool       // its deadlock was reported
 }
 
-// onCut takes what a node says of a job's ranks.
+// onCut handles a node's report on a job's ranks.
 func (c *controller) onCut(n *node, m *scorev1.Cut) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
@@ -59,7 +59,7 @@ func (c *controller) onCut(n *node, m *scorev1.Cut) {
 	c.settleIdle(j, j.idle.gang.OnCut(n.name, cut, c.now))
 }
 
-// onCutLost takes back what a node has said of all jobs: its stream has ended.
+// onCutLost drops a node's reports on all jobs: its stream has ended.
 func (c *controller) onCutLost(n *node) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.idle != nil {
@@ -70,20 +70,20 @@ func (c *controller) onCutLost(n *node) {
 	}
 }
 
-// onCutEnd says that nothing of the job runs on the node any more.
+// onCutEnd records that nothing of the job runs on the node any more.
 func (c *controller) onCutEnd(j *job, p *part) {
 	if j.idle != nil {
 		c.settleIdle(j, j.idle.gang.OnNodeEnded(p.Node, c.now))
 	}
 }
 
-// onIdleDeadline is due at the deadline of the job's idleness.
+// onIdleDeadline handles the deadline of a job's idleness.
 func (c *controller) onIdleDeadline(j *job) {
 	alone := j.parents == 0 && len(j.children) == 0
 	c.settleIdle(j, j.idle.gang.Tick(c.now, alone))
 }
 
-// settleIdle puts the question, and draws the conclusions from how the gang is now.
+// settleIdle sends the question, and acts on the gang's present state.
 func (c *controller) settleIdle(j *job, q idle.Question) {
 	if q.Request != 0 {
 		c.askCut(j, q)
@@ -123,7 +123,8 @@ func (c *controller) awaitIdle(j *job) {
 	}
 }
 
-// forgetIdle ends the watch: the job is being ended, so that nobody gives its turn away any more.
+// forgetIdle stops watching a job that is being ended, so that its slices are not given away any
+// more.
 func (c *controller) forgetIdle(j *job) {
 	if j.idle != nil {
 		j.idle = nil
@@ -131,7 +132,7 @@ func (c *controller) forgetIdle(j *job) {
 	}
 }
 
-// deadlocked tells that nothing can wake the job, once, and ends it if that was asked for.
+// deadlocked reports once that nothing can wake the job, and ends it if it was submitted so.
 func (c *controller) deadlocked(j *job) {
 	j.idle.dead = c.now
 	c.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
@@ -150,7 +151,7 @@ func (c *controller) deadlocked(j *job) {
 	}
 }
 
-// sleepers says how many ranks there are and what they wait for.
+// sleepers returns the number of ranks and what they wait for.
 func sleepers(j *job) string {
 	ranks := uint32(0)
 	for _, p := range j.parts {
@@ -164,7 +165,7 @@ func sleepers(j *job) string {
 	return fmt.Sprintf("all its %d ranks wait for messages", ranks)
 }
 
-// sleepLines has a line for each rank and channel, as many as fit on a screen.
+// sleepLines returns a line for each rank and channel, as many as fit on a screen.
 func (c *controller) sleepLines(j *job) string {
 	var lines strings.Builder
 	waits := waitsOf(j)
@@ -179,7 +180,7 @@ func (c *controller) sleepLines(j *job) string {
 	return lines.String()
 }
 
-// waitsOf are how the ranks sleep, by rank and channel.
+// waitsOf returns what the ranks wait for, by rank and channel.
 func waitsOf(j *job) (all []*scorev1.RankWait) {
 	for _, p := range j.parts {
 		if p.done {
@@ -193,7 +194,7 @@ func waitsOf(j *job) (all []*scorev1.RankWait) {
 	return all
 }
 
-// idleView returns what users are told of a job that sleeps; nil: it does not.
+// idleView returns what users see of a sleeping job; nil: it does not sleep.
 func (c *controller) idleView(j *job) *scorev1.Idleness {
 	if j.idle == nil || j.idle.shown == idle.Awake {
 		return nil

@@ -8,125 +8,124 @@ import (
 	"time"
 )
 
-// Shorthands for the states of a job; DESIGN.md draws them.
+// Short names for the states of a job; DESIGN.md draws them.
 const (
-	// queued: waits for a place in the gang matrix.
+	// queued: the job waits for a place in the gang matrix.
 	queued = scorev1.JobState_JOB_STATE_QUEUED
-	// starting: has its places; its nodes have been told to prepare it. Nothing
-	// of it runs, unless this leader has taken it over (job.inherited).
+	// starting: the job has its places, and its nodes were told to prepare it. None of its ranks
+	// runs, unless an earlier leader gave it its places (job.inherited).
 	starting = scorev1.JobState_JOB_STATE_STARTING
-	// running: every node has prepared it, and it is in the rotation plan.
+	// running: every node has prepared the job, and it is in the rotation plan.
 	running = scorev1.JobState_JOB_STATE_RUNNING
-	// ending: has its verdict; its nodes have been told to kill what is left.
+	// ending: the job has its verdict, and its nodes were told to kill what is left.
 	ending = scorev1.JobState_JOB_STATE_ENDING
-	// done: nothing of it runs; its end is committed or about to be.
+	// done: nothing of the job runs; its end is committed or about to be.
 	done = scorev1.JobState_JOB_STATE_DONE
-	// unknown is the state of no job.
+	// unknown is the zero value; no job is in this state.
 	unknown = scorev1.JobState_JOB_STATE_UNSPECIFIED
 )
 
-// Deadlines in the life of a job, and why they are what they are.
+// Deadlines in the life of a job, with their reasons.
 const (
-	// prepareTimeout is how long a node may take to make a job ready: reading a
-	// program from a slow network file system takes seconds.
+	// prepareTimeout is how long a node may take to prepare a job: reading a program from a slow
+	// network file system takes seconds.
 	prepareTimeout = 30 * time.Second
-	// endTimeout is how long a node may take to report the end of a job that it
-	// was told to kill. The kernel kills at once, unless a process hangs in a
-	// driver or file system, which no order can help.
+	// endTimeout is how long a node may take to report the end of a job that it was told to kill.
+	// The kernel kills at once, unless a process hangs in a driver or file system; then no order
+	// helps.
 	endTimeout = 30 * time.Second
-	// killAgain is how often the order is repeated meanwhile, in case an agent
-	// lost it while it was restarted.
+	// killAgain is the interval at which the order is repeated, in case an agent lost it in a
+	// restart.
 	killAgain = 2 * time.Second
-	// OwnerGrace is how long a job goes on without the scrun that owns it: long
-	// enough to connect again, short enough that nobody wonders who uses the CPUs.
+	// OwnerGrace is how long a job goes on without the scrun that owns it: long enough to connect
+	// again, and short enough not to waste CPUs.
 	OwnerGrace = 10 * time.Second
-	// maxAttempts bounds how often a job is given other nodes because one was
-	// lost while the job was starting.
+	// maxAttempts bounds how often a job is given other nodes because one was lost while the job
+	// was starting.
 	maxAttempts = 3
-	// maxNotes bounds the warnings that are kept until somebody attaches.
+	// maxNotes bounds the warnings that are kept for later attachments.
 	maxNotes = 16
 )
 
 // part is a job's part on one node.
 type part struct {
 	state.Place
-	sent          bool // the order to prepare has been given by this leader
+	sent          bool // this leader has sent the order to prepare
 	prepared      bool
 	launched      bool
-	done          bool               // no process of it is left there
-	lost          bool               // its node was, or the node has lost it: what is left there must end
-	outputUnknown bool               // an earlier leader's job is done, and the node has not said yet whether it keeps output of it
-	start         *scorev1.NodeStart // what the node said of its start; nil: nothing
+	done          bool               // no process of the job is left there
+	lost          bool               // the node was lost, or has lost the part: what is left there must end
+	outputUnknown bool               // an earlier leader's job is done, and the node has yet to say whether it keeps output of it
+	start         *scorev1.NodeStart // reported by the node; nil: nothing
 	usage         *scorev1.Usage
 	rates         rates
-	cut           *scorev1.Cut // what the node said last of its ranks' sleep; nil: nothing, or they are awake
+	cut           *scorev1.Cut // the node's last report on the ranks' sleep; nil: none, or they are awake
 }
 
-// job is the controller's picture of a job that has not ended, or whose end is not
-// yet known to all who must know.
+// job is a job as the controller knows it, until its end is known to all that must know it.
 type job struct {
 	id      uint64
 	spec    *scorev1.JobSpec
-	listed  *scorev1.JobSpec // spec as other users may see it
+	listed  *scorev1.JobSpec // spec for other users
 	user    *scorev1.Identity
-	parent  *job // that spawned it and is not forgotten, or nil
+	parent  *job // its spawner, if that is not forgotten, or nil
 	parents uint64
 	preput  []state.Pair
-	memory  int64            // promised on each node, bytes
-	bytes   int              // of spec, as it is kept; without what it has of its parent
-	own     *scorev1.JobSpec // of a spawned job that is not in the log yet: spec without what it has of its parent
+	memory  int64            // bytes promised on each node
+	bytes   int              // size of spec without what is shared with the parent
+	own     *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
 	request gang.Request
-	key     *Key           // under which it was submitted to this leader; nil: none
-	charged *scorev1.Usage // what its user has been charged
-	earlier *scorev1.Usage // what the attempts before this one have used; nil: nothing
+	key     *Key           // of its submission to this leader; nil: none
+	charged *scorev1.Usage // charged to its user so far
+	earlier *scorev1.Usage // usage of earlier attempts; nil: nothing
 
 	state     scorev1.JobState
 	submitted int64
 	allocated int64 // 0: it has no places
-	ready     int64 // when all nodes were, as far as this leader knows; 0: they are not
-	started   int64 // 0: no rank has been started
+	ready     int64 // when all nodes were prepared, as far as this leader knows; 0: they are not
+	started   int64 // 0: no rank was started
 	ended     int64
 	attempts  uint32
-	restarts  uint32 // attempts that began it again after ranks may have run
-	because   string // why it was last put back into the queue; empty: it never was
+	restarts  uint32 // attempts after ranks may have run
+	because   string // why it was last requeued; empty: it never was
 	row       int
-	founder   gang.JobID       // of its gang
-	parts     []*part          // in the order of nodes; kept after the end
-	byNode    map[string]*part // of parts, made when first needed; nil when they change
-	// inherited: an earlier leader gave it its places, and perhaps sent a plan
-	// with it, so its ranks may run although it is starting.
+	founder   gang.JobID       // of the gang
+	parts     []*part          // by node; kept after the end
+	byNode    map[string]*part // index of parts, made when needed; nil when parts change
+	// inherited: an earlier leader gave the job its places. It may have sent a plan too, so the
+	// ranks may run although the job is starting.
 	inherited bool
 
-	exits    map[uint32]bool // ranks whose exit has been counted
+	exits    map[uint32]bool // ranks whose exits were counted
 	code     int32           // highest exit code so far
-	codeRank int32           // the rank that gave it, or noRank
+	codeRank int32           // the rank with that code, or noRank
 	codeNode string
-	// verdict is set when it is decided; it is what counts once done.
+	// verdict is set when it is decided, and is final once the job is done.
 	verdict   *scorev1.Verdict
-	decidedAt int64 // when the rank failed that the verdict names; 0: none did
-	// again says why an ending job is to be queued again; empty: it is not.
+	decidedAt int64 // when the verdict's rank failed; 0: none did
+	// again is why an ending job is to be queued again; empty: it is not.
 	again string
-	// restarting: with again, ranks of it have run, or may have.
+	// restarting: the job is to be queued again, and ranks have run or may have.
 	restarting bool
 
-	idle          *idleness // nil: its ranks were never found asleep
-	deadline      int64     // of its state, 0: none
-	killDeadline  int64     // when its end is no longer waited for
-	ownerDeadline int64     // when it ends for want of an owner, 0: none
+	idle          *idleness // nil: its ranks were never all asleep
+	deadline      int64     // of its state; 0: none
+	killDeadline  int64     // when its end is no longer awaited
+	ownerDeadline int64     // when it ends without an owner; 0: none
 	watchers      []*Attachment
 	notes         []string
-	staged        []string            // nodes that were told to fetch its files and keep them, the seed first
+	staged        []string            // nodes that were told to fetch and keep its files, the seed first
 	children      []*job              // spawned by it, not forgotten
-	childVerdict  *scorev1.Verdict    // of the first of them that failed after it had ended, or else left with the highest code; nil: none
-	childEnds     []childEnd          // of the latest that left by themselves
-	names         int                 // that it has published
-	replies       replies             // to requests of names
-	spawned       map[spawnKey]uint64 // children by the request that made them
-	// outputLost: some of its output is lost; a note says which.
+	childVerdict  *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
+	childEnds     []childEnd          // of the latest children that left by themselves
+	names         int                 // number of names that it has published
+	replies       replies             // to its requests about names
+	spawned       map[spawnKey]uint64 // children by the request that spawned them
+	// outputLost: some of the output is lost; a note says which.
 	outputLost bool
 	// outputRead: a client has fetched all its output.
 	outputRead bool
-	// forgotten: its nodes have been told that its end is committed.
+	// forgotten: its nodes were told that its end is committed.
 	forgotten bool
 }
 
@@ -151,7 +150,7 @@ func (j *job) all(is func(*part) bool) bool {
 	return true
 }
 
-// owners counts the attachments whose loss ends the job.
+// owners counts the attachments that keep the job running.
 func (j *job) owners() int {
 	n := 0
 	for _, w := range j.watchers {
@@ -162,7 +161,7 @@ func (j *job) owners() int {
 	return n
 }
 
-// reading reports whether somebody may still want output of the job.
+// reading reports whether a client may still want output of the job.
 func (j *job) reading() bool {
 	for _, w := range j.watchers {
 		if w.options.Output {
@@ -172,11 +171,10 @@ func (j *job) reading() bool {
 	return j.parent != nil && j.parent.reading()
 }
 
-// needsOwner reports whether the job lives on its owner's behalf: its output has
-// nowhere else to go.
+// needsOwner reports whether the job ends without an owner, since its output has no other reader.
 func (j *job) needsOwner() bool { return !j.spec.GetDetached() && j.parents == 0 }
 
-// usage sums what the nodes have reported.
+// usage sums the nodes' reports.
 func (j *job) usage() *scorev1.Usage {
 	sum := &scorev1.Usage{}
 	for _, p := range j.parts {
@@ -192,7 +190,7 @@ func (j *job) usage() *scorev1.Usage {
 	return addEarlier(sum, j.earlier)
 }
 
-// addEarlier adds what earlier attempts have used.
+// addEarlier adds the usage of earlier attempts.
 func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
 	if earlier == nil {
 		return sum
@@ -213,7 +211,7 @@ func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
 	return sum
 }
 
-// placesOf returns a gang's places as the log keeps them.
+// placesOf returns a gang's places as the log has them.
 func placesOf(a gang.Allocation) []*statepb.Place {
 	places := make([]*statepb.Place, len(a.Places))
 	for i, p := range a.Places {

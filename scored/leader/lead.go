@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// otherLeads reports whether another server leads, so that what comes here is in vain.
+// otherLeads reports whether another server leads, so that inputs here are refused.
 func (l *Leader) otherLeads() bool {
 	name, _ := l.options.Replica.Leader()
 	return name != "" && name != l.options.Replica.Name()
 }
 
-// Leads reports whether this server decides: it has a majority's word that it leads, or had it a
+// Leads reports whether this server decides: a majority has confirmed that it leads, at most a
 // moment ago.
 func (l *Leader) Leads() bool { return l.deciding.Load() }
 
-// verifyLeadership lets the controller go unless this server still leads. A process that stood still must
-// not act on what it believed before: by then another may lead, and have told the agents otherwise.
-// The word of a majority holds as long as a lease, since no other is elected sooner.
+// verifyLeadership abandons the controller unless this server still leads. A process that was
+// stopped for a while must not act on its old state: another server may lead by now and have given
+// other orders. A majority's confirmation is valid for a lease, since no other server is elected
+// sooner.
 func (l *Leader) verifyLeadership(ctx context.Context) {
 	if !l.lead.Leader || time.Since(l.confirmed) <= replica.LeaseTimeout {
 		return
@@ -32,11 +33,11 @@ func (l *Leader) verifyLeadership(ctx context.Context) {
 	l.confirmed = asked
 }
 
-// Fresh returns when what is read here from now on is no older than the call: a majority has said
-// since that this server leads.
+// Fresh returns once what is read here is no older than the call: a majority has confirmed since
+// then that this server leads.
 func (l *Leader) Fresh(ctx context.Context) error {
 	if !l.Leads() {
-		return nil // whoever reads waits for a server that leads
+		return nil // readers wait for a server that leads
 	}
 	if err := l.options.Replica.Verify(ctx); err != nil {
 		if ctx.Err() != nil {

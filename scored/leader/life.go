@@ -2,11 +2,11 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// event is what happens to one job.
+// event is something that happens to a job.
 type event interface{ isEvent() }
 
 type (
-	// evPlaced: its nodes and CPUs are chosen.
+	// evPlaced: the job's nodes and CPUs are chosen.
 	evPlaced struct{}
 	// evPrepared: a node is ready to start its ranks.
 	evPrepared struct{ part *part }
@@ -32,9 +32,9 @@ type (
 		part   *part
 		reason string // such as "node n2 was lost"
 	}
-	// evDrain: a drained node wants to be rid of it.
+	// evDrain: a drained node shall get rid of the job.
 	evDrain struct{ reason string }
-	// evDeadline: the deadline of its state has passed.
+	// evDeadline: the deadline of the job's state has passed.
 	evDeadline struct{}
 )
 
@@ -48,8 +48,8 @@ func (evPartLost) isEvent() {}
 func (evDrain) isEvent()    {}
 func (evDeadline) isEvent() {}
 
-// step moves a job along the edges of the picture in DESIGN.md. Only become* changes the phase. An
-// event that has no meaning in a phase changes nothing, since agents repeat themselves after every
+// step makes a job's transitions, which DESIGN.md draws. Only become* changes the state. Events
+// without meaning in a state change nothing, since agents repeat themselves after every
 // interruption.
 func (c *controller) step(j *job, e event) {
 	if j.state == starting && j.inherited && launchedMeanwhile(e) {
@@ -134,8 +134,8 @@ func (c *controller) step(j *job, e event) {
 		case evNodeDone:
 			c.onNodeDone(j, e.part, e.usage) // the last: to done, or to queued
 		case evStop:
-			// Ranks that are killed may fail in many ways, so only a cancellation ends a job that
-			// is to restart. Before ranks have run any verdict does.
+			// Killed ranks may fail in many ways, so only a cancellation ends a job that is to
+			// restart. Before ranks have run, any verdict does.
 			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
 				j.again, j.restarting, j.verdict = "", false, e.verdict
 				c.orderEnd(j, e.verdict)
@@ -149,7 +149,7 @@ func (c *controller) step(j *job, e event) {
 		}
 
 	case done, unknown:
-		// Its end is decided; whoever asks is told so elsewhere.
+		// The end is decided. Callers get their answers elsewhere.
 	}
 }
 

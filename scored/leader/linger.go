@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// What happens between the end of a job and its being forgotten.
+// From the end of a job until it is forgotten.
 
-// over reports whether the job and all it spawned are done, and it is known where their output is.
+// over reports whether the job and all that it spawned are done, and where their output is kept is
+// known.
 func (j *job) over() bool {
 	if j.state != done || j.outputUnknown() {
 		return false
@@ -20,8 +21,8 @@ func (j *job) over() bool {
 	return true
 }
 
-// lastVerdict returns the end of the job and of all it spawned, which are one program: its own
-// failure, then that of what it spawned, then the highest exit code of all ranks.
+// lastVerdict returns the verdict of the job and all that it spawned, which are one program: its
+// own failure, then the failure of a child, then the highest exit code of all ranks.
 func (j *job) lastVerdict() *scorev1.Verdict {
 	c := j.childVerdict
 	if c == nil || j.verdict.GetReason() != exited {
@@ -33,8 +34,7 @@ func (j *job) lastVerdict() *scorev1.Verdict {
 	return j.verdict
 }
 
-// reportToSpawners has the exit code of a job that ended by itself count for those that spawned it,
-// too.
+// reportToSpawners makes the exit code of a job that ended by itself count for its ancestors too.
 func (j *job) reportToSpawners() {
 	code := j.verdict.GetExitCode()
 	if code == 0 {
@@ -48,17 +48,16 @@ func (j *job) reportToSpawners() {
 	}
 }
 
-// settleEnd does what follows once a job is done: its attachments learn the
-// end, its nodes may forget it, and so may we. It looks upwards too, since an
-// ancestor is over only with its descendants.
+// settleEnd runs once a job is done: it notifies attachments of the end, tells nodes to forget the
+// job, and drops it here. It handles ancestors too, since they are over only with their
+// descendants.
 func (c *controller) settleEnd(j *job) {
 	for ; j != nil; j = j.parent {
 		c.settleOne(j)
 	}
 }
 
-// settleTree does the same for all that a job spawned, whose output goes to
-// the job's attachments.
+// settleTree does the same for all that a job spawned, whose output goes to the job's attachments.
 func (c *controller) settleTree(j *job) {
 	for _, child := range j.children {
 		c.settleTree(child)
@@ -80,8 +79,7 @@ func (c *controller) settleOne(j *job) {
 	if !j.forgotten && j.mayForget() {
 		c.forget(j)
 	}
-	// The children go first: those that linger look to their ancestors for who
-	// reads their output.
+	// Children go first: those that linger depend on their ancestors' attachments.
 	if j.forgotten && len(j.children) == 0 && len(j.watchers) == 0 {
 		c.call(func(err error) {
 			if err == nil {
@@ -91,8 +89,8 @@ func (c *controller) settleOne(j *job) {
 	}
 }
 
-// mayForget reports whether nobody is going to read output that the nodes hold.
-// The owner of a job that was over in an instant may still be on its way.
+// mayForget reports whether no client will read output that the nodes keep. The owner of a job that
+// ended at once may still be on its way.
 func (j *job) mayForget() bool {
 	if j.started == 0 || j.outputRead {
 		return true
@@ -100,13 +98,12 @@ func (j *job) mayForget() bool {
 	return !j.reading() && !j.awaited()
 }
 
-// awaited reports whether an owner may still come for the output: of the job, or of one that
-// spawned it.
+// awaited reports whether an owner may still come for the output of the job or of an ancestor.
 func (j *job) awaited() bool {
 	return j.ownerDeadline != 0 || j.parent != nil && j.parent.awaited()
 }
 
-// unread reports whether nodes keep output, of the job or of what it spawned, that no client has
+// unread reports whether nodes keep output of the job or its descendants that no client has
 // acknowledged.
 func (j *job) unread() bool {
 	return j.started != 0 && !j.outputRead && !j.forgotten || slices.ContainsFunc(j.children, (*job).unread)
@@ -123,7 +120,7 @@ func (c *controller) forget(j *job) {
 	c.forgetStaged(j)
 }
 
-// read notes that all output of an attempt of a job has been fetched.
+// read records that all output of an attempt of a job was fetched.
 func (c *controller) read(id uint64, attempt uint32) {
 	if j := c.jobs[id]; j != nil && j.attempts == attempt {
 		j.outputRead = true
@@ -131,7 +128,7 @@ func (c *controller) read(id uint64, attempt uint32) {
 	}
 }
 
-// drop forgets the job here, once its end is committed.
+// drop removes the job here, once its end is committed.
 func (c *controller) drop(j *job) {
 	if len(j.watchers) > 0 || len(j.children) > 0 || c.jobs[j.id] != j {
 		return

@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxPageBytes is after how much of a list an answer ends: some thousand jobs, made and sent within
-// a few milliseconds. A single job may have more: a command line of 2 MiB.
+// maxPageBytes is the size after which a page ends: some thousand jobs, made and sent within a few
+// milliseconds. A single job may be larger: a command line has up to 2 MiB.
 const maxPageBytes = 1 << 20
 
-// page collects jobs until they fill an answer.
+// page collects jobs up to the size of an answer.
 type page struct {
 	jobs  []*scorev1.Job
 	bytes int
@@ -29,15 +29,15 @@ func (p *page) add(j *scorev1.Job) {
 	p.bytes += proto.Size(j)
 }
 
-// ofUser reports whether a job is the user's, who is given by name or number; "" is everybody.
+// ofUser reports whether a job belongs to the user, a name or number; "" means all users.
 func ofUser(owner *scorev1.Identity, user string) bool {
 	return user == "" || user == owner.GetUser() || user == strconv.FormatUint(uint64(owner.GetUid()), 10)
 }
 
-// listing is one question for a list of jobs.
+// listing is one request for a list of jobs.
 type listing struct {
 	request     *scorev1.ListJobsRequest
-	after, last uint64 // ids, the first of them exclusive
+	after, last uint64 // ids; after is exclusive
 }
 
 func (l *listing) wants(id uint64, owner *scorev1.Identity, s scorev1.JobState, submitted int64) bool {
@@ -46,7 +46,7 @@ func (l *listing) wants(id uint64, owner *scorev1.Identity, s scorev1.JobState, 
 		(len(r.GetStates()) == 0 || slices.Contains(r.GetStates(), s))
 }
 
-// open are the ids of the jobs that are not done and wanted, ascending.
+// open returns the ids of the wanted jobs that are not done, ascending.
 func (l *listing) open(c *controller) (ids []uint64) {
 	for id, j := range c.jobs {
 		if j.state != done && l.wants(id, j.user, j.state, j.submitted) {
@@ -57,7 +57,7 @@ func (l *listing) open(c *controller) (ids []uint64) {
 	return ids
 }
 
-// ended are the records of the jobs that are done and wanted, by id.
+// ended returns the records of the wanted jobs that are done, by id.
 func (l *listing) ended(s *state.State) (records []*state.Job) {
 	if !l.request.GetAll() {
 		return nil
@@ -71,10 +71,10 @@ func (l *listing) ended(s *state.State) (records []*state.Job) {
 	return records
 }
 
-// Jobs lists jobs by id as the caller may see them: those that the request names, as many as an
-// answer holds, and where the list goes on. Whoever asks for page after page is told of each job at
-// most once, and of each that was there the whole time. What of the first page is not done is as it
-// was at one instant, unless there is a limit.
+// Jobs returns the requested jobs by id as the caller may see them: as many as an answer holds, and
+// where to continue. A client that reads page after page gets each job at most once, and each job
+// that existed the whole time. Without a limit, the unfinished jobs of the first page are
+// consistent with each other.
 func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Caller) (*scorev1.ListJobsResponse, error) {
 	list := listing{request: r, after: r.GetPage().GetAfter(), last: r.GetPage().GetLast()}
 	begins := r.GetPage() == nil
@@ -99,7 +99,7 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 	return list.answer(views, records, caller), nil
 }
 
-// bounds finds out where a list with a limit begins and ends.
+// bounds finds where a list with a limit begins and ends.
 func (l *Leader) bounds(ctx context.Context, list *listing) error {
 	ids, err := consult(ctx, l, func(c *controller, answer func([]uint64, error)) {
 		list.last = c.nextJob - 1
@@ -122,8 +122,7 @@ func (l *Leader) bounds(ctx context.Context, list *listing) error {
 	return nil
 }
 
-// listed returns the next jobs of a list that are not done, with the rows in which gangs are
-// guests.
+// listed returns the next unfinished jobs of a list, with the rows in which gangs are guests.
 func (c *controller) listed(list *listing) []*scorev1.Job {
 	guests, explained := c.guestRows(), c.firstQueued()
 	var p page
@@ -145,7 +144,7 @@ func (c *controller) listed(list *listing) []*scorev1.Job {
 	return p.jobs
 }
 
-// firstQueued returns the jobs of which a list says why they wait.
+// firstQueued returns the jobs for which a list says why they wait.
 func (c *controller) firstQueued() map[uint64]bool {
 	var ids []uint64
 	for id, j := range c.jobs {
@@ -161,8 +160,8 @@ func (c *controller) firstQueued() map[uint64]bool {
 	return first
 }
 
-// answer merges what waits and runs with what has ended. A job that ended between the two looks is
-// in both; its end counts. Where views were cut off, what comes behind them is the next page's.
+// answer merges unfinished jobs and ended ones. A job that ended in between is in both; its end
+// counts. If the views were cut off, later ended jobs belong to the next page.
 func (l *listing) answer(views []*scorev1.Job, records []*state.Job, caller Caller) *scorev1.ListJobsResponse {
 	horizon := l.last
 	viewed := 0

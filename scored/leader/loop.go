@@ -15,74 +15,69 @@ import (
 )
 
 const (
-	// maxInputs bounds what waits to be decided. Whoever comes later waits
-	// until there is room.
+	// maxInputs bounds the queued inputs; further callers block.
 	maxInputs = 1024
-	// maxBatch bounds the inputs that are decided before the world is told what
-	// came of the first.
+	// maxBatch bounds the inputs that are decided before effects are carried out.
 	maxBatch = 128
-	// maxEntry bounds the commands of one entry, so that the log is never busy
-	// with one for long.
+	// maxEntry bounds the commands of one entry, so that the log is never busy with one for long.
 	maxEntry = 512
-	// lazyDelay is how long a command for which nobody waits may be held back,
-	// so that a short job costs two commits and not three.
+	// lazyDelay is how long a command that no effect waits for may be held back, so that a short
+	// job costs two commits instead of three.
 	lazyDelay = 20 * time.Millisecond
-	// linkCheck is how often silent streams are looked for.
+	// linkCheck is the interval of the check for silent streams.
 	linkCheck = 250 * time.Millisecond
 	// retryDelay is the pause after a commit that failed.
 	retryDelay = 200 * time.Millisecond
 )
 
-// Replica is the log and the state it has made, see package replica.
+// Replica is the log and its state, see package replica.
 type Replica interface {
 	Leadership() <-chan replica.Leadership
 	Commit(*statepb.Entry) error
 	Read(func(*state.State))
 	// Verify asks a majority whether this replica leads.
 	Verify(context.Context) error
-	// Name is this replica's, Leader whose leads; "": nobody, as far as is known.
+	// Name is this replica's name, Leader the leader's; "": unknown.
 	Name() string
 	Leader() (name, address string)
 	// LeaderChanged is closed when Leader may give another answer.
 	LeaderChanged() <-chan struct{}
 }
 
-// Options of a Leader. Replica, Cluster and Version are needed.
+// Options of a Leader. Replica, Cluster and Version are required.
 type Options struct {
 	Replica Replica
 	Cluster string
 	Version string
-	// JobSecret is what the keys of jobs are derived from, the same with each server. Agents do not
-	// know it.
+	// JobSecret is what the keys of jobs are derived from. All servers have it, and agents do not.
 	JobSecret []byte
-	// Settings of a cluster that has no state yet; nil: the defaults.
+	// Settings are the settings of a new cluster; nil: the defaults.
 	Settings *scorev1.Settings
-	// SingleUser says that the cluster is one job's alone, so that nobody has to
-	// be protected from a job that did not say how much memory it needs.
+	// SingleUser marks a cluster for one job: it needs no protection from a job that does not say
+	// how much memory it needs.
 	SingleUser bool
 	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
-	// the job says otherwise: on a single host there are no more nodes to ask for.
+	// the job says otherwise: a single host has no other nodes.
 	ShareCPUs bool
-	// ObserveCommit, if not nil, is told how long each commit took.
+	// ObserveCommit, if not nil, is called with the duration of each commit.
 	ObserveCommit func(time.Duration)
-	// ObserveRevoked, if not nil, is told the serial numbers of the certificates that are no longer
-	// taken, when this server begins to lead and whenever they change.
+	// ObserveRevoked, if not nil, is called with the serial numbers of revoked certificates when
+	// this server starts to lead, and whenever they change.
 	ObserveRevoked func(serials [][]byte)
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger
 }
 
-// Leader runs the controller while this server leads. Its methods may be called at
-// once; they wait while no server leads, for leaderWait at most, or until their
-// context ends.
+// Leader runs the controller while this server leads. Its methods may be called concurrently. While
+// no server leads they block, at most for leaderWait or until their context ends.
 type Leader struct {
 	options Options
 	logger  *zap.Logger
-	inputs  chan func(*controller) // told nil while another server leads
+	inputs  chan func(*controller) // called with nil while another server leads
 	probes  chan struct{}
 	batches chan batch
 	results chan result
-	stopped chan struct{} // Run is over
+	stopped chan struct{} // closed when Run has returned
 	leading chan struct{} // closed when this server first leads
 	once    sync.Once
 
@@ -90,20 +85,20 @@ type Leader struct {
 	term     atomic.Uint64
 	deciding atomic.Bool // there is a controller
 
-	// What follows belongs to the goroutine of Run.
-	controller *controller // nil while another server leads, or none
+	// The rest belongs to the goroutine of Run.
+	controller *controller // nil while this server does not lead
 	lead       replica.Leadership
 	committed  uint64    // of controller's commands
-	given      numbers   // by the controller before
+	given      numbers   // by the previous controller
 	busy       bool      // a batch is being committed
-	confirmed  time.Time // when a majority last was asked, and said that this server leads
+	confirmed  time.Time // when a majority last confirmed that this server leads
 }
 
 type batch struct {
 	controller *controller
 	entry      *statepb.Entry
-	taken      uint64    // controller's commands up to and with this entry
-	began      time.Time // when it was handed to the log
+	taken      uint64    // controller's commands up to and including this entry
+	began      time.Time // when it was given to the log
 }
 
 type result struct {
@@ -133,7 +128,7 @@ func New(options Options) *Leader {
 // Leading is closed once this server has led for the first time.
 func (l *Leader) Leading() <-chan struct{} { return l.leading }
 
-// Now is the cluster's time, and the term of the leader who says so.
+// Now returns the cluster's time, and the term of the leader whose clock it is.
 func (l *Leader) Now() (nanos int64, term uint64) {
 	return l.clock.Load().Now(), l.term.Load()
 }
@@ -154,7 +149,7 @@ func (l *Leader) Run(ctx context.Context) error {
 	for {
 		inputs := l.inputs
 		if l.controller == nil && !l.otherLeads() {
-			inputs = nil // they wait
+			inputs = nil // inputs wait until the batch is committed
 		}
 		select {
 		case <-l.options.Replica.LeaderChanged():
@@ -183,7 +178,7 @@ func (l *Leader) Run(ctx context.Context) error {
 	}
 }
 
-// onLeadership takes the leadership up or lays it down.
+// onLeadership handles the start and the end of this server's leadership.
 func (l *Leader) onLeadership(lead replica.Leadership) {
 	l.abandon(ErrLost)
 	l.lead = lead
@@ -208,7 +203,7 @@ func (l *Leader) startLeading() {
 			l.controller.members.observe = observe
 			observe(l.controller.members.revoked())
 		}
-		if s.Nanos() == 0 { // of a new cluster this is the only server
+		if s.Nanos() == 0 { // in a new cluster this is the only server
 			l.controller.raiseProtocol(protocol.Own().Newest)
 		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
@@ -222,8 +217,7 @@ func (l *Leader) startLeading() {
 	l.once.Do(func() { close(l.leading) })
 }
 
-// abandon lets the controller go. Agents connect again, and clients that wait are
-// told why their wait was in vain.
+// abandon drops the controller. Agents connect again, and pending callers get an error.
 func (l *Leader) abandon(why error) {
 	c := l.controller
 	if c == nil {
@@ -252,7 +246,7 @@ func (l *Leader) abandon(why error) {
 	}
 }
 
-// decide handles an input and what else has come meanwhile.
+// decide handles an input and those that have come meanwhile.
 func (l *Leader) decide(input func(*controller)) {
 	if l.controller == nil {
 		input(nil) // another server leads
@@ -270,8 +264,8 @@ func (l *Leader) decide(input func(*controller)) {
 	}
 }
 
-// wake is due when a deadline of the controller has come, or the pause after a
-// failed commit is over.
+// wake runs when a deadline of the controller has come, or after the pause that follows a failed
+// commit.
 func (l *Leader) wake() {
 	switch {
 	case l.controller != nil:
@@ -281,8 +275,8 @@ func (l *Leader) wake() {
 	}
 }
 
-// proceed draws the conclusions, tells the world what may be told, hands the
-// rest to the log, and sets the timer for what comes by itself.
+// proceed advances the controller, carries out effects that are due, starts the next commit, and
+// sets the timer for the next deadline.
 func (l *Leader) proceed(timer *time.Timer) {
 	c := l.controller
 	if c == nil {
@@ -303,7 +297,7 @@ func (l *Leader) proceed(timer *time.Timer) {
 	}
 }
 
-// act does what waits for nothing any more. Doing it can call for more.
+// act carries out effects that wait for nothing any more. That can cause more effects.
 func (l *Leader) act() {
 	for {
 		ready := l.controller.due(l.committed)

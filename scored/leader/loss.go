@@ -9,13 +9,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// What is done when a node or an answer does not come.
+// What happens if a node is lost or does not answer.
 
-// lose notes that the part's node is lost. Ranks that have a lease may live on there as long as
-// that lasts.
+// lose records that the part's node is lost. Ranks with a lease may live on there until it expires.
 func (p *part) lose(j *job) { p.lost, p.done = true, !j.spec.GetRequeue() }
 
-// lossVerdict logs and returns what the loss of a part means for the job: an end, or a restart.
+// lossVerdict logs and returns what the loss of a part means for the job: its end, or a restart.
 func (c *controller) lossVerdict(j *job, reason string) *scorev1.Verdict {
 	if j.mayRestart() {
 		return c.orderRequeue(j, reason)
@@ -34,7 +33,7 @@ func (c *controller) awaitPart(j *job, p *part) {
 	c.awaitEnd(j)
 }
 
-// continueWithout has a job go on without a node, whose ranks count as killed.
+// continueWithout lets a job go on without a node, whose ranks count as killed.
 func (c *controller) continueWithout(j *job, p *part, reason string) {
 	p.done = true
 	for _, rank := range p.Ranks {
@@ -56,7 +55,7 @@ func (c *controller) continueWithout(j *job, p *part, reason string) {
 	c.markDone(j, p, nil)
 }
 
-// sendPartsGone tells a node which of a job's other nodes are lost while the job goes on.
+// sendPartsGone tells a node which of the job's other nodes are lost while the job goes on.
 func (c *controller) sendPartsGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
@@ -77,7 +76,7 @@ func (j *job) lossHint() string {
 
 func lostReason(node string) string { return "node " + node + " was lost" }
 
-// awaitEnd sets the time of the next look at a job that is being ended.
+// awaitEnd sets the time of the next check of a job that is being ended.
 func (c *controller) awaitEnd(j *job) {
 	wait := killAgain
 	if next := c.expireLeases(j); next != 0 {
@@ -88,7 +87,7 @@ func (c *controller) awaitEnd(j *job) {
 	}
 }
 
-// onEndDeadline repeats the order to kill, and after endTimeout no longer waits.
+// onEndDeadline repeats the order to kill, and gives up after endTimeout.
 func (c *controller) onEndDeadline(j *job) {
 	if c.now < j.killDeadline {
 		c.kill(j, j.verdict.GetMessage())
@@ -99,12 +98,11 @@ func (c *controller) onEndDeadline(j *job) {
 	c.log("a job's end was not reported", zap.Uint64("job", j.id), zap.Strings("nodes", late))
 	j.verdict.Message = fmt.Sprintf("%s (%s did not report its end within %v; see the agent's log there)",
 		j.verdict.GetMessage(), strings.Join(late, ", "), endTimeout)
-	j.again = "" // what may still run is not run a second time
+	j.again = "" // what may still run must not run twice
 	c.becomeDone(j, j.verdict)
 }
 
-// onPrepareDeadline gives up a start: a node that is gone gets no blame on the job,
-// one that is there does.
+// onPrepareDeadline gives up a start. The job is blamed only if the node is connected.
 func (c *controller) onPrepareDeadline(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {

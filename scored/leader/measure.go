@@ -8,42 +8,43 @@ import (
 )
 
 const (
-	// rateSpan is the shortest time between two reports whose difference makes a rate: those
-	// of a node that was held up come close together.
+	// rateSpan is the shortest time between two reports that gives a rate: reports of a delayed
+	// node arrive close together.
 	rateSpan = 500 * time.Millisecond
-	// rateKept is how long a rate is told after the last report of it, beside the length of a
-	// rotation: a node reports once a second, and not of a job that was off all the time.
+	// rateKept is how long, beyond the length of a rotation, a rate is shown after its last report:
+	// nodes report once a second, but not on jobs that were off all the time.
 	rateKept = 3 * time.Second
-	// maxTop bounds the jobs that a Top tells of; those that run come first.
+	// maxTop bounds the jobs in Top's answer; running jobs come first.
 	maxTop = 1024
 )
 
-// rates say how fast a job's part goes on. It is the difference between two reports of its node.
+// rates are the rates of a job's part: the difference between two reports of its node.
 type rates struct {
 	from                        int64          // when the earlier report came
-	at                          int64          // when the later one came
-	usage                       *scorev1.Usage // that the earlier report had
+	at                          int64          // when the later report came
+	usage                       *scorev1.Usage // in the earlier report
 	share                       float64
 	sent, bytes, nacked, resent float64 // per second
 }
 
-// recordUsage takes a node's latest word on what the part has used.
+// recordUsage records a node's latest report on the usage of the part.
 func (p *part) recordUsage(usage *scorev1.Usage, now int64) {
 	if usage.Fences == nil {
-		usage.Fences = p.usage.GetFences() // of an agent that began again, until there is a next one
+		usage.Fences = p.usage.GetFences() // from before the agent's restart, until there is a new report
 	}
 	if usage.Messages = notLess(p.usage.GetMessages(), usage.GetMessages()); p.rates.usage != nil {
 		p.rates.measure(usage, now)
 	} else {
 		p.rates.from, p.rates.usage = now, usage
 	}
-	// The largest process may have ended, and an agent that began again may not have found all yet.
+	// The largest process may have ended, and a restarted agent may not have found all processes
+	// yet.
 	usage.CpuNanos = max(usage.GetCpuNanos(), p.usage.GetCpuNanos())
 	usage.MaxRssBytes = max(usage.GetMaxRssBytes(), p.usage.GetMaxRssBytes())
 	p.usage = usage
 }
 
-// measure makes rates of what was used since the earlier report, if that is long enough ago.
+// measure updates the rates, if the earlier report is old enough.
 func (r *rates) measure(usage *scorev1.Usage, now int64) {
 	span := now - r.from
 	if span < rateSpan.Nanoseconds() {
@@ -57,7 +58,7 @@ func (r *rates) measure(usage *scorev1.Usage, now int64) {
 	r.from, r.at, r.usage = now, now, usage
 }
 
-// notLess keeps counts from falling: an agent that began again has not looked at all contexts yet.
+// notLess keeps counts from falling: a restarted agent has not read all contexts yet.
 func notLess(was, is *scorev1.Messages) *scorev1.Messages {
 	if was == nil {
 		return is
@@ -70,11 +71,10 @@ func notLess(was, is *scorev1.Messages) *scorev1.Messages {
 	}
 }
 
-// add sums what nodes have told, who may tell anything.
+// add adds with saturation, since nodes may report any numbers.
 func add(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
 
-// meetFences joins what two nodes of a job have told of the fences in which they met; nil is
-// nothing.
+// meetFences merges two nodes' reports on the fences in which they met; nil: none.
 func meetFences(to, f *scorev1.Fences) *scorev1.Fences {
 	if f == nil {
 		return to
@@ -85,7 +85,7 @@ func meetFences(to, f *scorev1.Fences) *scorev1.Fences {
 	}
 }
 
-// addMessages sums what two nodes have told; nil is nothing.
+// addMessages adds two nodes' reports; nil: none.
 func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 	if m == nil {
 		return to
@@ -98,7 +98,7 @@ func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 	}
 }
 
-// shares returns what the job's nodes have told of it.
+// shares returns the reports of the job's nodes.
 func (j *job) shares() []*scorev1.NodeShare {
 	shares := make([]*scorev1.NodeShare, len(j.parts))
 	for i, p := range j.parts {
@@ -107,7 +107,7 @@ func (j *job) shares() []*scorev1.NodeShare {
 	return shares
 }
 
-// topView returns what scored top shows, but for the times of switches.
+// topView returns what scored top shows, without the times of switches.
 func (c *controller) topView() *scorev1.GetTopResponse {
 	view := &scorev1.GetTopResponse{NowNanos: c.now, Cluster: c.cluster, Nodes: uint32(len(c.nodes)), Matrix: c.matrixView()}
 	for _, n := range c.nodes {
@@ -152,18 +152,18 @@ func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 	return top
 }
 
-// Top tells of all jobs that have not ended, and of the matrix.
+// Top returns all unfinished jobs, and the matrix.
 func (l *Leader) Top(ctx context.Context) (*scorev1.GetTopResponse, error) {
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetTopResponse, error)) { answer(c.topView(), nil) })
 }
 
-// JobShares is what the nodes of a job have told of it.
+// JobShares are the reports of a job's nodes.
 type JobShares struct {
 	ID     uint64
 	Shares []*scorev1.NodeShare
 }
 
-// Shares tells it of all jobs that have a place, by number.
+// Shares returns the reports on all jobs that have places, by number.
 func (l *Leader) Shares(ctx context.Context) ([]JobShares, error) {
 	return consult(ctx, l, func(c *controller, answer func([]JobShares, error)) {
 		var all []JobShares

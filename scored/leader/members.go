@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// members are who may join the cluster, and the certificates of those who have.
+// members holds the join tokens, and the certificates of the cluster's daemons.
 type members struct {
 	tokens       map[string]*state.Token
 	certificates map[string]*state.Certificate // by serial number
-	// observe, if not nil, is told the serial numbers that are revoked, whenever they change.
+	// observe, if not nil, is called with the revoked serial numbers whenever they change.
 	observe func(serials [][]byte)
 }
 
@@ -32,13 +32,13 @@ func newMembers(s *state.State) members {
 	return m
 }
 
-// forget drops what has expired; the state does the same with the entries that follow.
+// forget drops expired ones; the state does the same in the following entries.
 func (m *members) forget(now int64) {
 	maps.DeleteFunc(m.tokens, func(_ string, t *state.Token) bool { return t.Expires <= now })
 	maps.DeleteFunc(m.certificates, func(_ string, c *state.Certificate) bool { return c.Forgotten(now) })
 }
 
-// revoked are the serial numbers of certificates that were taken back.
+// revoked returns the serial numbers of revoked certificates.
 func (m *members) revoked() (serials [][]byte) {
 	for _, c := range m.certificates {
 		if c.Revoked {
@@ -49,14 +49,14 @@ func (m *members) revoked() (serials [][]byte) {
 	return serials
 }
 
-// isRevoked tells it of one certificate. A listener may have accepted its owner before its server
-// had heard of it.
+// isRevoked reports whether a certificate is revoked. A listener may have accepted its owner before
+// its server learned of the revocation.
 func (m *members) isRevoked(serial []byte) bool {
 	c := m.certificates[string(serial)]
 	return c != nil && c.Revoked
 }
 
-// cutOff reports whether an agent has certificates, and all of them were taken back.
+// cutOff reports whether an agent has certificates, and all of them are revoked.
 func (m *members) cutOff(agent string) bool {
 	any := false
 	for _, c := range m.certificates {
@@ -71,10 +71,10 @@ func (m *members) cutOff(agent string) bool {
 	return any
 }
 
-// nodeRevoked is what an agent is told whose certificate was revoked.
+// nodeRevoked is the refusal for an agent whose certificate was revoked.
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 
-// addToken lets a daemon join with a token.
+// addToken adds a token with which one daemon may join.
 func (c *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
 	c.members.forget(c.now)
 	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
@@ -104,8 +104,8 @@ func (c *controller) removeToken(id string, answer func(struct{}, error)) {
 	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
-// admit uses a token up for a certificate. Whether there is no such token, or it has another
-// secret, is not told.
+// admit exchanges a token for a certificate. It does not disclose whether the token or its secret
+// is wrong.
 func (c *controller) admit(id string, secret []byte, cert *state.Certificate, answer func(struct{}, error)) {
 	c.members.forget(c.now)
 	t := c.members.tokens[id]
@@ -137,7 +137,7 @@ func (c *controller) renewed(cert *state.Certificate, answer func(struct{}, erro
 	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
-// revokeCertificates takes back all certificates of a daemon, and cuts an agent off.
+// revokeCertificates revokes all certificates of a daemon, and disconnects an agent.
 func (c *controller) revokeCertificates(role, name string, answer func(int, error)) {
 	c.members.forget(c.now)
 	count := c.revoke(role, name)
@@ -166,7 +166,7 @@ func (c *controller) revoke(role, name string) (count int) {
 	return count
 }
 
-// sendRevoked sends the revoked certificates to this server's listeners and all agents.
+// sendRevoked sends the revoked certificates to this server's listeners and to all agents.
 func (c *controller) sendRevoked() {
 	serials := c.members.revoked()
 	if observe := c.members.observe; observe != nil {
@@ -189,19 +189,19 @@ func certificateProto(c *state.Certificate) *statepb.Certificate {
 	return &statepb.Certificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires}
 }
 
-// AddToken lets a daemon join with the token, once; by is the user who made it.
+// AddToken adds a token with which one daemon may join; by is the user who made it.
 func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.addToken(t, by, answer) })
 	return err
 }
 
-// RemoveToken makes a token useless.
+// RemoveToken removes a token.
 func (l *Leader) RemoveToken(ctx context.Context, id string) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.removeToken(id, answer) })
 	return err
 }
 
-// Tokens lists those that can be used, by when they expire.
+// Tokens returns the valid tokens by the time of expiry.
 func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*scorev1.JoinToken, error)) {
 		c.members.forget(c.now)
@@ -216,24 +216,24 @@ func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
 	})
 }
 
-// Admit uses a token up for the certificate of a newcomer.
+// Admit exchanges a token for the certificate of a new daemon.
 func (l *Leader) Admit(ctx context.Context, id string, secret []byte, cert *state.Certificate) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.admit(id, secret, cert, answer) })
 	return err
 }
 
-// Renewed notes the next certificate of a daemon that has one.
+// Renewed records the renewed certificate of a daemon.
 func (l *Leader) Renewed(ctx context.Context, cert *state.Certificate) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.renewed(cert, answer) })
 	return err
 }
 
-// RevokeCertificates takes back all certificates of a daemon, and says how many that were.
+// RevokeCertificates revokes all certificates of a daemon, and returns their number.
 func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
 	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.revokeCertificates(role, name, answer) })
 }
 
-// Certificates lists those that have not expired, by role, name and end.
+// Certificates returns those that have not expired, by role, name and expiry.
 func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*scorev1.DaemonCertificate, error)) {
 		c.members.forget(c.now)
@@ -251,7 +251,7 @@ func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate
 	})
 }
 
-// ClusterTime returns the cluster's, to the second as certificates have it.
+// ClusterTime returns the cluster's time, rounded to seconds as in certificates.
 func (l *Leader) ClusterTime() time.Time {
 	nanos, _ := l.Now()
 	return time.Unix(0, nanos)

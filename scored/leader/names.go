@@ -9,21 +9,19 @@ import (
 	"slices"
 )
 
-// maxServiceName and maxPortName are those of the process management interfaces:
-// PMIx has keys of up to 511 bytes, and what is published over it may list
-// hundreds of processes (pmi.MaxPublished). maxLookups bounds those that wait, of
-// one job: each rank has a few.
+// maxServiceName and maxPortName are the limits of the process management interfaces: PMIx has keys
+// of up to 511 bytes, and a value published with it may list hundreds of processes
+// (pmi.MaxPublished). maxLookups bounds the pending lookups of one job: each rank has a few.
 const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
 	maxLookups     = 1 << 16
-	// maxKeptReplies bounds the answers of one job that are kept for who asks again: an agent that
-	// died with them is back within NodeGrace, and few of a job's ranks deal in names at the same
-	// time.
+	// maxKeptReplies bounds the answers that are kept for one job's repeated requests: an agent
+	// that lost them is back within NodeGrace, and few of a job's ranks use names at the same time.
 	maxKeptReplies = state.MaxAnswersPerJob
 )
 
-// nameKey is what names are unique by: users do not see each other's.
+// nameKey identifies a name: users do not see each other's names.
 type nameKey struct {
 	uid     uint32
 	service string
@@ -33,7 +31,7 @@ type name struct {
 	port string
 	job  uint64
 	once bool
-	by   requestKey // zero: under an earlier leader
+	by   requestKey // zero: published under an earlier leader
 }
 
 // nameWait is a lookup that waits until its name is published.
@@ -44,18 +42,18 @@ type nameWait struct {
 	request uint64
 }
 
-// requestKey is what a job's requests are known by.
+// requestKey identifies a request of a job.
 type requestKey struct {
 	node    string
 	request uint64
 }
 
-// replies keeps the last answers to what can be done only once: a name that is read once is gone
-// for who asks again, since the answer was lost with an agent, and would be waited for without end.
-// The state has them, too, since a leader may die with an answer.
+// replies keeps the last answers to requests that can be granted only once. If an answer is lost
+// with an agent, a repeated lookup of a name that is read once would wait forever, since the name
+// is gone. The state has the answers too, since a leader may die with one.
 type replies struct {
 	byRequest map[requestKey]*scorev1.NameReply
-	order     []requestKey // the oldest first
+	order     []requestKey // oldest first
 }
 
 func (r *replies) keep(node string, reply *scorev1.NameReply) {
@@ -71,8 +69,8 @@ func (r *replies) keep(node string, reply *scorev1.NameReply) {
 	r.order = append(r.order, key)
 }
 
-// nameRequest publishes, finds or takes back a name for a rank. Repeating a
-// request that was granted grants it again.
+// nameRequest publishes, finds or removes a name for a rank. A repeated request gets the same
+// answer.
 func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
@@ -113,7 +111,7 @@ func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
 	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: reply}}
 }
 
-// waitForName holds a lookup. An agent that has lost its stream asks again.
+// waitForName queues a lookup. An agent that has lost its stream asks again.
 func (c *controller) waitForName(w nameWait) bool {
 	if len(c.lookups) == maxLookups {
 		return false
@@ -124,8 +122,7 @@ func (c *controller) waitForName(w nameWait) bool {
 	return true
 }
 
-// namePublished answers who waits for a name; one that can be read once goes to
-// the first.
+// namePublished answers lookups that wait for a name; a name that is read once goes to the first.
 func (c *controller) namePublished(key nameKey) {
 	waiting := c.lookups
 	c.lookups = nil
@@ -145,7 +142,7 @@ func (c *controller) namePublished(key nameKey) {
 	}
 }
 
-// readOnce takes away a name that has been looked up, if it was published so.
+// readOnce removes a name after a lookup, if it was published to be read once.
 func (c *controller) readOnce(key nameKey, by state.NameRequest) {
 	found := c.names[key]
 	if owner := c.jobs[found.job]; found.once && owner != nil {
@@ -153,8 +150,8 @@ func (c *controller) readOnce(key nameKey, by state.NameRequest) {
 	}
 }
 
-// publish grants a name, and again what it has granted: an agent that has lost the answer asks once
-// more.
+// publish publishes a name. A repeated request is granted again, since an agent may have lost the
+// answer.
 func (c *controller) publish(key nameKey, wanted name) bool {
 	if old, taken := c.names[key]; taken {
 		if old.by == (requestKey{}) {
@@ -178,7 +175,7 @@ func (c *controller) publish(key nameKey, wanted name) bool {
 	return true
 }
 
-// requestBy returns for the log, if the log may have it.
+// requestBy returns the request for the log, or nil if the log's protocol does not have it.
 func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 	if c.requireProtocol(protocol.Answers) != nil {
 		return nil
@@ -186,8 +183,7 @@ func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}
 }
 
-// restoreNames takes the names of an earlier leader's term, and the answers that may have been lost
-// with him.
+// restoreNames restores the names, and answers that may have been lost with an earlier leader.
 func (c *controller) restoreNames(s *state.State) {
 	for _, record := range s.Names() {
 		c.names[nameKey{record.UID, record.Service}] = name{
@@ -216,8 +212,7 @@ func (c *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 	return true
 }
 
-// dropNames forgets a job's names; the entry of its end does the same in the
-// state.
+// dropNames removes a job's names; the entry of its end does the same in the state.
 func (c *controller) dropNames(id uint64) {
 	if j := c.jobs[id]; j != nil {
 		j.replies = replies{}

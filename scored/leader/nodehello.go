@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// nodePattern is what may stand in a directory name and in a host name.
+// nodePattern allows names that can be directory names and host names.
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// onHello begins an agent's stream, or gives the sentence why not.
+// onHello starts an agent's stream, or returns the sentence with which it is refused.
 func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	if refusal := c.refuse(h); refusal != "" {
 		return refusal
@@ -32,7 +32,7 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	n.link, n.lastMessage, n.since, n.deadline = link, c.now, c.now, 0
 	n.fellSilent, n.suspects, n.watches = false, nil, nil
 	c.ringDirty = true
-	c.onCutLost(n) // the agent tells it again
+	c.onCutLost(n) // the agent sends it again
 	c.closeLink(old, "")
 	if !n.sameAs(&before) {
 		c.propose(&statepb.Command{Command: &statepb.Command_RegisterNode{RegisterNode: &statepb.RegisterNode{Node: n.record()}}})
@@ -43,7 +43,7 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	c.updateDrain(n)
 	c.log("node connected", zap.String("node", n.name), zap.String("address", n.address), zap.Uint32("cpus", n.cpus))
 	c.sendJobs(n, h)
-	c.drainJobs(n) // what the leader that drained it did not come to
+	c.drainJobs(n) // what the leader that drained it may not have finished
 	return ""
 }
 
@@ -77,8 +77,8 @@ func (c *controller) refuse(h *scorev1.Hello) string {
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)
 }
 
-// replaceColumn gives the matrix the node as it is now. Jobs that run on the
-// node as it was have lost it.
+// replaceColumn gives the matrix the node's present size. Jobs that run on the node as it was have
+// lost it.
 func (c *controller) replaceColumn(n *node, known bool) {
 	if known {
 		c.loseNode(n, "node "+n.name+" came back with other CPUs, memory or channels")
@@ -93,7 +93,7 @@ func (c *controller) replaceColumn(n *node, known bool) {
 // sendJobs sends an agent its complete state, whatever it had before.
 func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	held := h.GetJobs()
-	spoken, _ := protocol.Own().Meet(agentRange(h)) // else it was refused
+	spoken, _ := protocol.Own().Meet(agentRange(h)) // otherwise it was refused
 	c.onHeldJobs(n.name, held)
 	var keep []uint64
 	var concerned []*job
@@ -102,7 +102,7 @@ func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 		if p == nil || p.lost && p.done || j.forgotten {
 			continue
 		}
-		keep = append(keep, j.id) // also when it is over there: its output may still be read
+		keep = append(keep, j.id) // also if it is over there: its output may be unread
 		if j.active() && !p.done {
 			concerned = append(concerned, j)
 		}
@@ -128,14 +128,14 @@ func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	c.sendPlan(n, share)
 }
 
-// resume brings a node and the leader to the same picture of one job.
+// resume makes a node and the leader agree about one job.
 func (c *controller) resume(n *node, j *job, held bool) {
 	p := j.part(n.name)
 	switch {
 	case j.state == starting && (held || !c.mayHaveRun(n, j, p)):
 		c.prepare(j, slices.Index(j.parts, p), c.prepareOrders(j))
 	case p.lost:
-		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // and when it has ended there, it may start again
+		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // the job may start again once it has ended there
 	case !held:
 		c.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
 	case j.state == ending:
@@ -148,9 +148,9 @@ func (c *controller) resume(n *node, j *job, held bool) {
 	}
 }
 
-// mayHaveRun reports whether a node that does not know a starting job could have
-// run it. This leader has sent no plan with it yet; an earlier one may have, but
-// an agent that has not been restarted since keeps what it was told.
+// mayHaveRun reports whether a node that does not know a starting job can have run it. This leader
+// has sent no plan with it yet. An earlier leader may have, but an agent that was not restarted
+// since would know the job.
 func (c *controller) mayHaveRun(n *node, j *job, p *part) bool {
 	return j.inherited && p.BootID != n.bootID
 }

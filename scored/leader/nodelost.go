@@ -9,19 +9,18 @@ import (
 )
 
 const (
-	// NodeGrace is how long a node may be without a stream before its jobs are
-	// given up. An agent that is restarted is back within seconds, and its
-	// stewards keep the ranks meanwhile.
+	// NodeGrace is how long a node may be without a stream before its jobs are given up. A
+	// restarted agent is back within seconds, and its stewards keep the ranks meanwhile.
 	NodeGrace = 10 * time.Second
-	// nodeMemory is how long a node that is gone is still listed as down.
+	// nodeMemory is how long a lost node is listed as down.
 	nodeMemory = time.Hour
 )
 
-// onLinkLost notes that an agent's stream has ended.
+// onLinkLost handles the end of an agent's stream.
 func (c *controller) onLinkLost(name string, link Link) {
 	n := c.nodes[name]
 	if n == nil || n.link != link {
-		return // a newer stream has taken its place
+		return // replaced by a newer stream
 	}
 	n.link, n.since, n.cutAt = nil, c.now, c.now
 	c.updateDrain(n)
@@ -35,8 +34,7 @@ func (c *controller) setNodeDeadline(n *node, d time.Duration) {
 	c.timers.add(timer{at: n.deadline, kind: timerNode, node: n.name})
 }
 
-// onNodeDeadline gives up the jobs of a node that did not come back, and much later
-// the node itself.
+// onNodeDeadline gives up the jobs of a node that did not come back, and much later the node.
 func (c *controller) onNodeDeadline(n *node) {
 	if n.inMatrix {
 		c.log("node lost", zap.String("node", n.name))
@@ -46,7 +44,7 @@ func (c *controller) onNodeDeadline(n *node) {
 		return
 	}
 	if n.drain != nil {
-		return // it stays drained until an administrator says otherwise
+		return // it stays drained until an administrator resumes it
 	}
 	for _, j := range c.jobs {
 		if j.active() && j.part(n.name) != nil {
@@ -58,7 +56,7 @@ func (c *controller) onNodeDeadline(n *node) {
 	c.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: n.name}}})
 }
 
-// loseNode takes the node out of the matrix and ends its jobs, whole gangs.
+// loseNode removes the node from the matrix and ends its jobs, whole gangs.
 func (c *controller) loseNode(n *node, reason string) {
 	if _, err := c.gang.RemoveNode(gang.NodeID(n.name)); err != nil {
 		c.log("a node could not be removed: "+err.Error(), zap.String("node", n.name))

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxText bounds what an agent says about itself.
+	// maxText bounds each text of an agent about itself.
 	maxText = 256
-	// maxNotesOfNode bounds how much of it there may be.
+	// maxNotesOfNode bounds the number of its notes.
 	maxNotesOfNode = 32
 )
 
-// node is the controller's picture of a node.
+// node is a node as the controller knows it.
 type node struct {
 	name            string
 	address         string
@@ -29,26 +29,26 @@ type node struct {
 	bootID          string
 	notes           []string
 	sharesCPUs      bool
-	fencesByMessage bool   // its stewards exchange by themselves what is small
-	channels        uint32 // that jobs of one row may have
+	fencesByMessage bool   // its stewards exchange small fence data directly
+	channels        uint32 // number that the jobs of one row may have together
 
-	link        Link  // nil while there is no stream
-	lastMessage int64 // when it last sent anything; 0: nothing to this leader
-	since       int64 // when it came, or its stream was lost
-	cutAt       int64 // when its last stream was lost; 0: none was, to this leader
+	link        Link  // nil: there is no stream
+	lastMessage int64 // when its last message came; 0: none came to this leader
+	since       int64 // when it connected, or its stream was lost
+	cutAt       int64 // when its last stream was lost; 0: never, under this leader
 	inMatrix    bool  // known to the gang machine
 	planned     bool  // its last plan held a job
-	// fellSilent: its stream was given up, rather than ended by its agent's host.
+	// fellSilent: the leader gave its stream up because it was silent.
 	fellSilent bool
-	suspects   map[string]scorev1.Reachability // what the nodes that watch it have found amiss
+	suspects   map[string]scorev1.Reachability // what the nodes that watch it have reported
 	watches    []*scorev1.Watch_Neighbour      // what it was told to watch
 	deadline   int64                           // NodeGrace, then nodeMemory, after the stream was lost
 
-	drain *state.Drain  // nil: it may have new jobs
-	clock *scorev1.Ping // what it last told about its clock and its troubles, or nil
+	drain *state.Drain  // nil: it takes new jobs
+	clock *scorev1.Ping // its last report on its clock and its problems, or nil
 }
 
-// addressOf returns where the node's agent listens; of no node it is "".
+// addressOf returns the address of the node's agent, "" if there is no node.
 func (n *node) addressOf() string {
 	if n == nil {
 		return ""
@@ -70,8 +70,7 @@ func (c *controller) sortedJobs() []*job {
 	return slices.SortedFunc(maps.Values(c.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
 }
 
-// clip shortens a text to what is kept, with escapes for what is not UTF-8. No letter is cut in
-// two.
+// clip shortens a text to the kept length, at a character's end, and escapes what is not UTF-8.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return texts.UTF8(text)
@@ -90,7 +89,7 @@ func (n *node) update(h *scorev1.Hello) {
 	n.notes = clippedNotes(h.GetNotes())
 }
 
-// clippedNotes is what is kept of what an agent says about itself.
+// clippedNotes returns the kept part of an agent's notes.
 func clippedNotes(notes []string) (kept []string) {
 	for _, note := range notes[:min(len(notes), maxNotesOfNode)] {
 		kept = append(kept, clip(note))
@@ -98,7 +97,7 @@ func clippedNotes(notes []string) (kept []string) {
 	return kept
 }
 
-// heartbeat takes what a node says of itself several times a second.
+// heartbeat handles a node's heartbeat.
 func (n *node) heartbeat(ping *scorev1.Ping) {
 	n.clock = ping
 	ping.Troubles = clippedNotes(ping.GetTroubles())

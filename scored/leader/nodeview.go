@@ -45,7 +45,7 @@ func (c *controller) nodeView(n *node) *scorev1.Node {
 	return views[slices.IndexFunc(views, func(v *scorev1.Node) bool { return v.GetName() == n.name })]
 }
 
-// agentCertificates tells of each agent that has any until when its certificates last.
+// agentCertificates returns until when the certificates of each agent are valid.
 func (c *controller) agentCertificates() map[string]int64 {
 	expires := make(map[string]int64)
 	for _, cert := range c.members.certificates {
@@ -76,7 +76,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 	return view
 }
 
-// wallOffset returns by how much the node's system clock is before the cluster's.
+// wallOffset returns by how much the node's system clock is ahead of the cluster's.
 func wallOffset(clock *scorev1.Ping) int64 {
 	if clock.GetWallNanos() == 0 || clock.GetRoundTripNanos() == 0 {
 		return 0
@@ -99,8 +99,8 @@ func (n *node) state(jobs int) scorev1.NodeState {
 	}
 }
 
-// closedTo says which nodes a waiting job could have and does not get, since
-// they are drained or not there; empty: none.
+// closedTo names the nodes that a waiting job could use if they were not drained or away; empty:
+// none.
 func (cert *controller) closedTo(j *job) string {
 	var words []string
 	for _, n := range cert.sortedNodes() {
