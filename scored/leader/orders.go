@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What becomes of a job is in the log before its ranks are killed: a new leader would take ranks
-// that were killed for such that have ended by themselves. See DESIGN.md, "Decided, then killed".
+// The fate of a job is in the log before its ranks are killed: otherwise a new leader would think
+// that killed ranks ended by themselves. See DESIGN.md, "Decided, then killed".
 
-// orderEnd notes how a job ends whose ranks are about to be killed. What a rank did need not be
-// noted: its node says it again to whoever leads.
+// orderEnd logs how a job ends before its ranks are killed. What a rank did need not be logged: its
+// node reports it again to the next leader.
 func (c *controller) orderEnd(j *job, v *scorev1.Verdict) {
 	if c.protocol < protocol.Orders || v.GetRank() != noRank {
 		return
@@ -22,8 +22,8 @@ func (c *controller) orderEnd(j *job, v *scorev1.Verdict) {
 	c.propose(&statepb.Command{Command: &statepb.Command_OrderEnd{OrderEnd: &statepb.OrderEnd{JobId: j.id, Verdict: v}}})
 }
 
-// orderRequeue logs that a job is to restart whose ranks are about to be killed, marks it so, and
-// returns the verdict by which its ranks end.
+// orderRequeue logs that a job is to restart before its ranks are killed, marks the job so, and
+// returns the verdict with which its ranks end.
 func (c *controller) orderRequeue(j *job, because string) *scorev1.Verdict {
 	if c.protocol >= protocol.Orders {
 		c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
@@ -31,7 +31,7 @@ func (c *controller) orderRequeue(j *job, because string) *scorev1.Verdict {
 	return j.endToRequeue(because)
 }
 
-// resumeOrders does what an earlier leader has ordered, with jobs that have places.
+// resumeOrders carries out an earlier leader's orders for jobs that have places.
 func (c *controller) resumeOrders(records []*state.Job) {
 	for _, record := range records {
 		j := c.jobs[record.ID]
@@ -40,7 +40,7 @@ func (c *controller) resumeOrders(records []*state.Job) {
 		}
 		switch {
 		case record.Ending != nil:
-			c.becomeEnding(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records are never changed
+			c.becomeEnding(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records must not be changed
 		case record.Ordered != "":
 			c.becomeEnding(j, j.endToRequeue(record.Ordered))
 		}

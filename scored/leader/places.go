@@ -14,11 +14,11 @@ type placeAsk struct {
 	request uint64
 }
 
-// maxPlaceAsks bounds the questions that wait.
+// maxPlaceAsks bounds the pending questions.
 const maxPlaceAsks = 1 << 12
 
-// askPlaces tells a job's rank where the ranks of another job of its user are, now
-// or once that has its places. Other users' jobs are as jobs that do not exist.
+// askPlaces answers a job's rank where the ranks of another job of its user are, now or once that
+// job has its places. Jobs of other users count as nonexistent.
 func (c *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
@@ -39,8 +39,7 @@ func (c *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
 	}
 }
 
-// sendPlaces answers who waits for the places of a job, which has got them or
-// never will.
+// sendPlaces answers the questions about a job that has got its places, or never will.
 func (c *controller) sendPlaces(of *job) {
 	c.placeAsks = slices.DeleteFunc(c.placeAsks, func(ask placeAsk) bool {
 		if ask.of == of.id {
@@ -54,7 +53,7 @@ func (c *controller) sendPlaces(of *job) {
 func (c *controller) answerPlaces(ask placeAsk, of *job) {
 	n := c.nodes[ask.node]
 	if n == nil || n.link == nil {
-		return // asked again on the next stream
+		return // the rank's node asks again on its next stream
 	}
 	reply := &scorev1.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: ask.of}
 	if of != nil && of.active() {

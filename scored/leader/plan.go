@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// planLead is how far ahead a new plan takes effect when gangs alternate, on a
-	// cluster of a few nodes: ten times what a message takes to reach an agent.
+	// planLead is how far ahead a new plan takes effect on a cluster of a few nodes, if gangs
+	// alternate: ten times what a message takes to reach an agent.
 	planLead = 2 * time.Millisecond
-	// planLeadPerNode is what a node adds: to make, encode and send its plan takes up to 17 us
-	// of two CPUs (docs/BENCHMARKS.md, scale), and the last node must have its own in time, too.
+	// planLeadPerNode is added for each node: making, encoding and sending its plan takes up to 17
+	// us on two CPUs (docs/BENCHMARKS.md, scale), and the last node must have its plan in time too.
 	planLeadPerNode = 20 * time.Microsecond
 )
 
-// PlanLead returns how far ahead a plan takes effect that so many nodes are told, so that
-// all switch together.
+// PlanLead returns how far ahead a plan for so many nodes takes effect, so that all switch
+// together.
 func PlanLead(nodes int) time.Duration { return planLead + time.Duration(nodes)*planLeadPerNode }
 
-// onMove commits a gang's new row, so that the next leader finds it
-// there.
+// onMove commits a gang's new row for the next leader.
 func (c *controller) onMove(move gang.Move) {
 	for _, j := range c.gangOf(move.Job) {
 		j.row = move.To
@@ -34,7 +33,7 @@ func (c *controller) onMove(move gang.Move) {
 	c.planDirty = true
 }
 
-// gangOf returns the job named by a move. (The matrix names every member.)
+// gangOf returns the job that a move names. (The matrix names every member.)
 func (c *controller) gangOf(id gang.JobID) []*job {
 	if j := c.jobs[uint64(id)]; j != nil {
 		return []*job{j}
@@ -42,15 +41,14 @@ func (c *controller) gangOf(id gang.JobID) []*job {
 	return nil
 }
 
-// replan makes and sends the next rotation plan if the rows have changed. It
-// is no entry of the log: term and version order plans, and a new leader
-// derives its own from the committed state.
+// replan makes and sends the next rotation plan if the rows have changed. Plans are not in the log:
+// term and version order them, and a new leader derives its own from the committed state.
 func (c *controller) replan() {
 	rows := c.gang.Rows()
 	if c.rotation.Has(rows) {
 		return
 	}
-	lead := time.Duration(0) // where nobody has to switch at the same instant
+	lead := time.Duration(0) // if no nodes must switch at the same instant
 	if len(rows) > 1 || len(c.rotation.Rows) > 1 {
 		lead = PlanLead(c.countConcerned(rows))
 	}
@@ -69,7 +67,7 @@ func (c *controller) replan() {
 	}
 }
 
-// countConcerned counts the nodes that must know of the rows, and of the end of those before.
+// countConcerned counts the nodes that need the new plan, or the end of the previous one.
 func (c *controller) countConcerned(rows []gang.RotationRow) int {
 	nodes := make(map[gang.NodeID]struct{}, len(c.nodes))
 	for name, n := range c.nodes {
@@ -87,7 +85,7 @@ func (c *controller) countConcerned(rows []gang.RotationRow) int {
 	return len(nodes)
 }
 
-// nodesOf returns the nodes that a job of the plan is on.
+// nodesOf returns the nodes of a job in the plan.
 func (c *controller) nodesOf(id gang.JobID) []gang.NodeID {
 	j := c.jobs[uint64(id)]
 	if j == nil {
@@ -100,8 +98,8 @@ func (c *controller) nodesOf(id gang.JobID) []gang.NodeID {
 	return nodes
 }
 
-// share are the jobs of one node by row of the plan, nil if there are none. For all nodes at once
-// gang.Rotation.Split is quicker.
+// share returns the jobs of one node by row of the plan, nil if there are none. gang.Rotation.Split
+// is faster for all nodes at once.
 func (c *controller) share(n *node) (share [][]gang.JobID) {
 	for pos, row := range c.rotation.Rows {
 		for _, id := range row.Present() {
@@ -117,7 +115,7 @@ func (c *controller) share(n *node) (share [][]gang.JobID) {
 	return share
 }
 
-// restingOf are the jobs of a node's share that sleep; they are the same in every row.
+// restingOf returns the jobs of a node's share that sleep; they are the same in every row.
 func (c *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
 	if len(share) == 0 {
 		return nil
@@ -130,8 +128,8 @@ func (c *controller) restingOf(share [][]gang.JobID) (resting []uint64) {
 	return resting
 }
 
-// sendPlan tells a node the plan as it needs it: all rows, so that it counts
-// the same time, and its own jobs in each; a nil share has none.
+// sendPlan sends a node its part of the plan: all rows, so that all nodes count the same time, and
+// the node's own jobs in each. A nil share means no jobs.
 func (c *controller) sendPlan(n *node, share [][]gang.JobID) {
 	if n.link == nil {
 		return

@@ -9,19 +9,18 @@ import (
 	"slices"
 )
 
-// prepare orders the index-th of a job's nodes to make it ready.
+// prepare orders the job's node with this index to prepare the job.
 func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
 	n := c.nodes[j.parts[index].Node]
 	if n == nil || n.link == nil {
-		return // told when it connects
+		return // the node gets the order when it connects
 	}
 	j.parts[index].sent = true
 	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
 }
 
-// prepareOrders returns the order to prepare the job by the index of a node. What
-// grows with the nodes is made once for all of them: a job of a thousand nodes would take seconds
-// otherwise.
+// prepareOrders returns a function that makes the order for the node with an index. What grows with
+// the number of nodes is made once for all: otherwise a job of a thousand nodes would take seconds.
 func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	preput := make(map[string]string, len(j.preput))
 	for _, pair := range j.preput {
@@ -44,13 +43,13 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 	}
 }
 
-// keyLabel keeps the keys of jobs apart from all else that is derived from the same secret.
+// keyLabel separates the keys of jobs from other keys that are derived from the same secret.
 const keyLabel = "score leader: key of a job, 2"
 
-// jobKey returns what the nodes of a job derive the keys of its datagrams from. Each server derives
-// the same one. Who knows those of some jobs, as a node does, learns nothing of others'. A cluster
-// restored from a backup gives numbers of jobs again; the time of the submission, which is in the
-// log, keeps the keys of such jobs apart.
+// jobKey returns the key from which the nodes of a job derive the keys of its datagrams. Each
+// server derives the same key. The keys of some jobs, which a node knows, disclose nothing about
+// those of others. A cluster restored from a backup reuses job numbers; the time of submission,
+// which is in the log, makes the keys of such jobs differ.
 func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	if len(secret) == 0 {
 		return nil
@@ -62,13 +61,13 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 	return mac.Sum(nil)
 }
 
-// fenceByMessage reports whether the stewards on all nodes of a job can exchange messages directly.
-// A steward that cannot would wait forever for the others.
+// fenceByMessage reports whether the stewards on all nodes of a job can exchange fence data
+// directly. The others would wait forever for a steward that cannot.
 func (c *controller) fenceByMessage(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.fencesByMessage })
 }
 
-// maxProcesses returns how many processes and threads a job may have on a node.
+// maxProcesses returns the number of processes and threads that a job may have on a node.
 func (c *controller) maxProcesses() uint32 {
 	if most := c.settings.GetMaxProcesses(); most > 0 {
 		return most
@@ -76,8 +75,8 @@ func (c *controller) maxProcesses() uint32 {
 	return DefaultMaxProcesses
 }
 
-// memoryLimit returns what the job may use on each of its nodes; 0: no limit. A
-// spawned job lives within what its parent was promised.
+// memoryLimit returns how much memory the job may use on each of its nodes; 0: no limit. A spawned
+// job may use what its parent was promised.
 func (c *controller) memoryLimit(j *job) int64 {
 	if j.request.MemPerNode == 0 && j.parent != nil {
 		return c.memoryLimit(j.parent)
@@ -85,11 +84,10 @@ func (c *controller) memoryLimit(j *job) int64 {
 	return j.request.MemPerNode
 }
 
-// universe returns what MPI programs read as MPI_UNIVERSE_SIZE: how many ranks there can sensibly
-// be, their own with all that they spawn. It is the number of the cluster's CPUs, as with other
-// launchers, for a job with fewer ranks. A job that has a rank on every CPU may still spawn one for
-// each CPU: these share the CPUs with their spawners in time, and a program that found no room
-// would not spawn at all.
+// universe returns the value of MPI_UNIVERSE_SIZE: how many ranks a program can sensibly have,
+// including those that it spawns. As with other launchers it is the number of the cluster's CPUs if
+// the job has fewer ranks. A job with a rank on every CPU may still spawn one for each CPU: they
+// share the CPUs, and a program that saw no room would not spawn at all.
 func (c *controller) universe(j *job) uint32 {
 	cpus := uint32(0)
 	for _, n := range c.nodes {

@@ -2,25 +2,24 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// Caller is who asks, as the kernel told.
+// Caller is the user who calls, as identified by the kernel.
 type Caller struct {
 	UID uint32
-	// Role is what the cluster lets the user do beside using one's own jobs.
+	// Role is what the user may do beyond using their own jobs.
 	Role scorev1.Role
 }
 
-// operates reports whether the caller may do to any job what its owner may.
+// operates reports whether the caller may do with any job what its owner may.
 func (c Caller) operates() bool { return c.Role >= scorev1.Role_ROLE_OPERATOR }
 
 func (c Caller) controls(owner *scorev1.Identity) bool {
 	return c.operates() || c.UID == owner.GetUid()
 }
 
-// What others may see of a job is what they need to know why the cluster is
-// busy: its number, name, user, state and size, where it runs, how much it has
-// used, and its exit code. What the program is told and what it says stays
-// with its owner and operators: command line, environment, directory and file
-// names, the sentence of its end, its processes, its channels, its output.
+// Others see of a job what explains why the cluster is busy: its number, name, user, state and
+// size, where it runs, how much it has used, and its exit code. Only its owner and operators see
+// the program's inputs and outputs: command line, environment, directory and file names, the
+// sentence of its end, its processes, its channels and its output.
 
 // redactedFor returns the job as the caller may see it.
 func redactedFor(job *scorev1.Job, caller Caller) *scorev1.Job {
@@ -37,7 +36,7 @@ func redactedFor(job *scorev1.Job, caller Caller) *scorev1.Job {
 	}
 }
 
-// publicIdleness says that the job is idle, but not what its ranks wait for.
+// publicIdleness returns that the job is idle, without what its ranks wait for.
 func publicIdleness(i *scorev1.Idleness) *scorev1.Idleness {
 	if i == nil {
 		return nil
@@ -45,7 +44,7 @@ func publicIdleness(i *scorev1.Idleness) *scorev1.Idleness {
 	return &scorev1.Idleness{SinceNanos: i.GetSinceNanos(), DeadlockedNanos: i.GetDeadlockedNanos()}
 }
 
-// publicSpec returns the size of what was asked for.
+// publicSpec returns the size of the request.
 func publicSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	return &scorev1.JobSpec{
 		Name: spec.GetName(), Tasks: spec.GetTasks(), Nodes: spec.GetNodes(), CpusPerTask: spec.GetCpusPerTask(),

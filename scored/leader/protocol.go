@@ -9,13 +9,13 @@ import (
 	"score/scored/state/statepb"
 )
 
-// Protocol is that in which the committed log is written, see package protocol.
+// Protocol returns the protocol of the committed log, see package protocol.
 func (l *Leader) Protocol() (version uint32) {
 	l.options.Replica.Read(func(s *state.State) { version = s.Protocol() })
 	return version
 }
 
-// Raise has the log be written in a later protocol, which all servers must understand.
+// Raise switches the log to a later protocol. All servers must understand it.
 func (l *Leader) Raise(ctx context.Context, version uint32) error {
 	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
 		c.raiseProtocol(version)
@@ -33,7 +33,7 @@ func (c *controller) raiseProtocol(version uint32) {
 	c.log(fmt.Sprintf("all servers understand protocol %d, in which the log is written from here on", version))
 }
 
-// MayBeServer returns the sentence why a server cannot follow the log, or "".
+// MayBeServer returns why a server cannot follow the log, a sentence, or "".
 func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) string {
 	theirs := protocol.Of(program.GetProtocolOldest(), program.GetProtocolNewest())
 	written := l.Protocol()
@@ -58,7 +58,7 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 	return ""
 }
 
-// mismatch returns why an agent is not understood, or "".
+// mismatch returns why an agent's version is not compatible, or "".
 func (c *controller) mismatch(h *scorev1.Hello) string {
 	own, theirs := protocol.Own(), agentRange(h)
 	if _, ok := own.Meet(theirs); ok {

@@ -11,30 +11,29 @@ import (
 	"go.uber.org/zap"
 )
 
-// How a job goes back into the queue whose ranks have run, or may have.
+// How a job is requeued after its ranks have run, or may have.
 
 const (
-	// requeueLease is how long the ranks of a job that may restart go on
-	// when their node hears no leader: as long as the leader waits for a node
-	// whose agent is gone, so that a restarted agent finds them.
+	// requeueLease is how long the ranks of a restartable job go on while their node has no leader:
+	// as long as the leader waits for a node without an agent, so that a restarted agent finds
+	// them.
 	requeueLease = NodeGrace
-	// leaseMargin is by how much the leader waits longer than the lease before it
-	// takes ranks for dead of which nobody can tell: a busy node is late with
-	// its timers and with killing, and a leader that was replaced may have
-	// answered its heartbeats for a moment more.
+	// leaseMargin is how much longer than the lease the leader waits before it takes unreachable
+	// ranks for dead: a busy node is late with its timers and with killing, and a leader that was
+	// replaced may have answered the node's heartbeats a moment longer.
 	leaseMargin = 3 * time.Second
-	// maxRestarts bounds how often a job restarts: one that takes its nodes
-	// with it shall not take them all.
+	// maxRestarts bounds the restarts of a job: one that crashes its nodes shall not crash all of
+	// them.
 	maxRestarts = 8
 )
 
-// mayRestart reports whether the job goes back to the queue when a node of it is
-// lost or drained. A spawned job ends, and its parent restarts.
+// mayRestart reports whether the job is requeued when one of its nodes is lost or drained. A
+// spawned job ends instead, and its parent restarts.
 func (j *job) mayRestart() bool {
 	return j.spec.GetRequeue() && j.parents == 0 && j.restarts < maxRestarts
 }
 
-// lease returns how long its ranks go on without a leader; 0: forever.
+// lease returns how long the job's ranks go on without a leader; 0: forever.
 func (j *job) lease() time.Duration {
 	if j.spec.GetRequeue() {
 		return requeueLease
@@ -43,14 +42,14 @@ func (j *job) lease() time.Duration {
 }
 
 // endToRequeue marks the job to be queued again when its ranks have ended, and returns the verdict
-// by which they end.
+// with which they end.
 func (j *job) endToRequeue(reason string) *scorev1.Verdict {
 	j.again, j.restarting = reason, true
 	return verdict(nodeLost, exitCluster, "%s; the job restarts", reason)
 }
 
-// expireLeases marks lost parts done after their lease has passed, and returns when the
-// next one has; 0: none. A node that is back is asked instead, and answers.
+// expireLeases marks lost parts as done after their lease has expired, and returns when the next
+// one expires; 0: none. A node that is back is asked instead.
 func (c *controller) expireLeases(j *job) (next int64) {
 	for _, p := range j.parts {
 		n := c.nodes[p.Node]
@@ -73,15 +72,15 @@ func (c *controller) expireLeases(j *job) (next int64) {
 	return next
 }
 
-// onNodeDone notes that a node says that nothing of the job is left there. One that
-// was lost is heard again, and told what comes next.
+// onNodeDone handles a node's report that nothing of the job is left there. A lost node that is
+// back gets the next order.
 func (c *controller) onNodeDone(j *job, p *part, usage *scorev1.Usage) {
 	p.lost = p.lost && p.done
 	c.markDone(j, p, usage)
 }
 
-// blameLoss makes the loss of a part the reason of an end that has begun: ranks fail when others of
-// theirs are lost with a node, and their failures are reported first.
+// blameLoss makes the loss of a part the reason of an end that has begun: ranks fail because others
+// were lost with a node, and their failures are reported first.
 func (c *controller) blameLoss(j *job, p *part, reason string) {
 	if j.restarting && p.done {
 		c.endInsteadOfRequeue(j, reason)
@@ -96,9 +95,9 @@ func (c *controller) blameLoss(j *job, p *part, reason string) {
 	}
 }
 
-// withdraw takes a gang back of which nothing has run, and returns the verdict by which it ends. It
-// is queued again when the other nodes have let go of it, so that what they report about this
-// attempt is not taken for the next.
+// withdraw withdraws a gang before any of its ranks has run, and returns the verdict with which it
+// ends. The job is queued again when the other nodes have released it, so that their reports on
+// this attempt are not taken for the next.
 func (c *controller) withdraw(j *job, lost *part, reason string) *scorev1.Verdict {
 	j.again = reason
 	if lost != nil {
@@ -110,15 +109,15 @@ func (c *controller) withdraw(j *job, lost *part, reason string) *scorev1.Verdic
 	return verdict(nodeLost, exitCluster, "%s", reason)
 }
 
-// finishIfDone goes on when no process of the job, nor of those that it spawned
-// if it is to restart, is left anywhere.
+// finishIfDone continues when no process of the job is left and, if the job is to restart, none of
+// those that it spawned.
 func (c *controller) finishIfDone(j *job) {
 	if j.state == done || j.state == queued || !j.all(func(p *part) bool { return p.done }) {
 		return
 	}
 	switch {
 	case j.again != "" && j.hasActiveChild():
-		// The last of them calls again.
+		// The last child calls again.
 	case j.again != "" && (j.restarting || j.attempts-j.restarts < maxAttempts):
 		c.becomeQueued(j)
 	case j.verdict != nil:
@@ -166,8 +165,8 @@ func (c *controller) becomeQueued(j *job) {
 	c.notifyState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
 }
 
-// resetAttempt drops what is of one attempt only; earlier is what it and those
-// before it have used.
+// resetAttempt resets what belongs to one attempt. earlier is the usage of this attempt and those
+// before.
 func (j *job) resetAttempt(earlier *scorev1.Usage) {
 	j.earlier = earlier
 	j.state, j.deadline, j.killDeadline, j.row, j.founder, j.parts, j.byNode = queued, 0, 0, -1, 0, nil, nil

@@ -7,9 +7,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// How a user puts a job back into the queue.
+// How a user requeues a job.
 
-// requeueFor ends the job's ranks and restarts it, whatever it was submitted with. Asking again
+// requeueFor ends the job's ranks and restarts it, whatever its options. Repeating the request
 // meanwhile changes nothing.
 func (c *controller) requeueFor(j *job, by, reason string) error {
 	if err := c.requireProtocol(protocol.Orders); err != nil {
@@ -30,7 +30,7 @@ func (c *controller) requeueFor(j *job, by, reason string) error {
 		because += " (" + reason + ")"
 	}
 	c.log("job is requeued", zap.Uint64("job", j.id), zap.String("by", by), zap.String("reason", reason))
-	v := c.orderRequeue(j, because) // restarting, so that it does not count as a start that failed
+	v := c.orderRequeue(j, because) // restarting, so that this does not count as a failed start
 	if j.state == starting && !j.inherited {
 		v = c.withdraw(j, nil, because)
 	}
@@ -39,8 +39,8 @@ func (c *controller) requeueFor(j *job, by, reason string) error {
 	return nil
 }
 
-// endInsteadOfRequeue ends a job that was to restart: its ranks may live on where a node was lost,
-// since without --requeue they have no lease that ends them.
+// endInsteadOfRequeue ends a job that was to restart. On a lost node its ranks may live on, since
+// without --requeue they have no lease.
 func (c *controller) endInsteadOfRequeue(j *job, reason string) {
 	j.again, j.restarting = "", false
 	j.verdict = verdict(nodeLost, exitCluster, "job %d was ended while it was being requeued: %s; %s", j.id, reason, j.lossHint())

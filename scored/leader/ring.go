@@ -8,23 +8,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// How the loss of a node is found: by the heartbeat, and by its neighbours on a
-// ring of all nodes. Neither is enough: a leader that still hears the node keeps
-// it, and one that does not waits for the grace unless a neighbour finds the same.
+// The loss of a node is detected by its heartbeat, and by its neighbours on a ring of all nodes.
+// Neither is enough: a node stays while the leader receives its heartbeats; otherwise the leader
+// waits for the grace time, unless a neighbour reports the same.
 
 const (
-	// DefaultNodeSilence is time within which the loss of a node is detected: agents
-	// ping twice a second, and stand still for a second on a machine that is
-	// overloaded.
+	// DefaultNodeSilence is the time without heartbeats after which a node may be lost: agents send
+	// two heartbeats per second, and may stall for a second on an overloaded machine.
 	DefaultNodeSilence = 3 * time.Second
-	// MinNodeSilence is two heartbeats, MaxNodeSilence what somebody debugs with.
+	// MinNodeSilence is two heartbeats; MaxNodeSilence is for debugging.
 	MinNodeSilence = time.Second
 	MaxNodeSilence = time.Hour
-	// watchersPerNode is how many neighbours watch a node: one may be lost with it.
+	// watchersPerNode is the number of neighbours that watch a node: one of them may be lost with
+	// it.
 	watchersPerNode = 2
 )
 
-// silence returns for how long a node may not be heard.
+// silence returns how long a node may be silent.
 func (c *controller) silence() time.Duration {
 	if silence := time.Duration(c.settings.GetNodeSilenceNanos()); silence > 0 {
 		return silence
@@ -32,11 +32,11 @@ func (c *controller) silence() time.Duration {
 	return DefaultNodeSilence
 }
 
-// checkLinks gives up streams that have fallen silent, and nodes that their
-// neighbours do not hear either.
+// checkLinks closes silent streams, and declares nodes lost that their neighbours cannot reach
+// either.
 func (c *controller) checkLinks() {
 	var silent []*node
-	limit := c.now - (c.silence() - linkCheck).Nanoseconds() // the next look would be too late
+	limit := c.now - (c.silence() - linkCheck).Nanoseconds() // the next check would be too late
 	for _, n := range c.nodes {
 		if n.link != nil && n.lastMessage <= limit || n.link == nil && len(n.suspects) > 0 {
 			silent = append(silent, n)
@@ -54,7 +54,7 @@ func (c *controller) checkLinks() {
 	}
 }
 
-// onSuspicion takes what a node finds of one that it watches.
+// onSuspicion handles a node's report on a node that it watches.
 func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
 		return
@@ -73,9 +73,8 @@ func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	c.checkSilent(n)
 }
 
-// checkSilent declares a node lost if neither the leader nor a neighbour hears it. An agent
-// that has ended while its host is there may be starting again, and may be slow
-// to answer then.
+// checkSilent declares a node lost if neither the leader nor a neighbour can reach it. If only the
+// agent has ended, it may be restarting, and be slow to answer.
 func (c *controller) checkSilent(n *node) {
 	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {
 		return
@@ -90,8 +89,8 @@ func (c *controller) checkSilent(n *node) {
 	}
 }
 
-// sendWatches tells each node whom it watches, if that has changed: the next ones by
-// name, of those that are not lost.
+// sendWatches tells each node which nodes it watches, if that has changed: the next ones by name
+// that are not lost.
 func (c *controller) sendWatches() {
 	members := make([]*node, 0, len(c.nodes))
 	for _, n := range c.sortedNodes() {

@@ -13,13 +13,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// settingNames are the fields of the settings, in the words of SetSettings.
+// settingNames are the names of the settings, as in SetSettings.
 var settingNames = []string{
 	"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
 	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes",
 }
 
-// CheckSettings refuses settings with which the cluster could not work.
+// CheckSettings refuses settings that the cluster cannot work with.
 func CheckSettings(s *scorev1.Settings) error {
 	slice := time.Duration(s.GetSliceNanos())
 	switch {
@@ -60,19 +60,19 @@ func CheckSettings(s *scorev1.Settings) error {
 }
 
 const (
-	// DefaultMaxProcesses is how many processes and threads a job may have on a node: half of the
-	// least kernel.pid_max that Linux sets by itself (32,768), so that no job takes all, and 64 for
-	// each rank of a node with 256 CPUs.
+	// DefaultMaxProcesses is the default number of processes and threads that a job may have on a
+	// node: half of the smallest default of kernel.pid_max (32,768), so that no job uses all, and
+	// 64 for each rank of a node with 256 CPUs.
 	DefaultMaxProcesses = 16384
-	// MinMaxProcesses lets a shell start something, MostMaxProcesses is the kernel's PID_MAX_LIMIT.
+	// MinMaxProcesses lets a shell run a program; MostMaxProcesses is the kernel's PID_MAX_LIMIT.
 	MinMaxProcesses, MostMaxProcesses = 16, 1 << 22
 )
 
-// MinAgePerPoint leaves the highest priority worth a day of waiting, so that priorities mean
-// something.
+// MinAgePerPoint makes the highest priority worth a day of waiting, so that priorities have an
+// effect.
 const MinAgePerPoint = 100 * time.Millisecond
 
-// setSettings changes the named fields; they count at once.
+// setSettings changes the named fields, which take effect at once.
 func (c *controller) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
 	next := proto.Clone(c.settings).(*scorev1.Settings)
 	if len(fields) == 0 {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// stageSlowest is how fast files reach a node at least, in bytes for each second: a tenth of
-	// what a network of 1 Gbit/s carries, through several nodes at once. Preparing may take so much
+	// stageSlowest is the lowest expected rate at which files reach a node, in bytes per second: a
+	// tenth of a network of 1 Gbit/s, through several nodes at once. Preparing may take that much
 	// longer.
 	stageSlowest = 12 << 20
-	// stageSpare is how many times the nodes that a waiting job needs are told to fetch its files:
-	// which of them it will get nobody knows, and what is kept for nothing goes by itself.
+	// stageSpare is how many times as many nodes as a waiting job needs fetch its files: which ones
+	// it will get is unknown, and nodes drop unused files by themselves.
 	stageSpare = 2
 )
 
-// StageSeed chooses the node that is given a user's files first, and tells its address: one of the
-// list, or else always the same for a user, which has kept what was sent before.
+// StageSeed chooses the node that gets a user's files first, and returns its address: a node of the
+// list, or else always the same node for a user, since it keeps what was sent before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
 	type seed struct{ node, address string }
 	s, err := consult(ctx, l, func(c *controller, answer func(seed, error)) {
@@ -47,8 +47,7 @@ func (c *controller) stageSeed(uid uint32, list []string) *node {
 	return up[int(uid)%len(up)]
 }
 
-// PeerAddresses are the addresses of the agents that are connected, by node; of one node unless
-// that is empty.
+// PeerAddresses returns the addresses of the connected agents by node, or of one node only.
 func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
 	return consult(ctx, l, func(c *controller, answer func(map[string]string, error)) {
 		addresses := make(map[string]string)
@@ -65,7 +64,7 @@ func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]str
 	})
 }
 
-// checkStage refuses a job whose files nobody has.
+// checkStage refuses a job if no node has its files.
 func (c *controller) checkStage(spec *scorev1.JobSpec) error {
 	if len(spec.GetStaged()) == 0 {
 		return nil
@@ -76,7 +75,7 @@ func (c *controller) checkStage(spec *scorev1.JobSpec) error {
 	return nil
 }
 
-// stageTime returns how much longer preparing may take for the job's files.
+// stageTime returns how much longer preparing may take because of the job's files.
 func stageTime(spec *scorev1.JobSpec) time.Duration {
 	bytes := uint64(0)
 	for _, f := range spec.GetStaged() {
@@ -85,15 +84,16 @@ func stageTime(spec *scorev1.JobSpec) time.Duration {
 	return time.Duration(bytes/stageSlowest) * time.Second
 }
 
-// stageLater has the files of a job fetched, if it has any, when it is known whether it must wait.
+// stageLater schedules the staging of a job's files, if it has any, for when it is known whether
+// the job must wait.
 func (c *controller) stageLater(j *job) {
 	if len(j.spec.GetStaged()) > 0 {
 		c.toStage = append(c.toStage, j)
 	}
 }
 
-// stage has the node that was given a job's files first keep them, and those that a waiting job may
-// get fetch them. The nodes that a job has are told by the order to prepare it.
+// stage makes a job's seed keep its files, and nodes that a waiting job may get fetch them. The
+// job's own nodes get that with the order to prepare it.
 func (c *controller) stage() {
 	for _, j := range c.toStage {
 		if j.state == done || c.jobs[j.id] != j {
@@ -115,7 +115,7 @@ func (c *controller) stage() {
 func (c *controller) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
-		need = int(j.spec.GetTasks()) // a node for each at the most
+		need = int(j.spec.GetTasks()) // at most one node for each task
 	}
 	var names []string
 	add := func(name string) {
@@ -135,7 +135,7 @@ func (c *controller) stageNodes(j *job) []string {
 	return names
 }
 
-// sendStage tells one of the job's staged nodes.
+// sendStage sends the order to stage to one of the job's staged nodes.
 func (c *controller) sendStage(j *job, index int) {
 	n := c.nodes[j.staged[index]]
 	if n == nil || n.link == nil {
@@ -163,13 +163,13 @@ func (j *job) fetchers() []string {
 	return nodes
 }
 
-// stageAgain tells a node that has connected again what it fetches and keeps for jobs.
+// stageAgain sends a node that has reconnected its orders to stage.
 func (c *controller) stageAgain(n *node) {
 	for _, j := range c.sortedJobs() {
 		if len(j.spec.GetStaged()) == 0 || j.forgotten || j.state == done {
 			continue
 		}
-		if len(j.staged) == 0 { // another leader has told it
+		if len(j.staged) == 0 { // staged by another leader
 			j.staged = []string{j.spec.GetStageSeed()}
 		}
 		if i := slices.Index(j.staged, n.name); i >= 0 {
@@ -178,7 +178,7 @@ func (c *controller) stageAgain(n *node) {
 	}
 }
 
-// forgetStaged tells the nodes that are not the job's that it needs its files no longer.
+// forgetStaged tells staged nodes that are not the job's that it no longer needs its files.
 func (c *controller) forgetStaged(j *job) {
 	for _, name := range j.staged {
 		if n := c.nodes[name]; n != nil && j.part(name) == nil {
@@ -188,8 +188,8 @@ func (c *controller) forgetStaged(j *job) {
 	j.staged = nil
 }
 
-// stagedForChild returns the files of a job for one that it spawns: programs are those with the
-// names of what is spawned.
+// stagedForChild returns the staged files for a spawned job: the programs are those with the names
+// that are spawned.
 func stagedForChild(files []*scorev1.StagedFile, apps []*scorev1.SpawnApp) []*scorev1.StagedFile {
 	var out []*scorev1.StagedFile
 	for _, f := range files {

@@ -2,8 +2,8 @@ package leader
 
 import "score/scored/api/scorev1"
 
-// onStartReport notes what a node says of the start of its part. What it said first stays: it says
-// more as time goes on, and the rest again.
+// onStartReport records a node's report on the start of its part. The first report of each value
+// stays: later reports repeat it and add others.
 func (c *controller) onStartReport(j *job, p *part, reported *scorev1.NodeStart) {
 	if reported == nil {
 		return
@@ -15,10 +15,10 @@ func (c *controller) onStartReport(j *job, p *part, reported *scorev1.NodeStart)
 		}
 		return within(reported, after, c.now)
 	}
-	// What was known may be on its way to the log or to a user: another message.
+	// The old message may be on its way to the log or to a user: make a new one.
 	p.start = &scorev1.NodeStart{
 		OrderedNanos:   first(known.GetOrderedNanos(), reported.GetOrderedNanos(), j.allocated),
-		StagedNanos:    first(known.GetStagedNanos(), reported.GetStagedNanos(), j.submitted), // perhaps while the job was queued
+		StagedNanos:    first(known.GetStagedNanos(), reported.GetStagedNanos(), j.submitted), // may be before the job had places
 		ReadyNanos:     first(known.GetReadyNanos(), reported.GetReadyNanos(), j.allocated),
 		ForkedNanos:    first(known.GetForkedNanos(), reported.GetForkedNanos(), j.allocated),
 		InitNanos:      first(known.GetInitNanos(), reported.GetInitNanos(), j.allocated),
@@ -28,9 +28,8 @@ func (c *controller) onStartReport(j *job, p *part, reported *scorev1.NodeStart)
 	}
 }
 
-// within returns the instant at which a node says that something was, or the nearest that can be:
-// it came after what led to it, and the news is here. A node's estimate of this clock is off by up
-// to half a round trip.
+// within clamps an instant that a node reports to the possible range: after its cause, and before
+// now. A node's estimate of this clock is off by up to half a round trip.
 func within(at, after, now int64) int64 { return max(after, min(at, now)) }
 
 // startTrace returns how the job's start went so far; nil before it has places.

@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// submit queues a job; answer comes when it is committed, or at once with the
-// reason why the cluster can never run it.
+// submit queues a job. answer is called when it is committed, or at once with the reason why the
+// cluster can never run it.
 func (c *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller, answer func(uint64, error)) {
 	c.enter(c.newJob(spec, user), caller, answer)
 }
 
-// enter queues the new job of a user.
+// enter queues a user's new job.
 func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 	err := c.checkSurvival(j.spec)
 	if err == nil {
@@ -47,8 +47,8 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 	c.call(func(err error) { answer(j.id, err) })
 }
 
-// checkSurvival refuses what contradicts itself about the loss of ranks and nodes, or cannot be
-// done yet.
+// checkSurvival refuses options about the loss of ranks and nodes that contradict each other, or
+// that the cluster does not support yet.
 func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	switch {
 	case spec.GetRespawn() > api.MaxRespawns:
@@ -69,8 +69,7 @@ func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job 
 	}
 }
 
-// boundTo returns the spec of a job that may run on one node alone, whatever it asks for; "": on
-// any. It holds for what the job spawns, too.
+// boundTo returns the spec bound to one node; "": any node. It applies to what the job spawns too.
 func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if node == "" {
 		return spec
@@ -80,7 +79,7 @@ func boundTo(node string, spec *scorev1.JobSpec) *scorev1.JobSpec {
 	return bound
 }
 
-// queue enters a new job everywhere, or nowhere.
+// queue adds a new job to all tables, or to none.
 func (c *controller) queue(j *job) error {
 	if len(c.jobs) >= state.MaxUnfinished {
 		return fmt.Errorf("%w: %d jobs wait or run already, and the cluster keeps no more; wait until some have ended", ErrImpossible, state.MaxUnfinished)
@@ -113,7 +112,7 @@ func (c *controller) queue(j *job) error {
 	return nil
 }
 
-// isText reports whether all texts that the job's programs are given are UTF-8.
+// isText reports whether all texts for the job's programs are UTF-8.
 func (j *job) isText() bool {
 	return texts.ValidIn(j.spec) && !slices.ContainsFunc(j.preput, func(p state.Pair) bool { return !texts.Valid(p.Key, p.Value) })
 }
@@ -122,7 +121,7 @@ func (j *job) isText() bool {
 func (c *controller) request(j *job) (err error) {
 	promises := []int64{c.memoryPerNode(j)}
 	if most := c.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
-		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for is not
+		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for was checked
 	}
 	if j.parent != nil {
 		if promises, err = c.childMemory(j); err != nil {
@@ -140,7 +139,7 @@ func (c *controller) request(j *job) (err error) {
 	return fmt.Errorf("%w: %w", ErrImpossible, err)
 }
 
-// enqueue hands the job to the scheduler. Where jobs may share CPUs by default, one that is too
+// enqueue passes the job to the scheduler. If jobs may share CPUs by default, a job that is too
 // large for the CPUs becomes one whose ranks share them.
 func (c *controller) enqueue(j *job) error {
 	j.request = j.requestOf()
@@ -156,8 +155,8 @@ func (c *controller) enqueue(j *job) error {
 	return c.gang.Submit(j.request)
 }
 
-// useCommittedSpec exchanges what the job was submitted with for the committed copy of it: the two are
-// equal, and one is enough to keep.
+// useCommittedSpec replaces the submitted spec by the committed copy, which is equal: one is enough
+// to keep.
 func (c *controller) useCommittedSpec(j *job) {
 	c.readState(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
@@ -174,7 +173,7 @@ func pairs(from []state.Pair) []*statepb.Pair {
 	return to
 }
 
-// requestOf returns what the matrix must know of a job.
+// requestOf returns the matrix's view of a job.
 func (j *job) requestOf() gang.Request {
 	s := j.spec
 	r := gang.Request{
@@ -200,9 +199,9 @@ func (j *job) requestOf() gang.Request {
 	return r
 }
 
-// memoryPerNode returns what the user asked for, or the cluster's default for as
-// many CPUs as the job can have on one node. A default of zero is an equal
-// share: as many jobs as there are rows then fit into memory beside each other.
+// memoryPerNode returns what the user asked for, or the cluster's default for as many CPUs as the
+// job can have on one node. A default of zero is an equal share: as many jobs as there are rows
+// then fit into memory together.
 func (c *controller) memoryPerNode(j *job) int64 {
 	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || c.singleUser {
 		return int64(min(asked, gang.MaxMemory))
@@ -231,8 +230,8 @@ func (c *controller) usualMemory(j *job) int64 {
 	return int64(min(cpus*min(perCPU, gang.MaxMemory), gang.MaxMemory))
 }
 
-// listedSpec returns what everybody may see, and what lists carry: a spec without
-// the environment, which may hold secrets and is most of its size.
+// listedSpec returns the spec for lists and other users, without the environment: it may hold
+// secrets, and is most of the size.
 func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	if len(spec.GetEnv()) == 0 && len(spec.GetLimits()) == 0 {
 		return spec
@@ -241,22 +240,21 @@ func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 	to := listed.ProtoReflect()
 	spec.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if name := field.Name(); name != "env" && name != "limits" {
-			to.Set(field, value) // shared: specs do not change
+			to.Set(field, value) // shared, since specs do not change
 		}
 		return true
 	})
 	return listed
 }
 
-// spawnKey tells one request of a rank apart from others and from its own
-// repetition.
+// spawnKey identifies a spawn request of a rank, so that a repeated one is recognized.
 type spawnKey struct {
 	node    string
 	request uint64
 }
 
-// spawn starts the job that a rank of another asked for. It joins the gang of
-// its parent: the two exchange messages, so they must run together.
+// spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
+// exchange messages, so they must run together.
 func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
 	send := func() {
@@ -275,7 +273,7 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	child, err := c.child(parent, m)
 	if err != nil {
 		c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
-		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI has an error code for it, no sentence
+		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI reports only an error code for it
 		reply.Error = plain(err)
 		send()
 		return
@@ -285,7 +283,7 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	}
 	parent.spawned[key] = child.id
 	reply.ChildJob = child.id
-	send() // after the commit, as everything that follows from it
+	send() // after the commit, as all its effects
 }
 
 func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Key names a submission of a user, who may make it again under this key until it is answered.
+// Key identifies a user's submission, which may be repeated under it until it is answered.
 type Key struct {
 	Key    [state.KeyBytes]byte
-	Digest [state.DigestBytes]byte // of what is submitted
-	// Waited is since when it may have been carried out already; 0: it certainly was not.
+	Digest [state.DigestBytes]byte // of the request
+	// Waited is how long ago the submission may first have been carried out; 0: it surely was not.
 	Waited time.Duration
 }
 
-// submission is whose key it is.
+// submission is a user's key.
 type submission struct {
 	uid uint32
 	key [state.KeyBytes]byte
 }
 
-// pendingSubmission is a job that was submitted under a key, and not yet committed.
+// pendingSubmission is a job that was submitted under a key and is not committed yet.
 type pendingSubmission struct {
 	job    uint64
 	digest [state.DigestBytes]byte
 }
 
-// SubmitOnce is Submit under a key: what was submitted under it before is given again, and not
-// carried out twice. A key under which something else was submitted is refused, and one of which it
-// is not known any more whether it was used.
+// SubmitOnce is Submit under a key: a repeated submission gets the answer of the first, and is not
+// carried out twice. SubmitOnce refuses a key under which something else was submitted, and a key
+// that may have been used and was forgotten.
 func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(c *controller, answer func(uint64, error)) { c.submitOnce(key, spec, user, caller, answer) })
 }
@@ -47,12 +47,12 @@ func (c *controller) submitOnce(key Key, spec *scorev1.JobSpec, user *scorev1.Id
 		return
 	}
 	if j := c.jobs[id]; j != nil && j.ownerDeadline != 0 && !j.over() {
-		c.awaitOwner(j) // who asks again is there, and comes
+		c.awaitOwner(j) // the client is there, and will attach
 	}
 	c.call(func(lost error) { answer(id, cmp.Or(lost, err)) })
 }
 
-// submitted finds the job that was submitted under the key; 0: there is none.
+// submitted returns the job that was submitted under the key; 0: there is none.
 func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	of := submission{uid, key.Key}
 	was, known := c.entered[of]
@@ -78,7 +78,8 @@ func (c *controller) submitted(key Key, uid uint32) (uint64, error) {
 	return 0, nil
 }
 
-// putKey notes the key of a job that is being queued in its command, until the state has it.
+// putKey records the key of a job that is being queued in its command, and here until the state has
+// it.
 func (c *controller) putKey(j *job, command *statepb.Submit) {
 	if j.key == nil {
 		return

@@ -2,7 +2,7 @@ package leader
 
 import "container/heap"
 
-// timerKind says whose deadline it is.
+// timerKind says which deadline a timer is for.
 type timerKind uint8
 
 const (
@@ -15,14 +15,13 @@ const (
 	timerShare                  // controller.shareAt
 )
 
-// timer points at something that has a deadline. It is void when the deadline
-// has meanwhile become another one.
+// timer refers to a deadline. It is ignored if the deadline has changed since.
 type timer struct {
 	at   int64
 	kind timerKind
 	id   uint64
 	node string
-	seq  uint64 // order among equals, so that one input gives one outcome
+	seq  uint64 // order among equals, for deterministic outcomes
 }
 
 type timerHeap []timer
@@ -55,7 +54,7 @@ func (t *timers) add(x timer) {
 	heap.Push(&t.heap, x)
 }
 
-// next takes the earliest timer if it is due.
+// next removes and returns the earliest timer if it is due.
 func (t *timers) next(now int64) (timer, bool) {
 	if len(t.heap) == 0 || t.heap[0].at > now {
 		return timer{}, false

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// maxJobsOfOne is how many jobs a user of whom nobody said otherwise may have
-	// that wait or run: three quarters of what the cluster keeps, so that one user's
-	// burst never shuts the others out.
+	// maxJobsOfOne is the default limit of a user's jobs that wait or run: three quarters of what
+	// the cluster keeps, so that one user's burst never shuts the others out.
 	maxJobsOfOne = state.MaxUnfinished / 4 * 3
-	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or
-	// run take together: ten times that of 10,000 jobs from a login shell. Every server keeps them,
+	// maxBytesOfOne bounds the total size of the command lines and environments of a user's jobs
+	// that wait or run: ten times that of 10,000 jobs from a login shell. Every server keeps them
 	// in memory and in its log.
 	maxBytesOfOne = 256 << 20
 )
 
-// account is the controller's picture of a user.
+// account is a user as the controller knows it.
 type account struct {
 	uid    uint32
 	name   string
@@ -29,18 +28,17 @@ type account struct {
 	share  uint32
 	limits *scorev1.UserLimits
 	kept   bool // the state has a record
-	jobs   int  // that wait or run, with those that were spawned
-	bytes  int  // of their descriptions
+	jobs   int  // that wait or run, including spawned ones
+	bytes  int  // size of their specs
 	points int  // of priority
 }
 
-// newAccount returns the picture of a record of the state.
+// newAccount returns the account for a record of the state.
 func newAccount(record *state.User) *account {
 	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
 }
 
-// account returns that of a user; of one who has no jobs and of whom nobody said
-// anything it is not kept.
+// account returns a user's account. An account without jobs and without a record is not kept.
 func (c *controller) account(uid uint32, name string) *account {
 	if a := c.accounts[uid]; a != nil {
 		return a
@@ -60,12 +58,12 @@ func (c *controller) countJob(j *job, change int) {
 	}
 	c.accounts[a.uid] = a
 	if a.jobs == 0 && !a.kept {
-		delete(c.accounts, a.uid) // whoever has used something is in the state
+		delete(c.accounts, a.uid) // users with usage are in the state
 	}
 }
 
-// withinLimits refuses a job that is beyond its user's limits, and says by how much. A
-// job that asks for nothing gets no more than its user may have.
+// withinLimits refuses a job that exceeds its user's limits, and says by how much. A job without a
+// limit of its own gets its user's.
 func (c *controller) withinLimits(j *job, caller Caller) error {
 	a := c.account(j.user.GetUid(), j.user.GetUser())
 	most, limits := a.maxJobs(caller), a.limits

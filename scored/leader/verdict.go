@@ -8,14 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit codes of scrun that are not those of a program, as other launchers and
-// shells use them.
+// Exit codes of scrun that are not a program's, as in other launchers and shells.
 const (
 	exitCluster = 125 // a fault of the cluster
 	// exitSignal is added to the number of the signal that ended the program.
 	exitSignal = 128
-	// exitDeadlock is next to those of the launchers: what timeout(1) uses for a program that was
-	// given up.
+	// exitDeadlock is the code that timeout(1) uses for a program that it ends.
 	exitDeadlock = 124
 	exitKilled   = exitSignal + int32(unix.SIGKILL)
 	exitMemory   = exitKilled
@@ -39,13 +37,13 @@ const (
 	deadlock    = scorev1.EndReason_END_REASON_DEADLOCK
 )
 
-// verdict makes one that no rank decided.
+// verdict returns a verdict that no rank decided.
 func verdict(why reason, code int32, format string, args ...any) *scorev1.Verdict {
 	return &scorev1.Verdict{Reason: why, ExitCode: code, Message: fmt.Sprintf(format, args...), Rank: noRank}
 }
 
-// failure returns the verdict by which one rank's exit ends its gang, or nil when
-// the others may go on.
+// failure returns the verdict with which one rank's exit ends its gang, or nil if the others may go
+// on.
 func failure(exit *scorev1.RankExited, node string, spec *scorev1.JobSpec, limit int64) *scorev1.Verdict {
 	if exit.GetByUs() || exit.GetSurvived() {
 		return nil
@@ -104,9 +102,8 @@ func memoryText(bytes int64) string {
 	return fmt.Sprintf("%d %s", bytes, units[unit])
 }
 
-// abortVerdict returns that of a rank that asked for the job's end. Before any rank
-// of the node has been launched it tells that one could not be, and without a
-// rank that the node has a fault.
+// abortVerdict returns the verdict for an abort: by a rank; before any rank of the node was
+// launched, for a failed launch; without a rank, for a fault of the node.
 func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Verdict {
 	code := abort.GetExitCode()
 	v := &scorev1.Verdict{Reason: aborted, Rank: abort.GetRank(), Node: node}
@@ -126,8 +123,8 @@ func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Ver
 	return v
 }
 
-// exitByte returns what of a code fits into the exit status of a process, without
-// turning a failure into a success.
+// exitByte reduces a code to the exit status of a process, without turning a failure into a
+// success.
 func exitByte(code int32) int32 {
 	if low := code & 0xff; low != 0 || code == 0 {
 		return low

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxExplained bounds for how many waiting jobs a list says why they wait:
-// finding out tries to place each. Those further back wait for their turn.
+// maxExplained bounds the waiting jobs for which a list says why they wait: finding out tries to
+// place each. Those further back wait for their turn.
 const maxExplained = 32
 
 // jobView returns the job as users see it.
@@ -55,7 +55,7 @@ func JobOf(record *state.Job) *scorev1.Job {
 	return view
 }
 
-// guestRows returns the rows beside its own in which each job runs.
+// guestRows returns, for each job, the rows in which it runs as a guest.
 func (c *controller) guestRows() map[uint64][]uint32 {
 	guests := make(map[uint64][]uint32)
 	for _, row := range c.gang.Rows() {
@@ -78,7 +78,7 @@ func (c *controller) waitingFor(j *job) string {
 		return ""
 	}
 	if e.Reasons[0] == gang.ForOwner && e.Detail != "" {
-		return reasonWords(e.Reasons) + ": " + e.Detail // a limit is no use to a user without its number
+		return reasonWords(e.Reasons) + ": " + e.Detail // users need the number of a limit
 	}
 	return reasonWords(e.Reasons)
 }
@@ -115,7 +115,7 @@ func (c *controller) explain(j *job) *scorev1.ExplainJobResponse {
 	}
 }
 
-// matrixView shows the rows, what runs in each and which is on.
+// matrixView returns the rows, what runs in each, and which one is on.
 func (c *controller) matrixView() *scorev1.GetMatrixResponse {
 	view := &scorev1.GetMatrixResponse{PlanVersion: c.rotation.Version, Term: c.term, RowOn: -1}
 	lengths := make(map[int]int64)
