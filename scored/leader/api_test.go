@@ -15,7 +15,7 @@ import (
 
 var stranger = Caller{UID: 8}
 
-// runJob brings a job of one rank to where it runs.
+// runJob starts a job of one rank and waits until it runs.
 func runJob(t *testing.T, l *Leader, link *chanLink, spec *scorev1.JobSpec) uint64 {
 	t.Helper()
 	id := mustSubmit(t, l, spec)
@@ -86,9 +86,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-// TestRefusalsWaitForTheCommit: who comes while the end of a job is on its way to the disk is told
-// of that end, and not that there is no such job; and nothing of an end that could not be
-// committed.
+// TestRefusalsWaitForTheCommit: a caller that comes while the end of a job is being written gets
+// that end, instead of an error that the job does not exist. If the end cannot be committed, the
+// caller does not see it.
 func TestRefusalsWaitForTheCommit(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
@@ -332,7 +332,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestEverySettingCanBeSet: a field of the message that no name stands for could never be changed.
+// TestEverySettingCanBeSet: every field of the message has a name, or it could never be changed.
 func TestEverySettingCanBeSet(t *testing.T) {
 	fields := new(scorev1.Settings).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
@@ -345,7 +345,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 	}
 }
 
-// TestPolicyReachesTheMachine: what is set is what places.
+// TestPolicyReachesTheMachine: settings take effect in placement.
 func TestPolicyReachesTheMachine(t *testing.T) {
 	got := gangConfig(&scorev1.Settings{SliceNanos: 2e6, MaxRows: 3, AgePerPointNanos: 5e9, WeightStep: 7})
 	if want := (gang.Config{Slice: 2 * time.Millisecond, MaxRows: 3, AgePerPoint: 5 * time.Second, WeightStep: 7}); got != want {

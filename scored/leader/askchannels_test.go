@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Channels come from all nodes that have a job of the caller, in one question for each.
+// Channels are asked from all nodes with jobs of the caller, with one question for each node.
 func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		first, second := join(t, l, "n1"), join(t, l, "n2")
@@ -32,7 +32,7 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 			}
 			answers <- response
 		}()
-		first.until(t, "AskChannels 2 of [1]") // the first was about none
+		first.until(t, "AskChannels 2 of [1]") // the first one was about no job
 		second.until(t, "AskChannels 2 of [1]")
 		reply := func(ranks ...uint32) *scorev1.AgentMessage {
 			m := &scorev1.ChannelsReply{Request: 2}

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestBound: a job of a user who has one node alone runs there, whatever it asks for, and so does
-// what it spawns; what was asked for stays as it is.
+// TestBound: a job of a user who is bound to a node runs there, whatever it asks for, and so do its
+// spawned jobs. The request is kept as it was.
 func TestBound(t *testing.T) {
 	asked := &scorev1.JobSpec{Argv: []string{"a.out"}, Tasks: 2, Nodes: 2, NodeList: []string{"n2"}}
 	before := proto.CloneOf(asked)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spawner is a world in which job 1 of ada's runs on a node of two CPUs and 1 GiB.
+// spawner returns a world in which job 1 of ada runs on a node of two CPUs and 1 GiB.
 func spawner(t *testing.T, version uint32, spec *scorev1.JobSpec, limits *scorev1.UserLimits, fields ...string) *world {
 	t.Helper()
 	w := newWorldIn(t, version)
@@ -34,14 +34,14 @@ func spawner(t *testing.T, version uint32, spec *scorev1.JobSpec, limits *scorev
 
 func (w *world) start(id uint64) {
 	w.t.Helper()
-	w.say("n1", prepared(id))
-	w.say("n1", launched(id, w.b.now))
+	w.receive("n1", prepared(id))
+	w.receive("n1", launched(id, w.b.now))
 	if w.b.jobs[id].state != running {
 		w.t.Fatalf("job %d is %v", id, w.b.jobs[id].state)
 	}
 }
 
-// spawns has a running job spawn one of a task.
+// spawns makes a running job spawn a job of one task.
 func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
 	w.t.Helper()
 	child, err := w.b.child(w.b.jobs[parent], &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
@@ -51,8 +51,8 @@ func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
 
 var oneTask = &scorev1.SpawnApp{Program: "child", Tasks: 1}
 
-// TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one; another one
-// comes when that has ended.
+// TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one. Another job
+// can be submitted when that has ended.
 func TestChildrenCountForTheUser(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 2}, "jobs")
 	child, err := w.spawns(1, oneTask)
@@ -74,13 +74,14 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a third job under the next leader: %v", err)
 	}
-	w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: child.id, Usage: &scorev1.Usage{}}}})
+	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: child.id, Usage: &scorev1.Usage{}}}})
 	if _, err := w.spawns(1, oneTask); err != nil {
 		t.Errorf("after the end of one: %v", err)
 	}
 }
 
-// TestChildrenHaveABound: a program has so many spawned jobs at once, whoever of it spawns them.
+// TestChildrenHaveABound: the number of spawned jobs of a program is bounded, whichever of its jobs
+// spawns them.
 func TestChildrenHaveABound(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
 	w.quiet = true
@@ -98,8 +99,7 @@ func TestChildrenHaveABound(t *testing.T) {
 	root.children = root.children[maxChildren-1:]
 }
 
-// Who is attached to a program reads why a spawn was refused, once for all that are refused for
-// that reason.
+// An attached client sees why a spawn was refused, once for each reason.
 func TestRefusedSpawnIsTold(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 1}, "jobs")
 	for i := range 3 {
@@ -112,8 +112,8 @@ func TestRefusedSpawnIsTold(t *testing.T) {
 	}
 }
 
-// TestChildrenHaveMemoryOfTheirOwn: what a program and its children are promised is taken of the
-// node, all of it, and stays within what their user may have there.
+// TestChildrenHaveMemoryOfTheirOwn: memory promised to a program and its children is taken from the
+// node, and stays within the user's limit there.
 func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	for name, test := range map[string]struct {
 		asked, most uint64 // by the job, and of the user; 0: nothing said
@@ -151,8 +151,8 @@ func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestChildrenHaveNoMoreCPUs: what is spawned by a job whose user has all CPUs that he may have
-// runs on that job's.
+// TestChildrenHaveNoMoreCPUs: a job spawned by a job whose user has reached the limit of CPUs runs
+// on its parent's.
 func TestChildrenHaveNoMoreCPUs(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Cpus: 1}, "cpus")
 	child, err := w.spawns(1, oneTask)
@@ -168,8 +168,8 @@ func TestChildrenHaveNoMoreCPUs(t *testing.T) {
 	}
 }
 
-// TestChildrensEnvironment: the entry of a spawned job holds what it does not have of its parent,
-// and the job has all; in a log that others read it holds all.
+// TestChildrensEnvironment: the entry of a spawned job contains only what differs from its parent,
+// and the job has all. In a log for earlier servers the entry contains all.
 func TestChildrensEnvironment(t *testing.T) {
 	spec := jobSpec(1)
 	for i := range 1000 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A host is crowded for a job's output while other jobs have its CPUs in the job's own slices, and
-// few are left.
+// A host is contended for a job's output if other jobs use its CPUs in the job's slices, and few
+// are left.
 func TestCrowds(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -44,7 +44,7 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// runs submits a job of so many ranks for the one node, and has it begin.
+// runs submits a job of so many ranks for the one node, and starts it.
 func runs(t *testing.T, w *world, tasks uint32) uint64 {
 	t.Helper()
 	id, err := w.submit(jobSpec(tasks))
@@ -52,7 +52,7 @@ func runs(t *testing.T, w *world, tasks uint32) uint64 {
 		t.Fatal(err)
 	}
 	for _, m := range []*scorev1.AgentMessage{prepared(id), launched(id, w.b.now)} {
-		w.say("n1", m)
+		w.receive("n1", m)
 	}
 	if j := w.b.jobs[id]; j == nil || j.state != running {
 		t.Fatalf("job %d does not run", id)

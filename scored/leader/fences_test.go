@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The nodes of a job meet in the same fences, and each gives its own bytes; a node that tells
-// nothing, or again from the beginning, takes nothing away; attempts add up.
+// The nodes of a job report the same fences, and each its own bytes. A node that reports nothing,
+// or starts again from zero, does not reduce the sums; attempts add up.
 func TestFencesOfNodes(t *testing.T) {
 	say := func(fences, plain, packed uint64) *scorev1.Fences {
 		return &scorev1.Fences{Fences: fences, PlainBytes: plain, PackedBytes: packed}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestFirstProtocol: a log that servers of an earlier version have, too, says nothing that they do
-// not know, and users are told what cannot be done yet. The world fails where a command is not of
-// the log's protocol.
+// TestFirstProtocol: a log that servers of an earlier version read contains nothing new, and users
+// get an error for what cannot be done yet. The world fails on a command that is not in the log's
+// protocol.
 func TestFirstProtocol(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))
@@ -40,13 +40,13 @@ func TestFirstProtocol(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	w.say("n1", prepared(1))
-	w.say("n1", launched(1, w.b.now))
+	w.receive("n1", prepared(1))
+	w.receive("n1", launched(1, w.b.now))
 	if err := w.b.requeueFor(w.b.jobs[1], "ada", ""); !errors.Is(err, ErrState) {
 		t.Errorf("requeued: %v", err)
 	}
 	w.stop(1)
-	w.say("n1", nodeDone(1))
+	w.receive("n1", nodeDone(1))
 	if got := w.log.Job(1).Verdict.GetReason(); got != cancelled {
 		t.Errorf("it ended as %v", got)
 	}

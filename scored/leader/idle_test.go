@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cutSaid is what a node says of a job's ranks, of which it has one.
+// cutSaid is a node's report on a job's ranks, of which it has one.
 func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMessage {
 	cut := &scorev1.Cut{JobId: id, Asleep: asleep, Ranks: 1, Sent: 4, Received: 4}
 	cut.Epoch, _ = strconv.ParseUint(words[0], 10, 64)
@@ -28,8 +28,8 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: cut}}
 }
 
-// TestIdleView: users see that a job sleeps, how its ranks do, and what may wake it; and no more of
-// it once it wakes.
+// TestIdleView: users see that a job sleeps, what its ranks do, and what may wake it. The view ends
+// when the job wakes.
 func TestIdleView(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -37,9 +37,9 @@ func TestIdleView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say("n1", prepared(id))
-	w.say("n1", launched(id, w.b.now))
-	say := func(asleep bool, words ...string) { w.say("n1", cutSaid(w, id, asleep, words)) }
+	w.receive("n1", prepared(id))
+	w.receive("n1", launched(id, w.b.now))
+	say := func(asleep bool, words ...string) { w.receive("n1", cutSaid(w, id, asleep, words)) }
 	view := func() *scorev1.Idleness { return w.b.jobView(w.b.jobs[id], "").GetIdle() }
 	say(true, "1")
 	if view() != nil {
@@ -49,7 +49,7 @@ func TestIdleView(t *testing.T) {
 	if got := view(); got == nil || got.GetSinceNanos() == 0 || got.GetSent() != 4 || got.GetWakeSource() != "" {
 		t.Errorf("after two: %v", got)
 	}
-	w.pass(time.Second)
+	w.advance(time.Second)
 	say(true, "1", "2", "waits for a time")
 	if got := view(); got.GetWakeSource() != "n1: waits for a time" || got.GetDeadlockedNanos() != 0 {
 		t.Errorf("after a look: %v", got)
@@ -69,7 +69,7 @@ func TestIdleView(t *testing.T) {
 	w.b.term++
 	stale := cutSaid(w, id, true, []string{"3", "3"})
 	w.b.term--
-	if w.say("n1", stale); view() != nil {
+	if w.receive("n1", stale); view() != nil {
 		t.Error("idle by an answer to somebody else")
 	}
 }

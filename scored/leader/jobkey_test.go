@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Jobs' keys are the same with each server, differ between jobs and secrets, and none comes of no
-// secret.
+// All servers derive the same key of a job. Keys differ between jobs and secrets, and there is none
+// without a secret.
 func TestJobKey(t *testing.T) {
 	secret := []byte("of the servers")
 	key := jobKey(secret, 1, 5)
@@ -22,7 +22,7 @@ func TestJobKey(t *testing.T) {
 	}
 }
 
-// After a restore from a backup a job gets a number that another had, whose nodes know its key.
+// After a restore from a backup, a job with the number of an earlier job has another key.
 func TestJobKeyOfANumberGivenAgain(t *testing.T) {
 	b := &controller{jobSecret: []byte("of the servers"), nodes: map[string]*node{}}
 	keyOf := func(submitted int64) []byte {

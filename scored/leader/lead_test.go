@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// What comes while another server leads is turned away at once, and changes nothing; what waits for
-// no server is answered when there is one.
+// Calls that need no waiting are refused at once while another server leads, and change nothing.
+// Calls that wait for a leader are answered when there is one.
 func TestAnotherLeads(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
-		r.follow("s2")
+		r.setLeader("s2")
 		r.leadership <- replica.Leadership{}
 		synctest.Wait()
 		if l.Leads() {
@@ -26,9 +26,9 @@ func TestAnotherLeads(t *testing.T) {
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("it took %v to say so", took)
 		}
-		l.Disconnect("n1", newChanLink()) // nobody takes it
+		l.Disconnect("n1", newChanLink()) // dropped
 		answer := make(chan error, 1)
-		r.follow("") // nobody leads for a while
+		r.setLeader("") // nobody leads for a while
 		go func() {
 			_, err := listJobs(t.Context(), l, false, "", owner)
 			answer <- err
@@ -44,8 +44,8 @@ func TestAnotherLeads(t *testing.T) {
 	})
 }
 
-// A leader that stood still, while another was elected, acts on nothing that is due since: it has
-// agents and clients connect again.
+// A leader that was stopped while another was elected acts on none of its timers: agents and
+// clients must connect again.
 func TestLeaderStoodStill(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
@@ -60,7 +60,7 @@ func TestLeaderStoodStill(t *testing.T) {
 			<-link.messages
 		}
 		committed := len(r.log())
-		r.follow("s2") // and nobody has told this one yet
+		r.setLeader("s2") // and this server does not know yet
 		time.Sleep(OwnerGrace + NodeGrace)
 		synctest.Wait()
 		for len(link.messages) > 0 {
@@ -86,13 +86,13 @@ func TestLeaderStoodStill(t *testing.T) {
 	})
 }
 
-// Readers are told nothing by a server that another has succeeded.
+// Readers get no answer from a server that was replaced as the leader.
 func TestFresh(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		if err := l.Fresh(t.Context()); err != nil {
 			t.Errorf("it leads: %v", err)
 		}
-		r.follow("s2")
+		r.setLeader("s2")
 		if err := l.Fresh(t.Context()); !errors.Is(err, ErrNoLeader) && l.Leads() {
 			t.Errorf("another leads: %v", err)
 		}

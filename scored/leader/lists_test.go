@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// listJobs gives all pages of a list.
+// listJobs returns all pages of a list.
 func listJobs(ctx context.Context, l *Leader, all bool, user string, caller Caller) (jobs []*scorev1.Job, err error) {
 	r := &scorev1.ListJobsRequest{All: all, User: user}
 	for {
@@ -68,8 +68,8 @@ func TestListsAreNarrowed(t *testing.T) {
 	})
 }
 
-// TestListIsOfOneInstant: a job comes and one that was there goes while a list waits for the disk.
-// There is no instant at which neither is there.
+// TestListIsOfOneInstant: a job starts and another one ends while a list waits for the disk. The
+// list never lacks both.
 func TestListIsOfOneInstant(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
@@ -107,8 +107,8 @@ func TestListIsOfOneInstant(t *testing.T) {
 	})
 }
 
-// TestPagesAreWhole draws jobs of all sizes, some done, some both: page after page gives each once,
-// in order, and no page is larger than its bound by more than one job.
+// TestPagesAreWhole draws jobs of all sizes, some of them done. Reading page after page returns
+// each job once, in order, and no page exceeds its bound by more than one job.
 func TestPagesAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var views []*scorev1.Job
@@ -159,8 +159,8 @@ func TestPagesAreWhole(t *testing.T) {
 	})
 }
 
-// TestHistoryGoesOn draws histories of which the oldest jobs are forgotten while somebody reads
-// page after page.
+// TestHistoryGoesOn draws histories whose oldest jobs are forgotten while a client reads page after
+// page.
 func TestHistoryGoesOn(t *testing.T) {
 	big := &scorev1.JobSpec{Argv: []string{string(make([]byte, maxPageBytes/4))}}
 	rapid.Check(t, func(t *rapid.T) {

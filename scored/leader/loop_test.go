@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// fakeReplica commits to a state in memory, as slowly and as badly as a test
-// wants.
+// fakeReplica commits to a state in memory, with delays and errors as a test wants.
 type fakeReplica struct {
 	leadership chan replica.Leadership
 	delay      time.Duration // virtual, of every commit
@@ -54,7 +53,7 @@ func (r *fakeReplica) Read(f func(*state.State)) {
 	f(r.state)
 }
 
-// Verify implements Replica: it leads as long as nobody says otherwise.
+// Verify implements Replica: this replica leads unless setLeader named another.
 func (r *fakeReplica) Verify(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,8 +80,8 @@ func (r *fakeReplica) LeaderChanged() <-chan struct{} {
 	return r.changed
 }
 
-// follow lets another replica lead; "": this one.
-func (r *fakeReplica) follow(name string) {
+// setLeader makes another replica lead; "": this one.
+func (r *fakeReplica) setLeader(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leader = name
@@ -96,7 +95,7 @@ func (r *fakeReplica) failNext(err error) {
 	r.fail = err
 }
 
-// log is the committed commands, an entry per line.
+// log returns the committed commands, one entry per line.
 func (r *fakeReplica) log() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +123,7 @@ func newChanLink() *chanLink {
 func (l *chanLink) Send(m *scorev1.ServerMessage) { l.messages <- m }
 func (l *chanLink) Close(reason string)           { l.closed <- reason }
 
-// until receives until a message of this text comes.
+// until receives until a message with this text comes.
 func (l *chanLink) until(t *testing.T, text string) {
 	t.Helper()
 	for {
@@ -150,7 +149,7 @@ func bench(t *testing.T, f func(t *testing.T, l *Leader, r *fakeReplica)) {
 	benchIn(t, func() *state.State { return newWorld(t).log }, f)
 }
 
-// benchIn begins with a state.
+// benchIn is bench with an initial state.
 func benchIn(t *testing.T, log func() *state.State, f func(t *testing.T, l *Leader, r *fakeReplica)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -321,7 +320,7 @@ func TestStoppingAnswersEverybody(t *testing.T) {
 		if _, err := l.Nodes(t.Context()); !errors.Is(err, ErrStopped) {
 			t.Errorf("Nodes: %v", err)
 		}
-		l.Disconnect("n1", link) // must not hang
+		l.Disconnect("n1", link) // must not block
 	})
 }
 
@@ -346,7 +345,7 @@ func TestCallersWaitWhileNobodyLeads(t *testing.T) {
 	})
 }
 
-// A caller who was told that nobody leads can rely on it that nothing is done.
+// After a caller got the error that no server leads, nothing is done.
 func TestCallersDoNotWaitForEver(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// reported is a node's word on a job: how long its gang was on, and how much it sent.
+// reported is a node's report on a job: how long its gang was on, and how much it sent.
 func reported(id uint64, ran time.Duration, sent, resent uint64) *scorev1.AgentMessage {
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
 		Usage: []*scorev1.SwitchReport_JobUsage{{JobId: id, Usage: &scorev1.Usage{
@@ -16,7 +16,7 @@ func reported(id uint64, ran time.Duration, sent, resent uint64) *scorev1.AgentM
 	}}}
 }
 
-// twoNodes has a job that runs on n1 and n2.
+// twoNodes starts a job on n1 and n2.
 func twoNodes(t *testing.T) (w *world, id uint64) {
 	w = newWorld(t)
 	w.connect(hello("n1", 1))
@@ -26,10 +26,10 @@ func twoNodes(t *testing.T) (w *world, id uint64) {
 		t.Fatal(err)
 	}
 	for _, node := range []string{"n1", "n2"} {
-		w.say(node, prepared(id))
+		w.receive(node, prepared(id))
 	}
 	for _, node := range []string{"n1", "n2"} {
-		w.say(node, launched(id, w.b.now))
+		w.receive(node, launched(id, w.b.now))
 	}
 	return w, id
 }
@@ -45,44 +45,44 @@ func (w *world) top(t *testing.T, id uint64) *scorev1.TopJob {
 	return nil
 }
 
-// Rates are those between two reports, over all nodes, and are not told forever; sums never fall.
+// Rates are the differences between two reports, over all nodes, and expire. Sums never fall.
 func TestTopTellsRates(t *testing.T) {
 	w, id := twoNodes(t)
-	w.say("n1", reported(id, 0, 100, 0))
-	w.say("n2", reported(id, 0, 1000, 0))
+	w.receive("n1", reported(id, 0, 100, 0))
+	w.receive("n2", reported(id, 0, 1000, 0))
 	if j := w.top(t, id); j.GetSentPerSecond() != 0 || j.GetUsage().GetMessages().GetSent() != 1100 {
 		t.Errorf("after one report %v", j)
 	}
-	w.pass(time.Second)
-	w.say("n1", reported(id, 500*time.Millisecond, 300, 4))
-	w.say("n2", reported(id, 250*time.Millisecond, 2000, 0))
+	w.advance(time.Second)
+	w.receive("n1", reported(id, 500*time.Millisecond, 300, 4))
+	w.receive("n2", reported(id, 250*time.Millisecond, 2000, 0))
 	if j := w.top(t, id); j.GetSentPerSecond() != 1200 || j.GetBytesPerSecond() != 9600 || j.GetResentPerSecond() != 4 || j.GetShare() != 0.5 {
 		t.Errorf("after two reports %v", j)
 	}
-	w.pass(100 * time.Millisecond)
-	w.say("n1", reported(id, 600*time.Millisecond, 10_000, 4))
+	w.advance(100 * time.Millisecond)
+	w.receive("n1", reported(id, 600*time.Millisecond, 10_000, 4))
 	if j := w.top(t, id); j.GetSentPerSecond() != 1200 || j.GetUsage().GetMessages().GetSent() != 12_000 {
 		t.Errorf("after a report that came too soon for a rate %v", j)
 	}
-	w.say("n2", reported(id, 0, 5, 0))
+	w.receive("n2", reported(id, 0, 5, 0))
 	if j := w.top(t, id); j.GetUsage().GetMessages().GetSent() != 12_000 {
 		t.Errorf("after an agent that knows less %v", j)
 	}
-	w.pass(time.Minute)
+	w.advance(time.Minute)
 	if j := w.top(t, id); j.GetSentPerSecond() != 0 || j.GetShare() != 0 {
 		t.Errorf("a minute later %v", j)
 	}
 }
 
-// What a job did with messages is told after its end, and by the next leader.
+// A job's counts of messages are shown after its end, and by the next leader.
 func TestMessagesOutliveTheJob(t *testing.T) {
 	w, id := twoNodes(t)
-	w.say("n1", reported(id, 0, 100, 7))
+	w.receive("n1", reported(id, 0, 100, 7))
 	if shares := w.b.jobs[id].shares(); len(shares) != 2 || shares[0].GetUsage().GetMessages().GetResent() != 7 {
 		t.Errorf("shares %v", shares)
 	}
 	for _, node := range []string{"n1", "n2"} {
-		w.say(node, nodeDone(id))
+		w.receive(node, nodeDone(id))
 	}
 	w.restart()
 	if m := JobOf(w.log.Job(id)).GetUsage().GetMessages(); m.GetSent() != 100 || m.GetResent() != 7 {
@@ -90,7 +90,7 @@ func TestMessagesOutliveTheJob(t *testing.T) {
 	}
 }
 
-// More jobs than a Top tells of are counted; those that run come first.
+// Top counts the jobs beyond its bound; running jobs come first.
 func TestTopIsBounded(t *testing.T) {
 	w, id := twoNodes(t)
 	for range maxTop + 2 {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMembers: what the controller decides fits the state, survives another leader, and reaches the
-// revoked.
+// TestMembers: the controller's decisions fit the state, survive a change of leaders, and
+// disconnect revoked agents.
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
 	var revoked [][]byte
@@ -45,7 +45,7 @@ func TestMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.restart() // tokens and certificates are the next leader's too
+	w.restart() // the next leader has the tokens and certificates
 	w.b.members.observe = func(serials [][]byte) { revoked = serials }
 	if err := admit(first, second.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
 		t.Errorf("another's secret: %v", err)
@@ -71,7 +71,7 @@ func TestMembers(t *testing.T) {
 	if len(revoked) != 0 {
 		t.Errorf("revoked: %x", revoked)
 	}
-	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined again: the old ones are taken back
+	if err := admit(second, second.Secret, cert("n1")); err != nil { // joined again: the old ones are revoked
 		t.Error(err)
 	}
 	if len(revoked) != 2 {
@@ -95,8 +95,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A node whose certificate was revoked is refused, though a server's listener has let it in before
-// it had heard of that; joined again it is taken.
+// A node whose certificate was revoked is refused, even if a listener accepted it before its server
+// learned of the revocation. After joining again it is accepted.
 func TestRevokedNodeIsRefused(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		admit := func(serial byte) {

@@ -12,20 +12,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simAgent behaves as an agent and its stewards do: it keeps what has happened
-// until it is told to forget, and tells it again after every interruption.
+// simAgent behaves like an agent with its stewards: it keeps events until it is told to forget, and
+// repeats them after every interruption.
 type simAgent struct {
-	sim  *simulation
-	name string
-	boot string
-	cpus uint32
-	link *fakeLink // nil: no stream
-	cut  int64     // when it had one last
-	read int       // how many messages of link it has handled
-	jobs map[uint64]*simPart
-	deaf bool // it is slow: what it is sent waits
-	mute bool // what it sends waits
-	bad  bool // it cannot prepare jobs
+	sim        *simulation
+	name       string
+	boot       string
+	cpus       uint32
+	link       *fakeLink // nil: no stream
+	cut        int64     // when it had the last one
+	read       int       // how many messages of link it has handled
+	jobs       map[uint64]*simPart
+	holdInput  bool // messages to it are delayed
+	holdOutput bool // messages from it are delayed
+	bad        bool // it fails to prepare jobs
 	// crash: it dies when it next starts a job, and the leader with it.
 	crash bool
 
@@ -37,24 +37,23 @@ type simAgent struct {
 
 // simPart is an agent's part of a job.
 type simPart struct {
-	tasks    []uint32
-	attempt  uint32
-	lease    time.Duration // 0: none
-	lapsed   bool          // its ranks have ended with their lease
-	prepared bool
-	launched bool
-	done     bool
-	events   []*scorev1.AgentMessage // to be repeated until Forget
+	tasks        []uint32
+	attempt      uint32
+	lease        time.Duration // 0: none
+	leaseExpired bool          // its ranks have ended with their lease
+	prepared     bool
+	launched     bool
+	done         bool
+	events       []*scorev1.AgentMessage // to be repeated until Forget
 }
 
-// simulation drives a world with agents that answer, and checks what must hold
-// whatever happens.
+// simulation drives a world with agents that answer, and checks invariants.
 type simulation struct {
 	*world
 	agents   []*simAgent
 	launches map[string]int // by job and node, over all attempts
 	owners   map[uint64]*Attachment
-	// leaderless: the leader has died, and the next has not begun.
+	// leaderless: the leader has died, and the next has not started.
 	leaderless bool
 }
 
@@ -69,7 +68,7 @@ func newSimulation(t fataler, nodes int, version uint32) *simulation {
 
 func (a *simAgent) connect() {
 	for _, p := range a.jobs {
-		p.lapsed = p.lapsed || p.lease > 0 && a.sim.b.now >= a.cut+p.lease.Nanoseconds()
+		p.leaseExpired = p.leaseExpired || p.lease > 0 && a.sim.b.now >= a.cut+p.lease.Nanoseconds()
 	}
 	h := hello(a.name, a.cpus)
 	h.BootId = a.boot
@@ -81,12 +80,12 @@ func (a *simAgent) connect() {
 		return
 	}
 	a.link, a.read, a.unsent = a.sim.links[a.name], 0, nil
-	a.hear()
+	a.handleMessages()
 }
 
-// hear handles what the leader has sent.
-func (a *simAgent) hear() {
-	for a.link != nil && !a.deaf && a.read < len(a.link.sent) {
+// handleMessages handles the leader's messages.
+func (a *simAgent) handleMessages() {
+	for a.link != nil && !a.holdInput && a.read < len(a.link.sent) {
 		m := a.link.sent[a.read]
 		a.read++
 		switch m := m.GetMessage().(type) {
@@ -125,16 +124,16 @@ func sortedKeys(jobs map[uint64]*simPart) []uint64 {
 func (a *simAgent) send(m *scorev1.AgentMessage) {
 	switch {
 	case a.link == nil || a.link.closed:
-	case a.mute:
+	case a.holdOutput:
 		a.unsent = append(a.unsent, m)
 	default:
-		a.sim.say(a.name, m)
+		a.sim.receive(a.name, m)
 	}
 }
 
-// speak sends what waited.
-func (a *simAgent) speak() {
-	if a.mute {
+// flush sends delayed messages.
+func (a *simAgent) flush() {
+	if a.holdOutput {
 		return
 	}
 	for len(a.unsent) > 0 {
@@ -144,8 +143,8 @@ func (a *simAgent) speak() {
 	}
 }
 
-// tell sends an event and keeps it.
-func (a *simAgent) tell(p *simPart, m *scorev1.AgentMessage) {
+// report sends an event and keeps it.
+func (a *simAgent) report(p *simPart, m *scorev1.AgentMessage) {
 	p.events = append(p.events, m)
 	a.send(m)
 }
@@ -162,7 +161,7 @@ func (a *simAgent) prepare(m *scorev1.Prepare) {
 		if a.bad {
 			answer = unprepared(m.GetJobId(), 127, "no such program")
 		}
-		a.tell(p, answer)
+		a.report(p, answer)
 		return
 	}
 	for _, event := range p.events {
@@ -191,7 +190,7 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 					a.crashWithLeader()
 					return
 				}
-				a.tell(p, launched(id, a.sim.b.now))
+				a.report(p, launched(id, a.sim.b.now))
 			}
 		}
 	}
@@ -201,7 +200,7 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 func (s *simulation) aloneWith(id uint64, attempt uint32) {
 	for _, a := range s.agents {
 		p := a.jobs[id]
-		if p == nil || !p.launched || p.done || p.lapsed || p.attempt == attempt {
+		if p == nil || !p.launched || p.done || p.leaseExpired || p.attempt == attempt {
 			continue
 		}
 		if a.link != nil || p.lease == 0 || s.b.now < a.cut+p.lease.Nanoseconds() {
@@ -210,14 +209,13 @@ func (s *simulation) aloneWith(id uint64, attempt uint32) {
 	}
 }
 
-// crashWithLeader lets the node and the leader die before the leader knows
-// that the job was started.
+// crashWithLeader kills the node and the leader before the leader knows that the job was started.
 func (a *simAgent) crashWithLeader() {
 	a.crash, a.sim.leaderless = false, true
 	a.die()
 }
 
-// die lets the agent and all its stewards die.
+// die kills the agent and all its stewards.
 func (a *simAgent) die() {
 	if a.link != nil {
 		a.link.closed = true
@@ -229,19 +227,19 @@ func (a *simAgent) die() {
 func (a *simAgent) kill(id uint64) {
 	p := a.jobs[id]
 	if p == nil || p.done {
-		a.send(nodeDone(id)) // whoever is told to kill says when nothing is left
+		a.send(nodeDone(id)) // a killed job reports when nothing is left
 		return
 	}
 	if p.launched {
 		for _, rank := range p.tasks {
-			a.tell(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
+			a.report(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
 		}
 	}
 	p.done = true
-	a.tell(p, nodeDone(id))
+	a.report(p, nodeDone(id))
 }
 
-// finish lets a part's ranks end by themselves.
+// finish makes a part's ranks exit by themselves.
 func (a *simAgent) finish(id uint64, code, signal int32) {
 	p := a.jobs[id]
 	if p == nil || !p.launched || p.done {
@@ -249,12 +247,12 @@ func (a *simAgent) finish(id uint64, code, signal int32) {
 	}
 	p.done = true
 	for _, rank := range p.tasks {
-		a.tell(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, ExitCode: code, Signal: signal, AtNanos: a.sim.b.now}))
+		a.report(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, ExitCode: code, Signal: signal, AtNanos: a.sim.b.now}))
 	}
-	a.tell(p, nodeDone(id))
+	a.report(p, nodeDone(id))
 }
 
-// quiesce lets all agents hear all there is to hear.
+// quiesce makes all agents handle all messages.
 func (s *simulation) quiesce() {
 	for {
 		before := s.seen.Len()
@@ -265,8 +263,8 @@ func (s *simulation) quiesce() {
 			if a.link != nil && a.link.closed {
 				a.link, a.cut = nil, a.link.cut
 			}
-			a.hear()
-			a.speak()
+			a.handleMessages()
+			a.flush()
 		}
 		if s.seen.Len() == before {
 			return
@@ -303,30 +301,30 @@ func (s *simulation) draw(t *rapid.T) {
 		s.drop(a)
 		a.die()
 	case 11:
-		s.pass(time.Duration(rapid.SampledFrom([]int{0, 1, 5, 11, 35}).Draw(t, "seconds")) * time.Second)
+		s.advance(time.Duration(rapid.SampledFrom([]int{0, 1, 5, 11, 35}).Draw(t, "seconds")) * time.Second)
 	case 12:
 		s.leaderless = true
 	case 13:
 		s.attachOrDetach(id)
 	case 14:
-		a.deaf = !a.deaf
+		a.holdInput = !a.holdInput
 	case 15:
 		a.bad = !a.bad
 	case 18:
 		a.crash = true
-	case 19: // the disk is slow: what is decided meanwhile is one batch
+	case 19: // the disk is slow: the next decisions are one batch
 		s.busy, s.most = !s.busy, rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "commands")
 		s.settle()
 	case 20:
-		s.failing = rapid.SampledFrom([]failing{vanishing, doubtful}).Draw(t, "failing")
-	case 21: // its neighbours do not hear a node either
+		s.failing = rapid.SampledFrom([]failing{entryLost, outcomeUnknown}).Draw(t, "failing")
+	case 21: // its neighbours cannot reach the node either
 		for _, other := range s.agents {
 			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
 				Node: other.name, Found: scorev1.Reachability_REACHABILITY_UNREACHABLE,
 			}}})
 		}
 	case 17:
-		a.mute = !a.mute
+		a.holdOutput = !a.holdOutput
 	case 22:
 		if j := s.b.jobs[id]; j != nil {
 			_ = s.b.requeueFor(j, "ada", "") // may be refused
@@ -377,14 +375,13 @@ func (s *simulation) attachOrDetach(id uint64) {
 	s.owners[id] = s.attach(id, AttachOptions{Owner: true, Output: true})
 }
 
-// calm connects everybody, ends what does not end by itself, and lets enough
-// time pass.
-func (s *simulation) calm() {
+// settleAll connects all agents, ends jobs that do not end by themselves, and waits long enough.
+func (s *simulation) settleAll() {
 	s.busy, s.failing = false, committing
 	s.settle()
 	for range 3 {
 		for _, a := range s.agents {
-			a.deaf, a.mute, a.crash = false, false, false
+			a.holdInput, a.holdOutput, a.crash = false, false, false
 			if a.link == nil {
 				a.connect()
 			}
@@ -402,13 +399,13 @@ func (s *simulation) calm() {
 		}
 		s.settle()
 		s.quiesce()
-		s.pass(OwnerGrace)
+		s.advance(OwnerGrace)
 		s.quiesce()
 	}
 }
 
-// Whatever happens to agents, leaders and clients: the entries fit the state,
-// no job runs twice on a node, and in the end nothing is left anywhere.
+// Whatever happens to agents, leaders and clients: the entries fit the state, no job runs twice on
+// a node, and in the end nothing is left.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t, rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.Uint32Range(protocol.First, protocol.Own().Newest).Draw(t, "protocol"))
@@ -419,13 +416,13 @@ func TestModel(t *testing.T) {
 			s.draw(t)
 			s.checkWhole()
 		}
-		s.calm()
+		s.settleAll()
 		s.checkNothingLeft()
 	})
 }
 
-// checkWhole: a gang that is in the plan has been prepared on all its nodes, and
-// a job that has begun is never queued again.
+// checkWhole: a gang in the plan is prepared on all its nodes, and a job that has started is never
+// queued again.
 func (s *simulation) checkWhole() {
 	for _, j := range s.b.jobs {
 		if j.state == running && !j.inherited && !j.all(func(p *part) bool { return p.prepared }) {
@@ -471,7 +468,7 @@ func TestDeterminism(t *testing.T) {
 			s.quiesce()
 			if i%7 == 0 {
 				s.drop(s.agents[i%3])
-				s.pass(time.Duration(i) * time.Second)
+				s.advance(time.Duration(i) * time.Second)
 				s.agents[i%3].connect()
 			}
 			s.quiesce()

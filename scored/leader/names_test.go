@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadOnceWhileLeaderDies has the leader lose what it was about to say when the reading of a
-// name is committed: who asks again under the same number gets the name, from the controller that
-// comes after.
+// TestReadOnceWhileLeaderDies: the leader loses its answer when the reading of a name is committed.
+// A repeated request with the same number gets the name from the next controller.
 func TestReadOnceWhileLeaderDies(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, _ *fakeReplica) {
 		link := join(t, l, "n1")

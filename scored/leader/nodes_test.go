@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestClip: a text that is too long is cut between two letters, since the log takes no halves.
+// TestClip: a text that is too long is cut between two characters.
 func TestClip(t *testing.T) {
 	for before := range 4 {
 		text := strings.Repeat("x", before) + strings.Repeat("\u20ac", maxText)

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// benchLink takes messages and keeps none but the count.
+// benchLink counts messages and drops them.
 type benchLink struct{ sent int }
 
 func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
 func (l *benchLink) Close(string)                {}
 
-// benchController has as many nodes of one CPU, and gangs of so many nodes on them that fill so
-// many rows, all running. Nodes are put into its tables directly, since the log holds no more than
+// benchController returns a controller with so many nodes of one CPU, and running gangs of so many
+// nodes that fill so many rows. Nodes are added to its tables directly, since the log holds at most
 // state.MaxNodes.
 func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	tb.Helper()
@@ -48,8 +48,8 @@ func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	return b
 }
 
-// BenchmarkPlan is what a new rotation plan costs the leader: make it, and a message for each node,
-// and encode that. Its names are those of package tests/scale, which reads them.
+// BenchmarkPlan measures the leader's cost of a new rotation plan: making it, and making and
+// encoding a message for each node. Package tests/scale reads the names of its cases.
 func BenchmarkPlan(b *testing.B) {
 	for _, nodes := range []int{64, 1000, 10_000} {
 		for _, mix := range []struct {

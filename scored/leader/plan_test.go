@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlanForManyNodes: every node is told once, all rows and its own jobs, by a plan that begins
-// late enough for all of them to have it.
+// TestPlanForManyNodes: every node gets one message with all rows and its own jobs, in time for the
+// plan.
 func TestPlanForManyNodes(t *testing.T) {
 	const nodes, size, rows = 64, 8, 4
 	b := benchController(t, nodes, size, rows)
@@ -38,8 +38,8 @@ func TestPlanForManyNodes(t *testing.T) {
 	}
 }
 
-// TestPlanEndsWhereNothingRuns: a node whose last job has gone is told so, once, and a node that
-// never had one is not.
+// TestPlanEndsWhereNothingRuns: a node whose last job has left gets one more plan, and a node
+// without jobs gets none.
 func TestPlanEndsWhereNothingRuns(t *testing.T) {
 	b := benchController(t, 16, 8, 1)
 	b.replan()

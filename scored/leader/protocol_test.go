@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestNothingNewInAnOldLog: what a server of an earlier version would not apply is not written.
+// TestNothingNewInAnOldLog: no command is written that a server of an earlier version could not
+// apply.
 func TestNothingNewInAnOldLog(t *testing.T) {
 	old := func() *state.State {
 		log := newWorldIn(t, protocol.First).log
@@ -72,7 +73,8 @@ func TestServersOfOtherVersions(t *testing.T) {
 	})
 }
 
-// TestNewClustersBeginWithTheNewest: there is no server yet that could not understand it.
+// TestNewClustersBeginWithTheNewest: a new cluster uses the newest protocol, since it has one
+// server.
 func TestNewClustersBeginWithTheNewest(t *testing.T) {
 	benchIn(t, state.New, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")

@@ -25,7 +25,7 @@ import (
 //	wait DURATION, restart [AHEAD] (another leader takes over), settings, names
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
-// runScript repeats the script with what happens now.
+// runScript returns the script with the present output.
 func runScript(t *testing.T, script string) string {
 	s := &scripted{world: newWorld(t), attachments: make(map[string]*Attachment)}
 	var out strings.Builder
@@ -109,8 +109,8 @@ func (s *scripted) run(words []string) {
 		if err != nil {
 			s.t.Fatalf("%v", err)
 		}
-		s.pass(d)
-	case "silence": // the agents give no sign of life, or only one does not
+		s.advance(d)
+	case "silence": // the agents send no heartbeats, or only one does not
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
 			s.t.Fatalf("%v", err)
@@ -264,11 +264,11 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	s.requests++
 	switch what {
 	case "prepared":
-		s.say(node, prepared(id))
+		s.receive(node, prepared(id))
 	case "unprepared":
-		s.say(node, unprepared(id, int32(arg(0)), strings.Join(words[1:], " ")))
+		s.receive(node, unprepared(id, int32(arg(0)), strings.Join(words[1:], " ")))
 	case "launched":
-		s.say(node, launched(id, s.b.now))
+		s.receive(node, launched(id, s.b.now))
 	case "exited": // rank, code, signal, flags
 		exit := &scorev1.RankExited{JobId: id, Rank: uint32(arg(0)), ExitCode: int32(arg(1)), Signal: int32(arg(2)), AtNanos: s.b.now}
 		for _, flag := range words[min(3, len(words)):] {
@@ -281,9 +281,9 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 				exit.AtNanos -= time.Second.Nanoseconds()
 			}
 		}
-		s.say(node, exits(exit))
+		s.receive(node, exits(exit))
 	case "done":
-		s.say(node, nodeDone(id))
+		s.receive(node, nodeDone(id))
 	case "abort", "abort-earlier":
 		abort := &scorev1.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}
 		if words[0] != "none" {
@@ -292,19 +292,19 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		if what == "abort-earlier" {
 			abort.AtNanos -= time.Second.Nanoseconds()
 		}
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
 	case "finds": // id: none; a node, and how it is
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
 			Node: words[0], Found: scorev1.Reachability(scorev1.Reachability_value["REACHABILITY_"+strings.ToUpper(words[1])]),
 		}}})
 	case "lapsed":
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",
 		}}})
 	case "time-up":
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case "note":
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: strings.Join(words, " ")}}})
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: strings.Join(words, " ")}}})
 	case "publish", "lookup", "unpublish":
 		op := scorev1.NameOp(scorev1.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
 		m := &scorev1.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}
@@ -315,9 +315,9 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			m.Port = words[1]
 		}
 		m.Once, m.Wait = slices.Contains(words, "once"), slices.Contains(words, "wait")
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
 	case "places": // of job
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
 			JobId: id, Request: s.requests, OfJob: arg(0),
 		}}})
 	case "spawn", "spawn-again":
@@ -325,9 +325,9 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			s.lastSpawn = s.requests
 		}
 		m := &scorev1.SpawnRequest{JobId: id, Request: s.lastSpawn, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: uint32(arg(0))}}}
-		s.say(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
 	case "asleep", "awake": // epoch, number of the question, what was found that could wake it or "nothing"
-		s.say(node, cutSaid(s.world, id, what == "asleep", words))
+		s.receive(node, cutSaid(s.world, id, what == "asleep", words))
 	default:
 		s.t.Fatalf("agents do not say %s", what)
 	}

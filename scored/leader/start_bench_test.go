@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// startBench is a cluster for one large job.
+// startBench is a cluster with one large job.
 type startBench struct {
 	*controller
 	testing.TB
@@ -38,8 +38,8 @@ func newStartBench(tb testing.TB, nodes, cpus int) *startBench {
 	return s
 }
 
-// proceed does what the leader does after a batch of inputs: decides, commits and encodes what is
-// to be sent.
+// proceed does what the leader does after a batch of inputs: it decides, commits, and encodes
+// messages.
 func (s *startBench) proceed() {
 	s.now++
 	s.advance()
@@ -62,7 +62,7 @@ func (s *startBench) proceed() {
 	}
 }
 
-// deliver has every node say something, in batches as they come.
+// deliver delivers a message from every node, in batches.
 func (s *startBench) deliver(nodes int, say func(node int) *scorev1.AgentMessage) {
 	for i := range nodes {
 		s.onMessage(fmt.Sprint("n", i+1), s.link, say(i))
@@ -72,8 +72,8 @@ func (s *startBench) deliver(nodes int, say func(node int) *scorev1.AgentMessage
 	}
 }
 
-// BenchmarkStart is what the start and the end of one job on all nodes cost the leader. Its names
-// are those that tests/bench reads.
+// BenchmarkStart measures the leader's cost of the start and the end of one job on all nodes.
+// Package tests/bench reads the names of its cases.
 func BenchmarkStart(b *testing.B) {
 	for _, size := range []struct{ nodes, each int }{{64, 100}, {1000, 100}, {4000, 64}} {
 		b.Run(fmt.Sprintf("nodes=%d/ranks=%d", size.nodes, size.nodes*size.each), func(b *testing.B) {
@@ -133,8 +133,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// An order names all places of a job, so that what is sent grows with the square of the nodes: each
-// must be short.
+// An order contains all places of a job, so the bytes sent grow with the square of the number of
+// nodes: each order must be short.
 func TestOrdersOfLargeJobsAreShort(t *testing.T) {
 	const nodes, each = 1000, 100
 	s := newStartBench(t, nodes, each)

@@ -32,8 +32,8 @@ func TestStartTrace(t *testing.T) {
 	}
 }
 
-// TestStartOfAnotherClock: a node whose estimate of the leader's clock is off says nothing that
-// cannot be.
+// TestStartOfAnotherClock: reports of a node with a wrong estimate of the leader's clock are
+// clamped to possible times.
 func TestStartOfAnotherClock(t *testing.T) {
 	b := &controller{now: 10}
 	j := &job{submitted: 3, allocated: 5}

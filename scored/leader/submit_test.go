@@ -2,8 +2,7 @@ package leader
 
 import "testing"
 
-// TestSpecIsKeptOnce: when a submission is committed, the leader has no copy of its own of what was
-// submitted.
+// TestSpecIsKeptOnce: after the commit of a submission the leader keeps no second copy of it.
 func TestSpecIsKeptOnce(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 1))

@@ -20,8 +20,8 @@ func keyFor(text string) (k Key) {
 	return k
 }
 
-// A submission that is made again is one job: while the entry is on its way, when it is committed,
-// to another leader, and when the job is over.
+// A repeated submission is one job: before its entry is committed, after that, under another
+// leader, and after the job's end.
 func TestSubmissionsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -57,10 +57,10 @@ func TestSubmissionsMadeAgain(t *testing.T) {
 	}
 }
 
-// An entry of which the leader was told that it was lost, and that was committed all the same, is
-// not decided again; one that was lost is.
+// An entry that was reported as lost and was committed all the same is not decided again; a lost
+// one is.
 func TestSubmissionsMadeAgainAfterADoubt(t *testing.T) {
-	for name, what := range map[string]failing{"lost": vanishing, "committed": doubtful} {
+	for name, what := range map[string]failing{"lost": entryLost, "committed": outcomeUnknown} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.connect(hello("n1", 2))
@@ -83,7 +83,8 @@ func TestSubmissionsMadeAgainAfterADoubt(t *testing.T) {
 	}
 }
 
-// A key is a user's own, and names one content; a key that may have been forgotten is no new one.
+// A key belongs to one user and one content. A key that may have been forgotten is not taken for
+// new.
 func TestKeysThatAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -121,7 +122,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// Who asks again is there: the job waits for its owner from then on.
+// A client that submits again is there: from then on the job waits for its owner.
 func TestOwnerWhoAsksAgain(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -130,7 +131,7 @@ func TestOwnerWhoAsksAgain(t *testing.T) {
 	_, _ = w.submitOnce(keyFor("k"), 7, spec)
 	w.settle()
 	for range 3 {
-		w.pass(OwnerGrace * 2 / 3)
+		w.advance(OwnerGrace * 2 / 3)
 		_, _ = w.submitOnce(keyFor("k"), 7, spec)
 		w.settle()
 	}

@@ -12,15 +12,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// oddSpec is a job of texts that are not UTF-8.
+// oddSpec returns a job with texts that are not UTF-8.
 func oddSpec() *scorev1.JobSpec {
 	spec := jobSpec(1)
 	spec.Name, spec.Argv, spec.Env, spec.WorkDir, spec.StdoutPattern = "a.out", []string{"./a\xff", "\xfe"}, []string{"A\xfd=\xfc"}, "/\x80", "o\xff.%t"
 	return spec
 }
 
-// A job's texts are the same under the next leader, in what its nodes are told, and in what it
-// spawns.
+// A job's texts are the same under the next leader, in orders to its nodes, and in its spawned
+// jobs.
 func TestTextsAreKeptByteByByte(t *testing.T) {
 	want := oddSpec()
 	w := spawner(t, protocol.Own().Newest, oddSpec(), nil)
@@ -51,8 +51,8 @@ func TestTextsAreKeptByteByByte(t *testing.T) {
 	}
 }
 
-// Servers of an earlier version could not read them. The world fails where a command is not of the
-// log's protocol.
+// Servers of an earlier version could not read them. The world fails on a command that is not in
+// the log's protocol.
 func TestTextsNeedTheirProtocol(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))
@@ -95,8 +95,7 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 	}
 }
 
-// Sentences of agents that hold such texts get escapes: they are read in the log, in lists and on
-// terminals.
+// Such texts in agents' sentences are escaped: they are read in the log, in lists and on terminals.
 func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	w := newWorldIn(t, protocol.First)
 	w.connect(hello("n1", 2))
@@ -104,7 +103,7 @@ func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say("n1", unprepared(id, 127, "/a\xff does not exist"))
+	w.receive("n1", unprepared(id, 127, "/a\xff does not exist"))
 	if got := w.log.Job(id).Verdict.GetMessage(); got != `/a\xff does not exist` {
 		t.Errorf("%q", got)
 	}
@@ -112,7 +111,7 @@ func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say("n1", unprepared(id, 127, strings.Repeat("x", 100_000)+"\nand more\n"))
+	w.receive("n1", unprepared(id, 127, strings.Repeat("x", 100_000)+"\nand more\n"))
 	if got := w.log.Job(id).Verdict.GetMessage(); len(got) > 2100 || !strings.HasSuffix(got, "xx; and more") {
 		t.Errorf("%d bytes: %.100q", len(got), got)
 	}

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What a stranger is told of a job holds nothing that its owner would mind, and
-// its owner and operators are told all; while it runs, and when it is done.
+// Other users see nothing private of a job, and its owner and operators see all, while it runs and
+// when it is done.
 func TestWhatOthersSee(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
@@ -163,7 +163,7 @@ func TestLimitsAtSubmission(t *testing.T) {
 			if !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "scored user set") {
 				t.Errorf("%v", err)
 			}
-			w.restart() // the next leader knows limits and jobs as well
+			w.restart() // the next leader knows limits and jobs too
 			w.connect(hello("n1", 4, first))
 			if _, again := w.submit(spec); again == nil || again.Error() != err.Error() {
 				t.Errorf("after a restart: %v", again)
@@ -177,7 +177,7 @@ func TestLimitsAtSubmission(t *testing.T) {
 	}
 }
 
-// A job that does not say how much gets no more than its user may have.
+// A job without limits of its own gets no more than its user may have.
 func TestLimitsAreDefaults(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -191,7 +191,7 @@ func TestLimitsAreDefaults(t *testing.T) {
 	}
 }
 
-// More than a user may run waits, and says so; also under the next leader.
+// A job beyond what its user may run waits and says so, also under the next leader.
 func TestLimitsAtPlacement(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 4))
@@ -218,13 +218,13 @@ func TestLimitsAtPlacement(t *testing.T) {
 	}
 }
 
-// usageOf is what a node reports.
+// usageOf returns a node's report on usage.
 func usageOf(d time.Duration) *scorev1.Usage {
 	return &scorev1.Usage{CpuNanos: 2 * d.Nanoseconds(), RunNanos: d.Nanoseconds()}
 }
 
-// Two users who submit without end get the cluster's time by their shares,
-// though one began much earlier and asks for more at once.
+// Two users who submit without end get the cluster's time by their shares, even if one started much
+// earlier and asks for more at once.
 func TestFairShare(t *testing.T) {
 	const length, rounds = 10 * time.Minute, 500
 	w := newWorld(t)
@@ -259,11 +259,11 @@ func TestFairShare(t *testing.T) {
 			if j.state != starting {
 				continue
 			}
-			w.say("n1", prepared(j.id))
-			w.say("n1", launched(j.id, w.b.now))
-			w.pass(length)
-			w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usageOf(length)}}})
-			if round >= 200 { // what came before has been forgotten by then
+			w.receive("n1", prepared(j.id))
+			w.receive("n1", launched(j.id, w.b.now))
+			w.advance(length)
+			w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usageOf(length)}}})
+			if round >= 200 { // earlier usage has decayed by then
 				ran[j.user.GetUid()]++
 			}
 			break
@@ -278,18 +278,18 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// A job that runs long is charged while it runs, once, whoever leads.
+// A long job is charged while it runs, once, whichever server leads.
 func TestChargedWhileItRuns(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
 	id, _ := w.submit(jobSpec(2))
-	w.say("n1", prepared(id))
-	w.say("n1", launched(id, w.b.now))
+	w.receive("n1", prepared(id))
+	w.receive("n1", launched(id, w.b.now))
 	report := func(d time.Duration) {
-		w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
+		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
 			Usage: []*scorev1.SwitchReport_JobUsage{{JobId: id, Usage: usageOf(d)}},
 		}}})
-		w.pass(2 * weighEvery)
+		w.advance(2 * weighEvery)
 	}
 	report(time.Minute)
 	if u := w.log.User(7); u == nil || u.Held != 120e6 || u.CPU != 120e6 {
@@ -298,13 +298,13 @@ func TestChargedWhileItRuns(t *testing.T) {
 	w.restart()
 	w.connect(hello("n1", 2, id))
 	report(2 * time.Minute)
-	w.say("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id, Usage: usageOf(3 * time.Minute)}}})
+	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id, Usage: usageOf(3 * time.Minute)}}})
 	if u := w.log.User(7); u.Held != 360e6 || u.CPU != 360e6 || u.Jobs != 1 {
 		t.Fatalf("%+v", u)
 	}
 }
 
-// TestSharesOfSlices: the slices of running gangs follow their users' shares, from when these are
+// TestSharesOfSlices: the slices of running gangs follow their users' shares as soon as these are
 // set, and under the next leader.
 func TestSharesOfSlices(t *testing.T) {
 	w := newWorld(t)
@@ -313,8 +313,8 @@ func TestSharesOfSlices(t *testing.T) {
 	bobs := uint64(1)
 	adas, _ := w.submit(jobSpec(2))
 	for _, id := range []uint64{bobs, adas} {
-		w.say("n1", prepared(id))
-		w.say("n1", launched(id, w.b.now))
+		w.receive("n1", prepared(id))
+		w.receive("n1", launched(id, w.b.now))
 	}
 	slices := func() (ada, bob time.Duration) {
 		for _, row := range w.b.gang.Rows() {
@@ -350,9 +350,9 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.say("n1", prepared(id))
-	w.say("n1", launched(id, w.b.now))
-	w.pass(2 * weighEvery)
+	w.receive("n1", prepared(id))
+	w.receive("n1", launched(id, w.b.now))
+	w.advance(2 * weighEvery)
 	if points := w.b.accounts[7].points; points != DefaultFairSharePoints/2 {
 		t.Errorf("%d points for one who has all there is", points)
 	}
@@ -360,7 +360,7 @@ func TestPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settle()
-	w.pass(2 * weighEvery)
+	w.advance(2 * weighEvery)
 	if points := w.b.accounts[7].points; points != 0 {
 		t.Errorf("%d points where there are none", points)
 	}
@@ -375,8 +375,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestPriorityHasABound: users may ask for less, and for more only as far as they were allowed to;
-// operators for anything.
+// TestPriorityHasABound: users may ask for a lower priority, and for a higher one up to their
+// limit; operators for any.
 func TestPriorityHasABound(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
@@ -423,7 +423,7 @@ func TestPriorityHasABound(t *testing.T) {
 	})
 }
 
-// submitAs submits a job of a user, which must be taken.
+// submitAs submits a job of a user; it must be accepted.
 func (w *world) submitAs(uid uint32, spec *scorev1.JobSpec) (id uint64) {
 	w.t.Helper()
 	w.b.submit(spec, &scorev1.Identity{Uid: uid, User: fmt.Sprint("u", uid)}, Caller{UID: uid}, func(i uint64, err error) {
@@ -435,7 +435,8 @@ func (w *world) submitAs(uid uint32, spec *scorev1.JobSpec) (id uint64) {
 	return id
 }
 
-// TestBurstLeavesRoom: somebody who comes after another has submitted hundreds of jobs is the next.
+// TestBurstLeavesRoom: the job of a user who comes after another has submitted hundreds is the
+// next.
 func TestBurstLeavesRoom(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 1))
@@ -447,23 +448,23 @@ func TestBurstLeavesRoom(t *testing.T) {
 	for range 300 {
 		w.submitAs(1, jobSpec(1))
 	}
-	w.pass(time.Second)
+	w.advance(time.Second)
 	other := w.submitAs(2, jobSpec(1))
-	w.say("n1", prepared(first))
-	w.say("n1", launched(first, w.b.now))
-	w.say("n1", nodeDone(first))
+	w.receive("n1", prepared(first))
+	w.receive("n1", launched(first, w.b.now))
+	w.receive("n1", nodeDone(first))
 	if state := w.b.jobs[other].state; state != starting {
 		t.Errorf("the other's job is %v", state)
 	}
 	w.stop(other)
-	again := w.submitAs(2, jobSpec(1)) // at once after the first: points do not come more often than shareEvery
-	w.pass(shareEvery)
+	again := w.submitAs(2, jobSpec(1)) // at once after the first: users get points at most every shareEvery
+	w.advance(shareEvery)
 	if points := w.b.accounts[2].points; points <= w.b.accounts[1].points {
 		t.Errorf("job %d: %d points, and the one with the burst has %d", again, points, w.b.accounts[1].points)
 	}
 }
 
-// TestDescriptionsHaveABound: what one user's jobs are called with cannot fill the servers' memory.
+// TestDescriptionsHaveABound: one user's command lines cannot fill the servers' memory.
 func TestDescriptionsHaveABound(t *testing.T) {
 	w := newWorld(t)
 	w.quiet = true

@@ -15,30 +15,30 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// world stands for all around a controller: the log, the agents and the clients. It
-// writes down what the controller does.
+// world is the environment of a controller: the log, the agents and the clients. It records what
+// the controller does.
 type world struct {
 	t     fataler
 	b     *controller
 	log   *state.State
 	links map[string]*fakeLink
 	seen  strings.Builder
-	quiet bool // commits are not written down
+	quiet bool // commits are not recorded
 
 	committed uint64  // of the controller's commands
-	busy      bool    // an entry is on its way to the disk: nothing is committed meanwhile
+	busy      bool    // an entry is being written: nothing is committed meanwhile
 	most      int     // commands of an entry; 0: as many as the leader takes
-	failing   failing // what becomes of the next commit
+	failing   failing // the result of the next commit
 	largest   int     // entry since the last submission by a user, in bytes
 }
 
-// failing is what becomes of an entry.
+// failing is the result of a commit.
 type failing uint8
 
 const (
-	committing failing = iota
-	vanishing          // the disk has not taken it
-	doubtful           // the leader is told so, and yet it is committed
+	committing     failing = iota
+	entryLost              // the disk did not take it
+	outcomeUnknown         // the leader gets an error, but the entry is committed
 )
 
 // fataler is a test of package testing or of rapid.
@@ -51,7 +51,7 @@ var _ fataler = (*testing.T)(nil)
 
 func newWorld(t fataler) *world { return newWorldIn(t, protocol.Own().Newest) }
 
-// newWorldIn has a log that is written in a protocol.
+// newWorldIn returns a world with a log in the protocol.
 func newWorldIn(t fataler, version uint32) *world {
 	w := &world{t: t, log: state.New(), links: make(map[string]*fakeLink)}
 	if version > protocol.First {
@@ -64,7 +64,7 @@ func newWorldIn(t fataler, version uint32) *world {
 	return w
 }
 
-// restart lets another leader take over from the committed state.
+// restart makes another leader take over from the committed state.
 func (w *world) restart() {
 	w.begin(w.b.term + 1)
 	w.settle()
@@ -77,9 +77,9 @@ func (w *world) begin(term uint64) {
 	w.b.continueFrom(before.numbers())
 }
 
-// fall lets the controller go after a commit that failed, as the loop does, and another begin in
+// loseController drops the controller after a failed commit, as the loop does, and makes another in
 // the same term.
-func (w *world) fall() {
+func (w *world) loseController() {
 	w.note("commit failed")
 	before, links := w.b, w.links
 	w.begin(before.term)
@@ -93,8 +93,8 @@ func (w *world) fall() {
 	}
 }
 
-// settle lets the controller draw its conclusions, commits what it decides and does
-// what follows, until nothing is left to do.
+// settle advances the controller, and commits and carries out its decisions, until nothing is left
+// to do.
 func (w *world) settle() {
 	w.t.Helper()
 	for {
@@ -129,12 +129,12 @@ func (w *world) propose(commands []*statepb.Command, taken uint64) {
 	w.t.Helper()
 	now := w.failing
 	w.failing = committing
-	if now != vanishing {
+	if now != entryLost {
 		w.commit(commands)
 		w.committed = taken
 	}
 	if now != committing {
-		w.fall()
+		w.loseController()
 	}
 }
 
@@ -168,8 +168,8 @@ func (w *world) commit(commands []*statepb.Command) {
 	w.note("log: %s", strings.Join(texts, ", "))
 }
 
-// checkCommand fails if a command is not to be in this log, or a job ends otherwise than was
-// ordered.
+// checkCommand fails on a command that must not be in this log, and on a job that ends otherwise
+// than ordered.
 func (w *world) checkCommand(command *statepb.Command) {
 	w.t.Helper()
 	if needs := state.Needs(command); needs > w.log.Protocol() && command.GetRaise() == nil {
@@ -208,8 +208,7 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// check compares the controller with the committed state; between batches they
-// agree.
+// check compares the controller with the committed state; they agree between batches.
 func (w *world) check() {
 	w.t.Helper()
 	for _, record := range w.log.Jobs() {
@@ -293,7 +292,7 @@ func hello(node string, cpus uint32, jobs ...uint64) *scorev1.Hello {
 	}
 }
 
-// connect lets an agent connect.
+// connect connects an agent.
 func (w *world) connect(h *scorev1.Hello) (refusal string) {
 	w.t.Helper()
 	link := &fakeLink{world: w, node: h.GetNode()}
@@ -305,16 +304,15 @@ func (w *world) connect(h *scorev1.Hello) (refusal string) {
 	return refusal
 }
 
-// say lets an agent say something.
-func (w *world) say(node string, m *scorev1.AgentMessage) {
+// receive delivers an agent's message.
+func (w *world) receive(node string, m *scorev1.AgentMessage) {
 	w.t.Helper()
 	w.b.onMessage(node, w.links[node], m)
 	w.settle()
 }
 
-// pass lets time pass, deadline by deadline, with agents that give signs of
-// life.
-func (w *world) pass(d time.Duration) {
+// advance advances the time, deadline by deadline, with heartbeats from the agents.
+func (w *world) advance(d time.Duration) {
 	w.t.Helper()
 	till := w.b.now + d.Nanoseconds()
 	for {
@@ -359,7 +357,7 @@ func (w *world) attach(id uint64, options AttachOptions) *Attachment {
 	return a
 }
 
-// stop lets a job end as an order of a user does.
+// stop ends a job as a user's order does.
 func (w *world) stop(id uint64) {
 	w.t.Helper()
 	if w.b.jobs[id] == nil {
@@ -394,7 +392,7 @@ func nodeDone(id uint64) *scorev1.AgentMessage {
 	}}}
 }
 
-// Texts of what the controller does, as scripts pin them.
+// Texts of the controller's actions, for scripts.
 
 func commandText(command *statepb.Command) string {
 	switch c := command.GetCommand().(type) {
@@ -458,7 +456,7 @@ func verdictText(v *scorev1.Verdict) string {
 	return text
 }
 
-// mapOf reads the places of a message; none if it has none.
+// mapOf returns the places of a message; nil if it has none.
 func mapOf(encoded []byte) []*scorev1.NodePlace {
 	if encoded == nil {
 		return nil
@@ -564,7 +562,7 @@ func eventText(e Event) string {
 	return fmt.Sprintf("%T", e.Message.GetEvent())
 }
 
-// What a job was promised does not change with the default, nor with the leader.
+// The memory promised to a job does not change with the default, nor with the leader.
 func TestPromisedMemoryStays(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2)) // 1 GiB, two CPUs, eight rows
@@ -576,8 +574,8 @@ func TestPromisedMemoryStays(t *testing.T) {
 	if promised != (1<<30)/8 {
 		t.Errorf("promised %d bytes", promised)
 	}
-	w.say("n1", prepared(id))
-	w.say("n1", launched(id, w.b.now))
+	w.receive("n1", prepared(id))
+	w.receive("n1", launched(id, w.b.now))
 	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 8, DefaultMemoryPerCpuBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
