@@ -36,7 +36,7 @@ func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, erro
 		return nil, err
 	}
 	if w.options.Acknowledges && w.options.Output && record.Started != 0 && !record.Spec.GetDetached() {
-		w.deliver(warning(fmt.Sprintf("the end of the output may be missing: nobody was there for it for %v", OwnerGrace)))
+		w.deliver(warning(fmt.Sprintf("the end of the output may be missing: no client fetched it for %v", OwnerGrace)))
 		w.deliver(outputMissing())
 	}
 	w.deliver(endedEvent(record.Verdict))

@@ -109,7 +109,7 @@ func TestRefusalsWaitForTheCommit(t *testing.T) {
 			t.Errorf("cancelled again: %v", err)
 		}
 		if err := l.Cancel(t.Context(), 2, Caller{UID: 99}, "eve"); err == nil {
-			t.Error("somebody else cancels it again")
+			t.Error("another user cancels it again")
 		}
 		r.failNext(errors.New("no space left on device"))
 		if first, second := cancelAndSignal(3); !errors.Is(first, ErrLost) || !errors.Is(second, ErrLost) {

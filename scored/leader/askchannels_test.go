@@ -16,10 +16,10 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 		deliver(t, l, "n2", second, prepared(id))
 		other := Caller{UID: owner.UID + 1}
 		if _, err := l.Channels(t.Context(), &scorev1.ListChannelsRequest{JobId: id}, other); !errors.Is(err, ErrDenied) {
-			t.Errorf("another user is told: %v", err)
+			t.Errorf("another user gets: %v", err)
 		}
 		if all, err := l.Channels(t.Context(), &scorev1.ListChannelsRequest{}, other); err != nil || len(all.GetChannels()) != 0 {
-			t.Errorf("another user is told %v, %v", all, err)
+			t.Errorf("another user gets %v, %v", all, err)
 		}
 		if _, err := l.Channels(t.Context(), &scorev1.ListChannelsRequest{JobId: id + 1}, owner); !errors.Is(err, ErrNoJob) {
 			t.Errorf("no such job: %v", err)
@@ -44,7 +44,7 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 		deliver(t, l, "n2", second, reply(3, 2))
 		response := <-answers // n1 does not answer in time
 		if c := response.GetChannels(); len(c) != 2 || c[0].GetRank() != 2 || c[0].GetNode() != "n2" || !slices.Equal(response.GetSilent(), []string{"n1"}) {
-			t.Errorf("told %v", response)
+			t.Errorf("got %v", response)
 		}
 	})
 }

@@ -70,6 +70,6 @@ func TestIdleView(t *testing.T) {
 	stale := cutSaid(w, id, true, []string{"3", "3"})
 	w.b.term--
 	if w.receive("n1", stale); view() != nil {
-		t.Error("idle by an answer to somebody else")
+		t.Error("idle by an answer to another question")
 	}
 }

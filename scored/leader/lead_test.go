@@ -28,7 +28,7 @@ func TestAnotherLeads(t *testing.T) {
 		}
 		l.Disconnect("n1", newChanLink()) // dropped
 		answer := make(chan error, 1)
-		r.setLeader("") // nobody leads for a while
+		r.setLeader("") // no server leads for a while
 		go func() {
 			_, err := listJobs(t.Context(), l, false, "", owner)
 			answer <- err
@@ -64,7 +64,7 @@ func TestLeaderStoodStill(t *testing.T) {
 		time.Sleep(OwnerGrace + NodeGrace)
 		synctest.Wait()
 		for len(link.messages) > 0 {
-			t.Errorf("the agent was told %q", messageText(<-link.messages))
+			t.Errorf("the agent got %q", messageText(<-link.messages))
 		}
 		if got := r.log(); len(got) != committed {
 			t.Errorf("committed: %v", got[committed:])
@@ -75,7 +75,7 @@ func TestLeaderStoodStill(t *testing.T) {
 		select {
 		case err := <-asked:
 			if !errors.Is(err, ErrLost) && err != nil {
-				t.Errorf("who waited for nodes was told %v", err)
+				t.Errorf("a waiting caller got %v", err)
 			}
 		default:
 			t.Error("who waited for nodes waits still")

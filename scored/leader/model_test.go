@@ -172,7 +172,7 @@ func (a *simAgent) prepare(m *scorev1.Prepare) {
 func (a *simAgent) plan(m *scorev1.Plan) {
 	// Real agents would not obey it.
 	if id := [2]uint64{m.GetTerm(), m.GetVersion()}; slices.Compare(id[:], a.newest[:]) < 0 {
-		a.sim.t.Fatalf("%s is told plan %v after %v\n%s", a.name, id, a.newest, a.sim.seen.String())
+		a.sim.t.Fatalf("%s gets plan %v after %v\n%s", a.name, id, a.newest, a.sim.seen.String())
 	} else {
 		a.newest = id
 	}

@@ -67,7 +67,7 @@ func BenchmarkPlan(b *testing.B) {
 						encoded, _ = proto.MarshalOptions{}.MarshalAppend(encoded[:0], e.message)
 					}
 					if len(controller.effects) != nodes {
-						b.Fatalf("%d nodes were told, want %d", len(controller.effects), nodes)
+						b.Fatalf("%d nodes got the plan, want %d", len(controller.effects), nodes)
 					}
 					controller.effects = controller.effects[:0]
 				}

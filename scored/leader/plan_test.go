@@ -19,20 +19,20 @@ func TestPlanForManyNodes(t *testing.T) {
 	if len(b.effects) != nodes {
 		t.Fatalf("%d messages, want %d", len(b.effects), nodes)
 	}
-	told := make(map[Link]*scorev1.Plan)
+	plans := make(map[Link]*scorev1.Plan)
 	for _, e := range b.effects {
-		told[e.link] = e.message.GetPlan()
+		plans[e.link] = e.message.GetPlan()
 	}
 	for name, n := range b.nodes {
-		plan := told[n.link]
+		plan := plans[n.link]
 		if len(plan.GetRows()) != rows {
-			t.Fatalf("%s is told %v", name, plan)
+			t.Fatalf("%s gets %v", name, plan)
 		}
 		for pos, jobs := range b.share(n) {
 			row := plan.GetRows()[pos]
-			same := slices.EqualFunc(row.GetJobs(), jobs, func(told uint64, is gang.JobID) bool { return told == uint64(is) })
+			same := slices.EqualFunc(row.GetJobs(), jobs, func(got uint64, want gang.JobID) bool { return got == uint64(want) })
 			if !same || len(jobs) != 1 || int(row.GetIndex()) != b.rotation.Rows[pos].Index {
-				t.Errorf("%s has %v in row %d, and is told %v", name, jobs, pos, row)
+				t.Errorf("%s has %v in row %d, and gets %v", name, jobs, pos, row)
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func (c *controller) checkSilent(n *node) {
 	}
 	for _, found := range n.suspects {
 		if found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
-			c.log("its neighbours do not hear a node either", zap.String("node", n.name))
+			c.log("a silent node does not answer its neighbours either", zap.String("node", n.name))
 			n.deadline = 0
 			c.onNodeDeadline(n)
 			return

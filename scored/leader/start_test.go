@@ -15,12 +15,12 @@ func TestStartTrace(t *testing.T) {
 	if j.startTrace() != nil {
 		t.Error("a job without places has a start")
 	}
-	told := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0, 1}}}
-	j.parts = []*part{told, {Place: state.Place{Node: "n2", Ranks: []uint32{2}}}}
-	b.onStartReport(j, told, nil)
-	b.onStartReport(j, told, &scorev1.NodeStart{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: -1})
-	before := told.start
-	b.onStartReport(j, told, &scorev1.NodeStart{ReadyNanos: 8, ForkedNanos: 9, Contacts: 1 << 20})
+	reporting := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0, 1}}}
+	j.parts = []*part{reporting, {Place: state.Place{Node: "n2", Ranks: []uint32{2}}}}
+	b.onStartReport(j, reporting, nil)
+	b.onStartReport(j, reporting, &scorev1.NodeStart{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: -1})
+	before := reporting.start
+	b.onStartReport(j, reporting, &scorev1.NodeStart{ReadyNanos: 8, ForkedNanos: 9, Contacts: 1 << 20})
 	want := &scorev1.StartTrace{AllocatedNanos: 5, Nodes: []*scorev1.NodeStart{
 		{OrderedNanos: 6, ReadyNanos: 7, ForkedNanos: 9, Contacts: 2}, {},
 	}}
@@ -28,7 +28,7 @@ func TestStartTrace(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if before.GetForkedNanos() != 0 {
-		t.Error("a trace changes that somebody may be reading")
+		t.Error("a trace changes that may be in use")
 	}
 }
 

@@ -27,7 +27,7 @@ func smallDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("score-test", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "size=2m,mode=0700"); err != nil {
-		t.Skipf("this machine lets nobody mount a small disk: %v", err)
+		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

@@ -58,11 +58,11 @@ func writeStory(t *testing.T, dir string) *statepb.Snapshot {
 			}
 		}
 	}
-	told := stateOf(t, r)
+	stored := stateOf(t, r)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return told
+	return stored
 }
 
 func stateOf(t *testing.T, r *Replica) *statepb.Snapshot {
@@ -223,8 +223,8 @@ func unpack(t *testing.T, archive, dir string) {
 func recordFixture(t *testing.T) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	told := writeStory(t, dir)
-	text, err := protojson.MarshalOptions{Multiline: true, Indent: "  "}.Marshal(told)
+	stored := writeStory(t, dir)
+	text, err := protojson.MarshalOptions{Multiline: true, Indent: "  "}.Marshal(stored)
 	if err = errors.Join(err, os.WriteFile(fixture(format, "json"), append(text, '\n'), 0o644)); err != nil {
 		t.Fatal(err)
 	}

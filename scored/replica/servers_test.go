@@ -189,7 +189,7 @@ func TestThreeReplicas(t *testing.T) {
 		t.Errorf("the leader asks: %v", err)
 	}
 	if err := s.all["b"].Verify(t.Context()); err == nil {
-		t.Error("a follower was told that it leads")
+		t.Error("a follower was confirmed as the leader")
 	}
 	start := time.Now()
 	s.close("a")
@@ -212,7 +212,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 	s.wire.set("a", true)
 	next, term := s.leader("b", "c")
 	if err := s.all["a"].Verify(t.Context()); err == nil {
-		t.Error("one that is cut off was told that it leads")
+		t.Error("a replica that is cut off was confirmed as the leader")
 	}
 	if err := s.all["a"].Commit(nodeEntry(term, 9, "lost")); err == nil {
 		t.Error("one that is cut off has committed")
@@ -240,7 +240,7 @@ func (s *testCluster) leads(name string) <-chan struct{} {
 func TestFollowerIsCutOff(t *testing.T) {
 	s := begin(t)
 	_, term := s.leader("a", "b", "c")
-	s.await("a has heard c", func() bool {
+	s.await("a has contact with c", func() bool {
 		list, err := s.all["a"].Servers()
 		c, _ := find(list, "c")
 		return err == nil && c.RoundTrip > 0
@@ -288,7 +288,7 @@ func TestServersChange(t *testing.T) {
 	s := begin(t)
 	a := s.all["a"]
 	if err := a.Remove("x"); !errors.Is(err, ErrUnknownServer) {
-		t.Errorf("removing nobody: %v", err)
+		t.Errorf("removing an unknown server: %v", err)
 	}
 	if _, err := s.all["b"].Enrol("d", "127.0.0.1:1", 0); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("a follower takes one in: %v", err)

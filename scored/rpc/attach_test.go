@@ -94,8 +94,8 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 	})
 	id := c.submit(attachedSpec(4))
 	stream := c.attach(t.Context(), &scorev1.AttachRequest_Open{JobId: id, Owner: true})
-	told := make(chan *collected, 1)
-	go func() { told <- collect(stream) }()
+	result := make(chan *collected, 1)
+	go func() { result <- collect(stream) }()
 	prepare := func(a *fakeAgent) {
 		a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
 		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}})
@@ -109,7 +109,7 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 	}
 	c.awaitState(id, scorev1.JobState_JOB_STATE_DONE)
 	close(held)
-	got := <-told
+	got := <-result
 	if got.err != nil || got.verdict.GetReason() != scorev1.EndReason_END_REASON_EXITED {
 		t.Errorf("verdict %v, %v", got.verdict, got.err)
 	}
@@ -202,7 +202,7 @@ func TestSlowClientHoldsTheRanksBack(t *testing.T) {
 		}
 	}
 	if settled*chunk > 16<<20 {
-		t.Errorf("%d MiB were taken from a rank whose output nobody reads", settled*chunk>>20)
+		t.Errorf("%d MiB were taken from a rank whose output no client reads", settled*chunk>>20)
 	}
 	var memory runtime.MemStats
 	runtime.GC() // garbage does not count
@@ -321,7 +321,7 @@ func TestBadAttachments(t *testing.T) {
 	if err := first(open(id)); connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Errorf("a second reader: %v", err)
 	}
-	_ = stream.Send(open(id)) // the answer tells
+	_ = stream.Send(open(id)) // the answer has the error
 	if got := collect(stream); connect.CodeOf(got.err) != connect.CodeInvalidArgument {
 		t.Errorf("opened twice: %v", got.err)
 	}

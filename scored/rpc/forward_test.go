@@ -168,11 +168,11 @@ func TestRouterRepeats(t *testing.T) {
 					e.lead("s3")
 					return nil, io.ErrUnexpectedEOF
 				}
-				return answer(http.StatusOK, unary, r.URL.Host+" heard "+string(said)), nil
+				return answer(http.StatusOK, unary, r.URL.Host+" received "+string(said)), nil
 			})
 			e.keyless = strings.HasSuffix(name, "without keys")
 			got := askAt(NewRouter(local, e.routing()), test.path, test.kind, test.said)
-			if again := got.Body.String() == "s3 heard "+test.said; again != test.again || asked > 1 != test.again {
+			if again := got.Body.String() == "s3 received "+test.said; again != test.again || asked > 1 != test.again {
 				t.Errorf("%d, %q, asked %d times", got.Code, got.Body, asked)
 			}
 		})
@@ -216,13 +216,13 @@ func TestRouterIsCutOff(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		const heard, silent = time.Minute, time.Second
-		time.AfterFunc(heard, func() { e.lead("") })
-		time.AfterFunc(heard+silent, func() { e.lead("s2") }) // elected again
-		time.AfterFunc(2*heard, func() { e.lead("") })
+		const connected, silent = time.Minute, time.Second
+		time.AfterFunc(connected, func() { e.lead("") })
+		time.AfterFunc(connected+silent, func() { e.lead("s2") }) // elected again
+		time.AfterFunc(2*connected, func() { e.lead("") })
 		began := time.Now()
 		got := ask(NewRouter(local, e.routing()), unary, "")
-		if took := time.Since(began); got.Code != http.StatusServiceUnavailable || took != 2*heard+electionPatience {
+		if took := time.Since(began); got.Code != http.StatusServiceUnavailable || took != 2*connected+electionPatience {
 			t.Errorf("%d, %q after %v", got.Code, got.Body, took)
 		}
 	})
@@ -334,16 +334,16 @@ func TestTrust(t *testing.T) {
 		{name: "it does not lead", role: pki.Server, user: []string{root}, elsewhere: true, code: http.StatusMisdirectedRequest},
 		{name: "an agent for a user", role: pki.Agent, user: []string{root}, code: 403},
 		{name: "an agent for another", role: pki.Agent, daemon: []string{agent.URI()}, code: 403},
-		{name: "nobody for a user", user: []string{root}, code: 403},
+		{name: "no certificate, for a user", user: []string{root}, code: 403},
 		{name: "two users", role: pki.Server, user: []string{root, root}, code: 403},
 		{name: "a user and a daemon", role: pki.Server, user: []string{root}, daemon: []string{agent.URI()}, code: 403},
 		{name: "rubbish", role: pki.Server, user: []string{"\xff"}, code: 403},
 		{name: "an agent for a user of its host", role: pki.Agent, uid: []string{"65534"}, code: 200, want: "users for nobody at x"},
 		{name: "an agent where another server leads", role: pki.Agent, uid: []string{"65534"}, elsewhere: true, code: 200, want: "users for nobody at x"},
 		{name: "an agent for root", role: pki.Agent, uid: []string{"0"}, code: 200, want: "users for root at x"},
-		{name: "an agent for a user nobody knows", role: pki.Agent, uid: []string{"4242424"}, code: 403},
+		{name: "an agent for an unknown user", role: pki.Agent, uid: []string{"4242424"}, code: 403},
 		{name: "a server for a user of its host", role: pki.Server, uid: []string{"65534"}, code: 403},
-		{name: "nobody for a user of a host", uid: []string{"65534"}, code: 403},
+		{name: "no certificate, for a user of a host", uid: []string{"65534"}, code: 403},
 		{name: "an agent for two", role: pki.Agent, uid: []string{"65534", "0"}, code: 403},
 		{name: "an agent for rubbish", role: pki.Agent, uid: []string{"-1"}, code: 403},
 		{name: "an agent for more than there are", role: pki.Agent, uid: []string{"4294967296"}, code: 403},

@@ -38,6 +38,6 @@ func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 	id = c.submit(spec)
 	order := a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil }).GetPrepare()
 	if order.GetJobId() != id {
-		t.Errorf("it was told to prepare %v", order)
+		t.Errorf("it got an order to prepare %v", order)
 	}
 }

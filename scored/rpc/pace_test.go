@@ -22,7 +22,7 @@ func TestFlowsDivideAHost(t *testing.T) {
 			t.Errorf("%s: %d bytes in a second, want %d", what, got, want)
 		}
 	}
-	check("nobody computes", nil, one, 0)
+	check("no other jobs", nil, one, 0)
 	check("alone", []leader.Host{large, small}, one, 2*carriedPerCPU)
 	check("the second", []leader.Host{small}, other, carriedPerCPU)
 	check("the first beside the second", []leader.Host{large, small}, one, carriedPerCPU)

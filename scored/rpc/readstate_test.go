@@ -100,16 +100,16 @@ func TestMissingOutputIsTold(t *testing.T) {
 		return err // without drained
 	})
 	id := c.submit(attachedSpec(1))
-	missing := func(stream *attachClient) (told bool) {
+	missing := func(stream *attachClient) (found bool) {
 		t.Helper()
 		for {
 			event, err := stream.Receive()
 			if err != nil {
 				t.Fatal(err)
 			}
-			told = told || event.GetOutputMissing()
+			found = found || event.GetOutputMissing()
 			if event.GetEnded() != nil {
-				return told
+				return found
 			}
 		}
 	}

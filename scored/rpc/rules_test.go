@@ -17,7 +17,7 @@ import (
 func TestEveryMethodHasARule(t *testing.T) {
 	for procedure, rule := range rules {
 		if least[rule] == scorev1.Role_ROLE_UNSPECIFIED {
-			t.Errorf("nobody knows what role %s takes", procedure)
+			t.Errorf("%s has no rule", procedure)
 		}
 	}
 	methods := 0
@@ -69,10 +69,10 @@ func TestAuthorize(t *testing.T) {
 		{"an administrator by the table sets", as(21), set, 0},
 		{"an operator does not set", as(22), set, connect.CodePermissionDenied},
 		{"others do not set", as(4711), set, connect.CodePermissionDenied},
-		{"nobody calls what is not in the table", as(0), "/score.v1.JobService/Delete", connect.CodePermissionDenied},
-		{"nobody without identity", context.Background(), list, connect.CodeUnauthenticated},
+		{"a method that is not in the table", as(0), "/score.v1.JobService/Delete", connect.CodePermissionDenied},
+		{"a call without identity", context.Background(), list, connect.CodeUnauthenticated},
 		{
-			"nobody of whom the kernel does not tell",
+			"a caller whom the kernel did not identify",
 			context.WithValue(context.Background(), identityKey{}, connIdentity{err: socket.ErrNoIdentity}),
 			list,
 			connect.CodeUnauthenticated,
@@ -103,7 +103,7 @@ func TestEveryMethodAsEveryRole(t *testing.T) {
 	callers := map[uint32]scorev1.Role{4711: scorev1.Role_ROLE_USER, 22: scorev1.Role_ROLE_OPERATOR, 21: scorev1.Role_ROLE_ADMIN}
 	for procedure, rule := range rules {
 		if _, err := authorize(context.Background(), procedure, roles); connect.CodeOf(err) != connect.CodeUnauthenticated {
-			t.Errorf("%s by nobody: %v", procedure, err)
+			t.Errorf("%s without identity: %v", procedure, err)
 		}
 		for uid, role := range callers {
 			_, err := authorize(as(uid), procedure, roles)

@@ -34,9 +34,9 @@ func TestTries(t *testing.T) {
 	away := int(refetchPatience/(refetchPause+time.Millisecond)) + 1
 	for name, test := range map[string]struct{ got, want int }{
 		"an agent that dies every second under silent ranks": {times(time.Second, broken, false), 100},
-		"one that dies with a message begun":                 {times(time.Second, connect.NewError(connect.CodeInternal, io.ErrUnexpectedEOF), false), 100},
-		"nobody there":                                       {times(time.Millisecond, refused, false), min(away, 100)},
-		"nobody there, found out slowly":                     {times(5*time.Second, refused, false), int(refetchPatience/(5*time.Second+refetchPause)) + 1},
+		"one that dies within a message":                     {times(time.Second, connect.NewError(connect.CodeInternal, io.ErrUnexpectedEOF), false), 100},
+		"no listener":                                        {times(time.Millisecond, refused, false), min(away, 100)},
+		"no listener, found out slowly":                      {times(5*time.Second, refused, false), int(refetchPatience/(5*time.Second+refetchPause)) + 1},
 		"no such job":                                        {times(time.Second, connect.NewError(connect.CodeNotFound, io.EOF), true), 1},
 		"an end without a word":                              {times(time.Second, errCutOff, false), cutOffsMost},
 		"an end after some output":                           {times(time.Second, errCutOff, true), 100},

@@ -124,7 +124,7 @@ func keyOf(r *scorev1.SubmitRequest) (*leader.Key, error) {
 	case len(r.GetKey()) != state.KeyBytes:
 		return nil, invalid("the key of a submission has %d bytes, not %d", state.KeyBytes, len(r.GetKey()))
 	case r.GetWaitedNanos() < 0:
-		return nil, invalid("nobody waits for %v", time.Duration(r.GetWaitedNanos()))
+		return nil, invalid("a submission cannot have waited for %v", time.Duration(r.GetWaitedNanos()))
 	}
 	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.GetSpec())
 	if err != nil {

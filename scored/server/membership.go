@@ -132,7 +132,7 @@ func (s *Server) recordOwnCertificate(ctx context.Context) {
 	}
 	record := &state.Certificate{Serial: own.Serial(), Role: string(pki.Server), Name: own.Name().Name, Expires: own.Expires().UnixNano()}
 	if err := s.leader.Renewed(ctx, record); err != nil && ctx.Err() == nil {
-		s.logger.Warn("this server's certificate could not be noted", zap.Error(err))
+		s.logger.Warn("this server's certificate could not be recorded in the log", zap.Error(err))
 	}
 }
 

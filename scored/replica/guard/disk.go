@@ -65,7 +65,7 @@ func (d *Disk) fail(err error) error {
 	if d.err == nil {
 		d.err = err
 		close(d.failed)
-		d.logger.Error("this server does no more: " + err.Error())
+		d.logger.Error("this server stops: " + err.Error())
 	}
 	return d.err
 }
