@@ -67,6 +67,10 @@ func (s *Switcher) sleepPunctually(instant int64) error {
 		return err
 	}
 	s.lead.woke(late)
+	if len(s.freezing) > 0 {
+		s.checkStopped() // while there is time; nobody may have looked since the last switch
+		s.carryOut()
+	}
 	for s.clock.now() < instant && s.inbox.empty() {
 		continue // no timer is as exact as this
 	}

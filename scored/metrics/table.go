@@ -67,7 +67,12 @@ var Table = []Info{
 	{jobRefusals, "Refusals: full, sends that found no space; nacked, frames from other nodes that were not accepted.", "events", perJobKind},
 	{jobResent, "Frames sent to other nodes again.", "frames", perJob},
 	{jobFlushes, "The job's channels that left the network, with all answered, cut off, or held up by their program.", "channels", perJobKind},
-	{jobSwitchSeconds, "Time of each measure of a switch in which the job took part; quantile 1 is the longest.", "seconds", []string{"job", "node", "measure"}},
+	{
+		jobSwitchSeconds,
+		"Time of each measure of a switch in which the job took part; quantile 1 is the longest.",
+		"seconds",
+		[]string{"job", "node", "measure"},
+	},
 	{jobsLeftOut, "Pairs of a job and a node that the metrics by job leave out, because there are too many.", "pairs", nil},
 }
 
