@@ -1,0 +1,92 @@
+package atomics
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+)
+
+// The casts of the package: a checked place in memory as a word, and the 32-bit word around a
+// smaller number.
+
+// word32 is the word at the offset.
+func word32(memory []byte, offset int) (*uint32, error) {
+	p, err := place(memory, offset, 4)
+	return (*uint32)(p), err
+}
+
+// word64 is the word at the offset.
+func word64(memory []byte, offset int) (*uint64, error) {
+	p, err := place(memory, offset, 8)
+	return (*uint64)(p), err
+}
+
+func place(memory []byte, offset, size int) (unsafe.Pointer, error) {
+	if offset < 0 || len(memory) < size || offset > len(memory)-size {
+		return nil, ErrRange
+	}
+	p := unsafe.Pointer(&memory[offset])
+	if uintptr(p)%uintptr(size) != 0 {
+		return nil, ErrAlign
+	}
+	return p, nil
+}
+
+// element is the address of a number in a vector that has been checked.
+type element unsafe.Pointer
+
+// elementAt is the number at the offset of the vector, which is below its length.
+func elementAt(vector []byte, offset int) element { return element(&vector[offset]) }
+
+// narrow, wide32 and wide64 change one element and return what it was. A number that stays the same
+// is not written: then the load is the whole operation, and the line stays with those who read it.
+
+func (k kernel) narrow(e element, operand uint64) (old uint64) {
+	const word = 4
+	within := uintptr(e) % word
+	p := (*uint32)(unsafe.Add(unsafe.Pointer(e), -int(within)))
+	shift := 8 * within
+	if bigEndian {
+		shift = 8 * (word - within - uintptr(k.size))
+	}
+	mask := uint32(1)<<(8*k.size) - 1
+	for {
+		whole := atomic.LoadUint32(p)
+		old = uint64(whole >> shift & mask)
+		changed := uint32(k.combine(old, operand)) & mask
+		if changed == uint32(old) || atomic.CompareAndSwapUint32(p, whole, whole&^(mask<<shift)|changed<<shift) {
+			return old
+		}
+	}
+}
+
+func (k kernel) wide32(e element, operand uint64) (old uint64) {
+	p := (*uint32)(e)
+	if k.native32 != nil {
+		return uint64(k.native32(p, uint32(operand)))
+	}
+	for {
+		was := atomic.LoadUint32(p)
+		changed := uint32(k.combine(uint64(was), operand))
+		if changed == was || atomic.CompareAndSwapUint32(p, was, changed) {
+			return uint64(was)
+		}
+	}
+}
+
+func (k kernel) wide64(e element, operand uint64) (old uint64) {
+	p := (*uint64)(e)
+	if k.native64 != nil {
+		return k.native64(p, operand)
+	}
+	for {
+		was := atomic.LoadUint64(p)
+		changed := k.combine(was, operand)
+		if changed == was || atomic.CompareAndSwapUint64(p, was, changed) {
+			return was
+		}
+	}
+}
+
+// bigEndian reports whether the first byte of a word is its highest.
+var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1

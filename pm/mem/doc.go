@@ -1,0 +1,24 @@
+// Package mem is memory that the processes of a job on one node reach of each other, without agent
+// or daemon. What is sent inside a node is copied once.
+//
+// There are two ways. A Window is shared memory: peers map it, and read, write and change it with
+// the processor's own instructions (package atomics). Any other memory of a peer is copied by the
+// kernel, from address space to address space (Peer.Read, Peer.Write), where the system allows that
+// (Peer.CanCopy). Where it does not, the caller sends the bytes through its channel.
+//
+// A Peer is exactly one process: no call reaches a later process with the same number. Mappings of
+// peers' windows stay in a Cache after use, up to a limit.
+//
+//	w, err := mem.NewWindow(1 << 20)
+//	handle := w.Handle().Encode() // send it to the peer
+//	...
+//	p, err := mem.OpenPeer(pid, start)
+//	h, err := mem.ParseHandle(received)
+//	m, err := p.Map(h)
+//	copy(m.Bytes(), data)
+//	err = m.Release()
+//
+// The package does not say when memory may be used, nor who may use it: that is agreed on by
+// messages. All processes of a job belong to one user and can ruin each other; see DESIGN.md for
+// what a hostile peer cannot do.
+package mem
