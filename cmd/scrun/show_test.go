@@ -78,6 +78,7 @@ func TestConfirmationIsSentAgain(t *testing.T) {
 		})
 		s.add(&scorev1.Output{Mark: &scorev1.OutputMark{JobId: 1, Sequence: 7}, Data: make([]byte, confirmEvery)})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if !slices.Equal(confirmed, []uint64{7, 7, 7}) {
 			t.Errorf("confirmed %v", confirmed)
 		}

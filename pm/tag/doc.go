@@ -1,0 +1,26 @@
+// Package tag sends tagged messages of any length between the ranks of a job, over the transports
+// of package uct. A receive names a source, or any, and the bits of the tag that must agree; the
+// oldest message that matches goes to the oldest receive that matches (package match).
+//
+//	ep, err := tag.New(iface, 0)
+//	var s, r tag.Op
+//	ep.Receive(&r, tag.Criteria{Source: from, Tag: 7}, buf)
+//	ep.Send(&s, tag.Peer{Rank: to}, 7, data)
+//	for !s.Done() || !r.Done() {
+//		worker.Progress() // or worker.Wait
+//	}
+//
+// # Protocols
+//
+// A short message is *eager*: its bytes come with its envelope. A long one is a *rendezvous*: the
+// envelope alone is sent, and the receiver fetches the bytes into its buffer when it has one. What
+// is eager depends on the way to the peer (EagerLocal, EagerRemote) and on the receiver's room:
+//
+// Eager bytes that no receive waits for are kept by the receiver. It bounds them: each peer has a
+// window, and what goes beyond it is sent as rendezvous, whatever its length. So bytes wait where
+// they are, with the sender, and envelopes are as many as its program has sends under way. DESIGN.md
+// has the proof that this never deadlocks. A window grows, from a pool, for peers that need more.
+//
+// An Op is the caller's. Its Complete, if set, is called when it ends, from Progress or from the
+// call that began it.
+package tag

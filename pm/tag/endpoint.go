@@ -1,0 +1,75 @@
+package tag
+
+import "score/pm/uct"
+
+// Endpoint sends and receives at one port. It belongs to the goroutine of its stack.
+type Endpoint struct {
+	stack *Stack
+	port  uint8
+	open  bool
+	match matchers
+}
+
+// Port is the endpoint's.
+func (e *Endpoint) Port() int { return int(e.port) }
+
+// Peer names the endpoint at other ranks.
+func (e *Endpoint) Peer() Peer { return Peer{Rank: uint32(e.stack.iface.Attr().Rank), Port: e.port} }
+
+// Close ends all receives with ErrCanceled and drops what came for the port. Sends that are under
+// way go on.
+func (e *Endpoint) Close() {
+	for space := range e.match {
+		for r := range e.match[space].AllPosted() {
+			o := opOf(r)
+			e.match[space].Cancel(r)
+			o.finish(ErrCanceled)
+		}
+		for u := range e.match[space].AllHeld() {
+			e.match[space].Remove(u)
+			e.stack.drop(heldOf(u))
+		}
+	}
+	e.open = false
+	e.stack.ports[e.port] = nil
+}
+
+// Cancel ends a receive that no message has matched yet with ErrCanceled, and reports whether it
+// did. Sends cannot be canceled.
+func (e *Endpoint) Cancel(o *Op) bool {
+	if o.state != posted || !e.match[o.space].Cancel(&o.recv) {
+		return false
+	}
+	if o.many && o.pending > 0 {
+		o.detached = true // the last fetch ends it
+		return true
+	}
+	o.Last = true
+	o.finish(ErrCanceled)
+	return true
+}
+
+// onGone ends the receives that take messages of the lost rank alone, and drops its offers, whose
+// bytes cannot be fetched any more. Eager messages that came before stay.
+func (e *Endpoint) onGone(rank uint32, err error) {
+	for space := range e.match {
+		m := &e.match[space]
+		for r := range m.AllPosted() {
+			if r.Source&rankMask == rank && r.Source != AnyPeer.Rank {
+				m.Cancel(r)
+				opOf(r).finish(err)
+			}
+		}
+		for u := range m.AllHeld() {
+			if h := heldOf(u); h.offer && h.From.Rank == rank {
+				m.Remove(u)
+				e.stack.recycleHeld(h)
+			}
+		}
+	}
+}
+
+const rankMask = 1<<24 - 1
+
+// Iface is the interface below.
+func (e *Endpoint) Iface() *uct.Iface { return e.stack.iface }

@@ -1,0 +1,85 @@
+package tag
+
+import (
+	"score/pm/tag/match"
+	"score/pm/uct"
+)
+
+// Held is a message that no receive has taken yet.
+type Held struct {
+	msg match.Message // first, so that it leads to the Held
+
+	From     Peer
+	envelope envelope
+	peer     *peer
+	bytes    []byte // of an eager message
+	units    uint32
+	offer    bool
+	exposed  uct.Exposed
+	id       uint32 // of the send
+
+	next *Held // spare
+}
+
+// Tag is the message's.
+func (h *Held) Tag() uint64 { return h.envelope.tag }
+
+// Length is the message's, in bytes.
+func (h *Held) Length() int { return h.envelope.length }
+
+// Data returns the immediate data, if there is any.
+func (h *Held) Data() (data uint64, ok bool) { return h.envelope.data, h.envelope.hasData }
+
+// hold keeps a copy of an eager message.
+func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer, units uint32) {
+	h := s.newHeld()
+	if cap(h.bytes) < v.length {
+		h.bytes = make([]byte, v.length)
+	}
+	h.bytes = h.bytes[:v.length]
+	h.envelope, h.From, h.peer, h.units = v, from, s.peers[p.Source], units
+	h.msg.Source, h.msg.Tag = from.source(), v.tag
+	if _, err := p.CopyTo(h.bytes, head); err != nil {
+		s.freed(h.peer, units)
+		s.recycleHeld(h)
+		return // the sender died in the middle of it
+	}
+	s.counts.HeldBytes += v.length
+	e.match[v.space].Hold(&h.msg)
+}
+
+// drop forgets a message. The sender of an offer is told that it was taken.
+func (s *Stack) drop(h *Held) {
+	if h.offer {
+		s.sayTaken(h.peer, h.id)
+	} else {
+		s.counts.HeldBytes -= len(h.bytes)
+		s.freed(h.peer, h.units)
+	}
+	s.recycleHeld(h)
+}
+
+const (
+	// spareBytes is the longest buffer that is kept with a Held for reuse: longer ones are rare where
+	// messages come unexpected all the time.
+	spareBytes = 4 << 10
+)
+
+func (s *Stack) newHeld() *Held {
+	h := s.spareHeld
+	if h == nil {
+		return &Held{}
+	}
+	s.spareHeld = h.next
+	h.next = nil
+	return h
+}
+
+func (s *Stack) recycleHeld(h *Held) {
+	bytes := h.bytes[:0]
+	if cap(bytes) > spareBytes {
+		bytes = nil
+	}
+	*h = Held{next: s.spareHeld, bytes: bytes}
+	s.spareHeld = h
+}

@@ -1,0 +1,255 @@
+package tag
+
+import (
+	"score/pm/tag/match"
+	"score/pm/uct"
+)
+
+// Receive begins a receive into buf. A message that is longer ends it with ErrTruncated. The error
+// is ErrBusy.
+func (e *Endpoint) Receive(o *Op, c Criteria, buf []byte) error {
+	if o.state != idle {
+		return ErrBusy
+	}
+	o.prepare(e, c, buf)
+	e.post(o)
+	return nil
+}
+
+// ReceiveMany begins a receive of many messages into one buffer, one behind the other, until fewer
+// than least bytes are left or it is canceled. OnDone is called for each message; with the last one,
+// Last is set.
+func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, least int) error {
+	if o.state != idle {
+		return ErrBusy
+	}
+	o.prepare(e, c, buf)
+	o.many, o.least = true, max(least, 1)
+	o.recv.Multi = true
+	e.post(o)
+	return nil
+}
+
+func (o *Op) prepare(e *Endpoint, c Criteria, buf []byte) {
+	o.ep, o.space, o.buf = e, c.Space, buf
+	o.many, o.detached, o.pending, o.parent, o.copied = false, false, 0, nil, false
+	o.recv.Criteria, o.recv.Multi = c.match(), false
+	o.Result = Result{}
+}
+
+// post gives the receive the messages that came before it, then has it wait.
+func (e *Endpoint) post(o *Op) {
+	o.state = posted
+	for {
+		u := e.match[o.space].Post(&o.recv)
+		if u == nil {
+			return
+		}
+		h := heldOf(u)
+		if !o.many {
+			o.takeHeld(h)
+			return
+		}
+		if !o.takeInto(h) {
+			return
+		}
+	}
+}
+
+// Probe returns the oldest message that matches and that no receive has taken; nil if there is
+// none. It stays where it is.
+func (e *Endpoint) Probe(c Criteria) *Held {
+	if u := e.match[c.Space].Peek(c.match()); u != nil {
+		return heldOf(u)
+	}
+	return nil
+}
+
+// Claim is Probe, and takes the message out: only ReceiveHeld or Discard gets it from then on.
+func (e *Endpoint) Claim(c Criteria) *Held {
+	if u := e.match[c.Space].Claim(c.match()); u != nil {
+		return heldOf(u)
+	}
+	return nil
+}
+
+// ReceiveHeld receives a message that was claimed.
+func (e *Endpoint) ReceiveHeld(o *Op, h *Held, buf []byte) error {
+	if o.state != idle {
+		return ErrBusy
+	}
+	o.prepare(e, Criteria{Space: h.envelope.space, Source: h.From, Tag: h.Tag()}, buf)
+	o.takeHeld(h)
+	return nil
+}
+
+// Discard drops a message that was claimed.
+func (e *Endpoint) Discard(h *Held) { e.stack.drop(h) }
+
+// onEager takes a message whose bytes come along.
+func (s *Stack) onEager(p *uct.Packet) {
+	peer := s.from(p)
+	v, head, err := eagerOf(p)
+	e := s.endpoint(p.To)
+	if err != nil || e == nil {
+		return
+	}
+	peer.credit.onLimit(p.Arg)
+	units := unitsOf(v.length)
+	if !peer.window.onArrival(units) {
+		p.EP.Violated()
+		return
+	}
+	from := Peer{Rank: uint32(p.Source), Port: p.From}
+	r := e.match[v.space].Arrive(from.source(), v.tag)
+	if r == nil {
+		s.counts.Unexpected++
+		s.hold(e, p, v, head, from, units)
+		return
+	}
+	s.counts.Expected++
+	o := opOf(r)
+	if o.many {
+		o = o.part(v.length)
+	}
+	o.take(v, from)
+	n, err := p.CopyTo(o.buf, head)
+	s.freed(peer, units)
+	o.received(n, err)
+}
+
+// take notes whose message the receive got.
+func (o *Op) take(v envelope, from Peer) {
+	o.From, o.Tag, o.Length, o.Data, o.HasData = from, v.tag, v.length, v.data, v.hasData
+}
+
+// received ends a receive that has n bytes.
+func (o *Op) received(n int, err error) {
+	o.Bytes = o.buf[:n]
+	if err == nil && o.Length > len(o.buf) {
+		err = ErrTruncated
+	}
+	if o.parent != nil {
+		o.endPart(err)
+		return
+	}
+	o.finish(err)
+}
+
+// part takes room of a buffer for many, for a message of the length.
+func (o *Op) part(length int) *Op {
+	n := min(length, len(o.buf))
+	child := o.ep.stack.newOp()
+	child.ep, child.parent, child.space = o.ep, o, o.space
+	child.buf = o.buf[:n:n]
+	o.buf = o.buf[n:]
+	o.pending++
+	if len(o.buf) < o.least {
+		o.ep.match[o.space].Cancel(&o.recv)
+		o.detached = true
+	}
+	return child
+}
+
+// endPart tells of a message that is in a buffer for many.
+func (o *Op) endPart(err error) {
+	parent := o.parent
+	parent.pending--
+	parent.Result = o.Result
+	parent.Err = err
+	o.Result = Result{} // its bytes are the caller's
+	o.ep.stack.recycle(o)
+	if parent.detached && parent.pending == 0 {
+		parent.Last = true
+		parent.finish(err)
+		return
+	}
+	if parent.OnDone != nil {
+		parent.OnDone(parent)
+	}
+}
+
+// takeInto takes a message into a buffer for many, and reports whether it takes more.
+func (o *Op) takeInto(h *Held) bool {
+	o.part(h.Length()).takeHeld(h)
+	return !o.detached
+}
+
+// onOffer takes the envelope of a message whose bytes its sender keeps.
+func (s *Stack) onOffer(p *uct.Packet) {
+	v, from, err := offerOf(p)
+	e := s.endpoint(p.To)
+	if err != nil || e == nil {
+		return
+	}
+	peer := s.from(p)
+	if p.Bits&bitWant != 0 && s.pool.widen(&peer.window) {
+		s.sayWindow(peer)
+	}
+	h := s.newHeld()
+	h.envelope, h.From, h.peer = v, Peer{Rank: uint32(p.Source), Port: p.From}, peer
+	h.offer, h.exposed, h.id = true, from, p.Arg
+	r := e.match[v.space].Arrive(h.From.source(), v.tag)
+	if r == nil {
+		s.counts.Unexpected++
+		h.msg.Source, h.msg.Tag = h.From.source(), v.tag
+		e.match[v.space].Hold(&h.msg)
+		return
+	}
+	s.counts.Expected++
+	o := opOf(r)
+	if o.many {
+		o = o.part(v.length)
+	}
+	o.takeHeld(h)
+}
+
+// takeHeld gives a receive a message that came before it.
+func (o *Op) takeHeld(h *Held) {
+	s := o.ep.stack
+	o.take(h.envelope, h.From)
+	if !h.offer {
+		n := copy(o.buf, h.bytes)
+		s.drop(h)
+		o.received(n, nil)
+		return
+	}
+	o.state, o.held = fetching, h
+	if o.fetch() == uct.ErrAgain { //nolint:errorlint // this very value
+		h.peer.ep.Pend(o)
+	}
+}
+
+// fetch begins to fetch the bytes of an offer.
+func (o *Op) fetch() error {
+	h := o.held
+	n := min(len(o.buf), h.envelope.length)
+	err := h.peer.ep.Pull(o.buf[:n], h.exposed, o)
+	if err != nil && err != uct.ErrAgain { //nolint:errorlint // this very value
+		o.Complete(err)
+	}
+	return err
+}
+
+// Complete is called when the bytes of an offer are there.
+func (o *Op) Complete(err error) {
+	h, s := o.held, o.ep.stack
+	o.held = nil
+	n := min(len(o.buf), h.envelope.length)
+	if err == nil {
+		s.sayTaken(h.peer, h.id)
+	} else {
+		n = 0
+	}
+	s.recycleHeld(h)
+	o.received(n, err)
+}
+
+func (s *Stack) sayTaken(p *peer, id uint32) {
+	if p.ep.Send(uct.Header{ID: idTaken, Arg: id}, nil) == uct.ErrAgain { //nolint:errorlint // this very value
+		s.control(p, controlTaken, id)
+	}
+}
+
+var _ uct.Completion = (*Op)(nil)
+var _ = match.AnySource

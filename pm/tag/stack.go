@@ -1,0 +1,269 @@
+package tag
+
+import (
+	"score/pm/tag/match"
+	"score/pm/uct"
+)
+
+// Ports is how many endpoints a stack has at most.
+const Ports = 16
+
+const (
+	// DefaultEagerLocal is the longest eager message inside a node, in bytes: above it one copy between
+	// the processes and two more messages are faster than two copies.
+	DefaultEagerLocal = 16 << 10
+	// DefaultPoolBytes is what all windows together may grow by.
+	DefaultPoolBytes = 64 << 20
+	// DefaultSendBytes bounds the copies of messages that wait to be sent.
+	DefaultSendBytes = 64 << 20
+)
+
+// Settings of a stack. Zero means the default.
+type Settings struct {
+	EagerLocal  int // longest eager message inside a node, in bytes
+	EagerRemote int // the same between nodes; default: the longest that the channel carries
+	PoolBytes   int // bytes that unexpected messages may take beyond 16 KiB of each peer
+	SendBytes   int // bytes of copies that may wait to be sent
+}
+
+// Stack holds the endpoints of an interface. It belongs to the goroutine of the interface's worker.
+type Stack struct {
+	iface    *uct.Iface
+	md       *uct.MD
+	settings Settings
+	ports    [Ports]*Endpoint
+	peers    []*peer // by rank; nil before the first message
+	sends    sends
+	pool     pool
+	copies   int // bytes of copies that wait to be sent
+
+	spareOps      *Op
+	spareHeld     *Held
+	spareControls *control
+	counts        Counts
+}
+
+// Counts are totals of a stack.
+type Counts struct {
+	Eager, Offered       uint64 // messages sent
+	Narrow               uint64 // of those offered, which would have been eager, had there been room
+	Expected, Unexpected uint64 // messages received, with and without a receive that waited
+	HeldBytes            int    // bytes of unexpected messages that are kept now
+}
+
+// NewStack makes a stack over an interface, whose identifiers from uct.FirstID on it takes, and its
+// memory domain.
+func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
+	attr := iface.Attr()
+	most := attr.MaxMessage - eagerHead - dataHead
+	fill := func(value *int, standard int) {
+		if *value == 0 {
+			*value = standard
+		}
+	}
+	fill(&settings.EagerLocal, DefaultEagerLocal)
+	fill(&settings.EagerRemote, most)
+	fill(&settings.PoolBytes, DefaultPoolBytes)
+	fill(&settings.SendBytes, DefaultSendBytes)
+	settings.EagerLocal, settings.EagerRemote = min(settings.EagerLocal, most), min(settings.EagerRemote, most)
+	s := &Stack{iface: iface, md: md, settings: settings, peers: make([]*peer, attr.Ranks)}
+	s.pool.left = uint32(settings.PoolBytes / Unit)
+	iface.Handle(idEager, s.onEager)
+	iface.Handle(idOffer, s.onOffer)
+	iface.Handle(idTaken, s.onTaken)
+	iface.Handle(idWindow, s.onWindow)
+	iface.HandleGone(s.onGone)
+	return s
+}
+
+// Counts returns the totals.
+func (s *Stack) Counts() Counts { return s.counts }
+
+// Open makes the endpoint of a port, 0 to Ports-1. Messages that came for it before are there. The
+// error is ErrPort.
+func (s *Stack) Open(port int) (*Endpoint, error) {
+	if port < 0 || port >= Ports || s.ports[port] != nil && s.ports[port].open {
+		return nil, ErrPort
+	}
+	e := s.endpoint(uint8(port))
+	e.open = true
+	return e, nil
+}
+
+func (s *Stack) endpoint(port uint8) *Endpoint {
+	if port >= Ports {
+		return nil
+	}
+	e := s.ports[port]
+	if e == nil {
+		e = &Endpoint{stack: s, port: port}
+		s.ports[port] = e
+	}
+	return e
+}
+
+// peer is what the stack knows of a rank.
+type peer struct {
+	ep     *uct.EP
+	credit credit
+	window window
+	saying bool // a word about the window waits to be sent
+}
+
+func (s *Stack) peer(rank int) (*peer, error) {
+	if uint(rank) < uint(len(s.peers)) && s.peers[rank] != nil {
+		return s.peers[rank], nil
+	}
+	ep, err := s.iface.EP(rank)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{ep: ep}
+	p.credit.limit = leastWindow
+	p.window = window{size: leastWindow, told: leastWindow}
+	s.peers[rank] = p
+	return p, nil
+}
+
+// from is the peer of a packet.
+func (s *Stack) from(p *uct.Packet) *peer {
+	peer := s.peers[p.Source]
+	if peer == nil {
+		peer, _ = s.peer(p.Source) // a rank of the job
+	}
+	return peer
+}
+
+// freed notes that bytes of a peer are not kept any more, and tells it when it is time.
+func (s *Stack) freed(p *peer, units uint32) {
+	p.window.free(units)
+	if p.window.due() {
+		s.sayWindow(p)
+	}
+}
+
+func (s *Stack) sayWindow(p *peer) {
+	if p.saying || p.ep.Err() != nil {
+		return
+	}
+	if s.sendWindow(p) == uct.ErrAgain { //nolint:errorlint // this very value
+		p.saying = true
+		s.control(p, controlWindow, 0)
+	}
+}
+
+func (s *Stack) sendWindow(p *peer) error {
+	err := p.ep.Send(uct.Header{ID: idWindow, Arg: p.window.limit()}, nil)
+	if err == nil {
+		p.window.told = p.window.limit()
+	}
+	return err
+}
+
+func (s *Stack) onWindow(p *uct.Packet) { s.from(p).credit.onLimit(p.Arg) }
+
+// onGone ends what waits for a peer that was lost.
+func (s *Stack) onGone(ep *uct.EP, err error) {
+	p := s.peers[ep.Rank()]
+	if p != nil {
+		s.pool.narrow(&p.window)
+	}
+	s.sends.each(func(o *Op) {
+		if int(o.peer.Rank) == ep.Rank() {
+			s.endOffer(o, err)
+		}
+	})
+	for _, e := range s.ports {
+		if e != nil {
+			e.onGone(uint32(ep.Rank()), err)
+		}
+	}
+}
+
+// sends are the sends that were offered, by number.
+type sends struct {
+	ops  []*Op
+	free []uint32
+}
+
+func (t *sends) add(o *Op) uint32 {
+	if n := len(t.free); n > 0 {
+		id := t.free[n-1]
+		t.free = t.free[:n-1]
+		t.ops[id] = o
+		return id
+	}
+	t.ops = append(t.ops, o)
+	return uint32(len(t.ops) - 1)
+}
+
+func (t *sends) get(id uint32) *Op {
+	if uint64(id) >= uint64(len(t.ops)) {
+		return nil
+	}
+	return t.ops[id]
+}
+
+func (t *sends) remove(id uint32) {
+	t.ops[id] = nil
+	t.free = append(t.free, id)
+}
+
+func (t *sends) each(f func(*Op)) {
+	for _, o := range t.ops {
+		if o != nil {
+			f(o)
+		}
+	}
+}
+
+// control is a short message that waits for resources.
+type control struct {
+	stack *Stack
+	peer  *peer
+	what  controlKind
+	arg   uint32
+	next  *control
+}
+
+type controlKind uint8
+
+const (
+	controlWindow controlKind = iota
+	controlTaken
+)
+
+func (s *Stack) control(p *peer, what controlKind, arg uint32) {
+	c := s.spareControls
+	if c == nil {
+		c = &control{stack: s}
+	} else {
+		s.spareControls = c.next
+	}
+	c.peer, c.what, c.arg = p, what, arg
+	p.ep.Pend(c)
+}
+
+// Retry sends it.
+func (c *control) Retry() error {
+	s, p := c.stack, c.peer
+	var err error
+	switch c.what {
+	case controlWindow:
+		err = s.sendWindow(p)
+		p.saying = err == uct.ErrAgain //nolint:errorlint // this very value
+	case controlTaken:
+		err = p.ep.Send(uct.Header{ID: idTaken, Arg: c.arg}, nil)
+	}
+	if err != uct.ErrAgain { //nolint:errorlint // this very value
+		*c = control{stack: s, next: s.spareControls}
+		s.spareControls = c
+	}
+	return err
+}
+
+// spaces of an endpoint
+const spaces = 2
+
+// matchers are an endpoint's, by space.
+type matchers [spaces]match.Matcher

@@ -1,0 +1,85 @@
+package tag
+
+// Unit is what eager bytes are counted in.
+const Unit = 64
+
+const (
+	// leastWindow is what each peer may send eagerly whatever the number of peers: two full messages
+	// of the shortest kind that is worth a copy.
+	leastWindow = 16 << 10 / Unit
+	// mostWindow bounds the window of one peer: more does not make a stream faster.
+	mostWindow = 1 << 20 / Unit
+	// envelopeUnits is what a message costs beside its bytes: what is kept of it.
+	envelopeUnits = 2
+)
+
+// unitsOf is what a message of the length costs.
+func unitsOf(length int) uint32 { return uint32(length+Unit-1)/Unit + envelopeUnits }
+
+// credit is the sender's side of a window: it may have sent limit units in all.
+type credit struct {
+	used  uint32 // units sent ever, modulo 2^32
+	limit uint32
+}
+
+// take spends units, if the window has them.
+func (c *credit) take(units uint32) bool {
+	if int32(c.limit-c.used-units) < 0 {
+		return false
+	}
+	c.used += units
+	return true
+}
+
+// onLimit notes what the receiver told. An older word changes nothing.
+func (c *credit) onLimit(limit uint32) {
+	if int32(limit-c.limit) > 0 {
+		c.limit = limit
+	}
+}
+
+// window is the receiver's side: of the units that came, those given back may come once more.
+//
+//	arrived - freed <= size        units kept for the peer
+//	limit = freed + size           what the peer may send in all
+type window struct {
+	arrived uint32
+	freed   uint32
+	size    uint32
+	told    uint32 // the limit that the peer knows
+}
+
+func (w *window) limit() uint32 { return w.freed + w.size }
+
+// onArrival counts a message. It is false if the peer had not the units for it.
+func (w *window) onArrival(units uint32) bool {
+	w.arrived += units
+	return int32(w.limit()-w.arrived) >= 0
+}
+
+// free counts a message whose bytes are not kept any more.
+func (w *window) free(units uint32) { w.freed += units }
+
+// due reports whether the peer should be told without waiting for a message of the other way: half
+// of the window came free since.
+func (w *window) due() bool { return w.limit()-w.told > w.size/2 }
+
+// pool is what windows may grow by.
+type pool struct{ left uint32 }
+
+// widen doubles a window as far as the pool allows, and reports whether it did.
+func (p *pool) widen(w *window) bool {
+	more := min(w.size, mostWindow-w.size, p.left)
+	if more == 0 {
+		return false
+	}
+	p.left -= more
+	w.size += more
+	return true
+}
+
+// narrow gives back what a window has beyond the least, when its peer is gone.
+func (p *pool) narrow(w *window) {
+	p.left += w.size - min(w.size, leastWindow)
+	w.size = min(w.size, leastWindow)
+}

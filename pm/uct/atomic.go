@@ -1,0 +1,167 @@
+package uct
+
+import "score/pm/mem/atomics"
+
+// MaxAtomicBytes bounds the operands of one atomic operation: it is copied until it was sent.
+const MaxAtomicBytes = 1 << 10
+
+// AtomicKind says what an atomic operation does, and to what. With Swap it is a compare-and-swap,
+// and Op is not looked at.
+type AtomicKind struct {
+	Op   atomics.Op
+	Type atomics.Type
+	Swap bool
+}
+
+// Valid reports whether there is such an operation.
+func (k AtomicKind) Valid() bool {
+	if k.Swap {
+		return k.Type.Size() > 0
+	}
+	_, ok := atomics.Lookup(k.Op, k.Type)
+	return ok
+}
+
+// apply does it. operand is empty for NoOp, compare but for a compare-and-swap.
+func (k AtomicKind) apply(target, operand, compare, result []byte) status {
+	var err error
+	if k.Swap {
+		err = atomics.CompareAndSwap(k.Type, target, compare, operand, result)
+	} else if f, ok := atomics.Lookup(k.Op, k.Type); ok {
+		if k.Op == atomics.NoOp {
+			operand = nil
+		}
+		err = f(target, operand, result)
+	} else {
+		return statusOperation
+	}
+	if err != nil {
+		return statusOperation
+	}
+	return statusOK
+}
+
+// Atomic does an operation on elements of the peer's memory. operand holds as many elements as are
+// changed, and is the caller's again when Atomic returns. done is told when it was done.
+func (e *EP) Atomic(k AtomicKind, operand []byte, at Remote, done Completion) error {
+	return e.atomic(k, operand, nil, nil, at, done)
+}
+
+// FetchAtomic is Atomic, and copies what the elements were before to result. compare is for a
+// compare-and-swap; both it and operand are the caller's again when FetchAtomic returns.
+func (e *EP) FetchAtomic(k AtomicKind, operand, compare, result []byte, at Remote, done Completion) error {
+	return e.atomic(k, operand, compare, result, at, done)
+}
+
+func (e *EP) atomic(k AtomicKind, operand, compare, result []byte, at Remote, done Completion) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	n := max(len(operand), len(result))
+	if !k.Valid() || n%k.Type.Size() != 0 || k.Swap && len(compare) != n {
+		return ErrOperation
+	}
+	if n+len(compare) > MaxAtomicBytes {
+		return ErrTooLong
+	}
+	if e.local && e.ops == 0 {
+		if memory := e.direct(at, n, RemoteAtomic); memory != nil {
+			if err := k.apply(memory, operand, compare, result).err(); err != nil {
+				return err
+			}
+			return e.immediate(done)
+		}
+	}
+	kind := opAtomic
+	if len(result) > 0 {
+		kind = opFetch
+	}
+	o := e.newOp(kind, done)
+	o.data, o.key, o.offset, o.port, o.atomic, o.count = result, at.Key, at.Offset, at.Port, k, n
+	o.buf = append(append(o.buf[:0], operand...), compare...)
+	if len(operand) == 0 { // a read: the elements still have to be counted
+		o.buf = append(o.buf, make([]byte, n)...)
+	}
+	e.start(o)
+	return nil
+}
+
+func (e *EP) sendAtomic(o *op) (int, bool) {
+	if !e.sendAtomicRequest(o) {
+		return 0, false
+	}
+	e.requested(o)
+	return 1, true
+}
+
+// bits of the word that describes an atomic
+const (
+	atomicTypeShift  = 8
+	atomicSwap       = 1 << 16
+	atomicCountShift = 32
+)
+
+func (e *EP) sendAtomicRequest(o *op) bool {
+	buf, err := e.reserve(Header{ID: idAtomic, To: o.port, Arg: o.id}, 24+len(o.buf))
+	if err != nil {
+		return false
+	}
+	word := uint64(o.atomic.Op) | uint64(o.atomic.Type)<<atomicTypeShift | uint64(o.count)<<atomicCountShift
+	if o.atomic.Swap {
+		word |= atomicSwap
+	}
+	putWords(buf, o.key, o.offset, word)
+	copy(buf[24:], o.buf)
+	return e.Commit() == nil
+}
+
+// onAtomic serves an atomic.
+func onAtomic(p *Packet) {
+	e := p.EP
+	var w [3]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	kind := AtomicKind{
+		Op: atomics.Op(w[2]), Type: atomics.Type(w[2] >> atomicTypeShift), Swap: w[2]&atomicSwap != 0,
+	}
+	n := int(w[2] >> atomicCountShift)
+	data, err := p.Bytes()
+	if err != nil {
+		return // the peer died
+	}
+	operands := data[24:]
+	if want := n; len(operands) != want && (!kind.Swap || len(operands) != 2*want) || n > MaxAtomicBytes {
+		e.violated()
+		return
+	}
+	r, why := e.iface.md.find(w[0], w[1], uint64(n), RemoteAtomic)
+	if p.Arg == 0 {
+		if why == statusOK {
+			why = kind.apply(r.buf[w[1]:w[1]+uint64(n)], operands[:n], operands[n:], nil)
+		}
+		e.servedRequest(why)
+	} else {
+		e.iface.counts.Served++
+		e.replyAtomic(p.Arg, kind, r, why, w[1], operands, n)
+	}
+	if why == statusOK && r.notify != nil {
+		r.notify(e, RemoteAtomic, n)
+	}
+}
+
+func (e *EP) replyAtomic(call uint32, kind AtomicKind, r *Region, why status, offset uint64, operands []byte, n int) {
+	o := e.newReply(replyData, call)
+	if o == nil {
+		return
+	}
+	if why == statusOK {
+		o.buf = append(o.buf[:0], make([]byte, n)...)
+		why = kind.apply(r.buf[offset:offset+uint64(n)], operands[:n], operands[n:], o.buf)
+	}
+	o.data = o.buf
+	if why != statusOK {
+		o.reply, o.extra = replyDone, uint64(why)
+	}
+	e.start(o)
+}

@@ -1,0 +1,37 @@
+// Package uct holds the transports of the messaging stack: active messages, one-sided operations
+// and atomics between the ranks of a job, over PM channels. Libraries are built on it; programs
+// use package tag, ofi or mpi above it. The object model is that of UCX's UCT:
+//
+//	MD      memory that peers may reach: regions with keys
+//	Worker  drives interfaces; one goroutine uses it at a time
+//	Iface   the rank's end of a channel: handlers of active messages, attributes
+//	EP      the way to one peer: all operations; it is made at the first use
+//
+// A message takes the best way that the channel has. Inside a node these are an exclusive lane of
+// the pair (ER in the GLEX papers), or the shared ring of all others (SR, MP); between nodes
+// datagrams under ACK/NACK or credits. Long transfers are zero-copy (ZC) inside a node: the memory
+// of a window is mapped, other memory is copied once by process_vm_readv or process_vm_writev.
+// Where the system allows neither, and between nodes, they go in pieces through the channel.
+//
+// # Operations
+//
+// An operation that cannot begin now returns ErrAgain and has no effect; the caller tries again
+// after Progress, or adds itself to the EP's pending queue, which is served in order. An operation
+// with a Completion ends in a call of Complete, from Progress or before the operation returns.
+// Operations on one EP are served in the order in which they were begun.
+//
+//	w := uct.NewWorker()
+//	iface, err := w.Open(channel, md)
+//	iface.Handle(id, func(p *uct.Packet) { ... })
+//	ep, err := iface.EP(rank)
+//	err = ep.Send(uct.Header{ID: id}, data) // ErrAgain: call w.Progress, then try again
+//	...
+//	for w.Progress() > 0 { }
+//
+// # One-sided operations
+//
+// Put, Get and Atomic name memory by the key of a region that the target has registered. The
+// target's process serves them while it makes progress, in the order of the channel. Memory that
+// MD.Alloc gave is reached by load and store from processes of the same node, without the target.
+// A key that is unknown, closed or too short for the operation completes it with ErrKey or ErrRange.
+package uct

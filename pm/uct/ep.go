@@ -1,0 +1,240 @@
+package uct
+
+import (
+	"score/pm/mem"
+)
+
+// MaxOps bounds the operations of one EP that are under way: each costs some 150 bytes, and a
+// program that starts more gains nothing over a long queue at the target.
+const MaxOps = 1024
+
+// EP is the way to one peer.
+type EP struct {
+	iface  *Iface
+	rank   int
+	local  bool
+	active bool // in the interface's list
+	failed error
+
+	// As origin. sent - acked requests are with the peer; ops in out were not sent whole, those in
+	// unacked were. Requests are numbered from 1 in the order of the channel, modulo 2^32.
+	out     opList
+	unacked opList
+	sent    uint32
+	acked   uint32
+	ops     int // in out, unacked or waiting for data
+	gets    int // of these, those that wait for data
+
+	// As target.
+	served uint32 // requests that were served
+	told   uint32 // served, as the peer knows
+	serves int    // answers in out
+	naks   int    // of these, those that an acknowledgement may not overtake
+
+	pending []Pending
+	serving bool // pending operations are being tried
+
+	process *mem.Peer // nil: not opened, or not on this node
+	tried   bool      // opening it was tried
+	remotes remotes
+}
+
+// Pending is an operation that waits for resources.
+type Pending interface {
+	// Retry begins the operation. ErrAgain keeps it in the queue; anything else removes it.
+	Retry() error
+}
+
+// Rank is the peer's.
+func (e *EP) Rank() int { return e.rank }
+
+// Local reports whether the peer is on this node.
+func (e *EP) Local() bool { return e.local }
+
+// Err is not nil once the peer was lost.
+func (e *EP) Err() error { return e.failed }
+
+// Send sends an active message with a copy of data as payload. The error is ErrAgain, ErrTooLong,
+// or why the peer is lost.
+func (e *EP) Send(h Header, data []byte) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	return e.send(h, data)
+}
+
+func (e *EP) send(h Header, data []byte) error {
+	buf, err := e.reserve(h, len(data))
+	if err != nil {
+		return err
+	}
+	copy(buf, data)
+	return e.Commit()
+}
+
+// Reserve returns the place of an active message's payload of n bytes, to be filled and then sent
+// by Commit: with an exclusive lane that is the receiver's memory. Errors are those of Send.
+func (e *EP) Reserve(h Header, n int) ([]byte, error) {
+	if err := e.ready(); err != nil {
+		return nil, err
+	}
+	return e.reserve(h, n)
+}
+
+func (e *EP) reserve(h Header, n int) ([]byte, error) {
+	buf, err := e.iface.ch.GetSendBuffer(e.rank, HeadBytes+n)
+	if err != nil {
+		return nil, e.onSendError(err)
+	}
+	putHeader(buf, h)
+	return buf[HeadBytes:], nil
+}
+
+// Commit sends the message that Reserve began. With ErrAgain nothing was sent, and the message
+// must be begun again.
+func (e *EP) Commit() error {
+	if err := e.iface.ch.Send(); err != nil {
+		return e.onSendError(err)
+	}
+	return nil
+}
+
+// ready is the error of an operation that may not begin.
+func (e *EP) ready() error {
+	if e.failed != nil {
+		return e.failed
+	}
+	if len(e.pending) > 0 && !e.serving {
+		return ErrAgain // it would overtake those that wait
+	}
+	return nil
+}
+
+func (e *EP) onSendError(err error) error {
+	err = sendError(err)
+	if err == ErrAgain || err == ErrTooLong { //nolint:errorlint // sendError returns these very values
+		return err
+	}
+	e.fail(err)
+	return err
+}
+
+// Pend appends an operation to the queue of those that wait for resources.
+func (e *EP) Pend(p Pending) {
+	e.iface.counts.Exhausted++
+	e.pending = append(e.pending, p)
+	e.activate()
+}
+
+// activate has Progress look at the EP.
+func (e *EP) activate() {
+	if !e.active {
+		e.active = true
+		e.iface.active = append(e.iface.active, e)
+	}
+}
+
+// advance sends what it can; more reports whether something is left.
+func (e *EP) advance() (n int, more bool) {
+	if e.failed != nil {
+		return 0, false
+	}
+	for e.out.first != nil {
+		sent, whole := e.advanceOp(e.out.first)
+		n += sent
+		if !whole {
+			break
+		}
+	}
+	if e.served != e.told && e.naks == 0 && e.failed == nil {
+		if e.send(Header{ID: idAck, Arg: e.served}, nil) == nil {
+			e.told = e.served
+			n++
+		}
+	}
+	n += e.retryPending()
+	return n, e.failed == nil && (e.out.first != nil || e.served != e.told || len(e.pending) > 0)
+}
+
+func (e *EP) retryPending() (n int) {
+	if len(e.pending) == 0 || e.failed != nil {
+		return 0
+	}
+	e.serving = true
+	for n < len(e.pending) && e.pending[n].Retry() != ErrAgain { //nolint:errorlint // this very value
+		n++
+	}
+	e.serving = false
+	left := copy(e.pending, e.pending[n:])
+	clear(e.pending[left:])
+	e.pending = e.pending[:left]
+	return n
+}
+
+// owes reports whether the peer has to answer something.
+func (e *EP) owes() bool { return e.ops > 0 || len(e.pending) > 0 }
+
+// quiet reports whether the peer has served all requests, so that access to its memory by load and
+// store overtakes none.
+func (e *EP) quiet() bool { return e.ops == 0 }
+
+// fail ends the exchange with the peer: all that is under way completes with the error.
+func (e *EP) fail(err error) {
+	if e.failed != nil {
+		return
+	}
+	e.failed = err
+	e.cancel(&e.out, err)
+	e.cancel(&e.unacked, err)
+	e.iface.calls.each(func(o *op) {
+		if o.ep == e {
+			e.finish(o, err)
+		}
+	})
+	for _, p := range e.pending {
+		_ = p.Retry() // it returns the EP's error to its owner
+	}
+	e.pending = nil
+	if f := e.iface.onGone; f != nil {
+		f(e, err)
+	}
+}
+
+// Violated ends the exchange with a peer that broke the protocol of a layer above.
+func (e *EP) Violated() { e.violated() }
+
+// violated ends the exchange with a peer that broke the protocol.
+func (e *EP) violated() {
+	e.iface.counts.Damaged++
+	e.fail(ErrPeer)
+}
+
+func (e *EP) release() {
+	e.releaseRemotes()
+	if e.process != nil {
+		_ = e.process.Close()
+		e.process = nil
+	}
+}
+
+// peerProcess is the peer's process, if it is on this node and may be reached.
+func (e *EP) peerProcess() *mem.Peer {
+	if e.tried || !e.local {
+		return e.process
+	}
+	pid, start, ok := e.iface.ch.PeerProcess(e.rank)
+	if !ok {
+		return nil // it has not opened the channel yet
+	}
+	e.tried = true
+	if p, err := e.iface.md.cache.OpenPeer(pid, start); err == nil {
+		e.process = p
+	}
+	return e.process
+}
+
+// canCopy reports whether this process may copy from and to the peer's memory.
+func (e *EP) canCopy() bool {
+	p := e.peerProcess()
+	return p != nil && p.CanCopy()
+}

@@ -1,0 +1,173 @@
+package uct
+
+// Completion is told once when an operation has ended. A nil error means that it was done.
+type Completion interface {
+	Complete(err error)
+}
+
+// opKind tells operations apart.
+type opKind uint8
+
+const (
+	opPut    opKind = iota // data goes to the peer's region, in pieces or as one copy by the peer
+	opGet                  // the peer's region goes to data
+	opAtomic               // no result is wanted
+	opFetch                // the result goes to data
+	opServe                // answers the peer
+)
+
+// op is an operation that is under way. Interfaces keep ended ones for reuse.
+type op struct {
+	ep   *EP
+	next *op // in a list of the EP
+	done Completion
+	err  error // what the peer said of it
+
+	kind    opKind
+	copied  bool   // the peer, or this process, copies memory instead of pieces through the channel
+	hasData bool   // immediate data comes with a put
+	port    uint8  // at the peer, for immediate data
+	id      uint32 // in calls; of opServe: the peer's
+	data    []byte
+	key     uint64
+	offset  uint64 // in the region
+	extra   uint64 // immediate data
+	at      int    // bytes sent
+	got     int    // bytes that came
+
+	first, last uint32  // numbers of its requests
+	region      *Region // that opServe reads from
+	reply       reply   // what opServe sends
+	atomic      AtomicKind
+	count       int    // elements of an atomic
+	buf         []byte // operands of an atomic, or what a fetch answers; kept for reuse
+}
+
+// reply is what an opServe sends.
+type reply uint8
+
+const (
+	replyData        reply = iota // data, in pieces, to operation id
+	replyDone                     // operation id has ended, with the status in extra
+	replyNak                      // requests first to last failed, with the status in extra
+	replyDescription              // buf
+)
+
+// opList is a queue of operations.
+type opList struct{ first, last *op }
+
+func (l *opList) push(o *op) {
+	o.next = nil
+	if l.last == nil {
+		l.first = o
+	} else {
+		l.last.next = o
+	}
+	l.last = o
+}
+
+func (l *opList) pop() *op {
+	o := l.first
+	if l.first = o.next; l.first == nil {
+		l.last = nil
+	}
+	o.next = nil
+	return o
+}
+
+// newOp takes an operation from those kept for reuse.
+func (e *EP) newOp(kind opKind, done Completion) *op {
+	i := e.iface
+	o := i.spare
+	if o == nil {
+		o = &op{}
+	} else {
+		i.spare = o.next
+		o.next = nil
+	}
+	o.ep, o.kind, o.done = e, kind, done
+	if kind != opServe {
+		e.ops++
+		i.owed++
+	}
+	return o
+}
+
+// finish ends an operation that is in no list.
+func (e *EP) finish(o *op, err error) {
+	i, done := e.iface, o.done
+	switch o.kind {
+	case opServe:
+		e.serves--
+		if o.reply == replyNak {
+			e.naks--
+		}
+		o.region.unpin()
+	case opGet, opFetch:
+		if o.id != 0 {
+			i.calls.remove(o.id)
+			e.gets--
+		}
+		e.ops--
+		i.owed--
+	case opPut, opAtomic:
+		e.ops--
+		i.owed--
+	}
+	if o.err != nil && err == nil {
+		err = o.err
+	}
+	*o = op{next: i.spare, buf: o.buf[:0]}
+	i.spare = o
+	if done != nil {
+		done.Complete(err)
+	}
+}
+
+// cancel ends the operations of a list. Those that wait for data are ended by their call.
+func (e *EP) cancel(l *opList, err error) {
+	for l.first != nil {
+		o := l.pop()
+		if (o.kind == opGet || o.kind == opFetch) && o.id != 0 {
+			continue
+		}
+		e.finish(o, err)
+	}
+}
+
+// calls are the operations that wait for data, by number. Number 0 is none.
+type calls struct {
+	ops  []*op
+	free []uint32
+}
+
+func (c *calls) add(o *op) uint32 {
+	if n := len(c.free); n > 0 {
+		id := c.free[n-1]
+		c.free = c.free[:n-1]
+		c.ops[id-1] = o
+		return id
+	}
+	c.ops = append(c.ops, o)
+	return uint32(len(c.ops))
+}
+
+func (c *calls) get(id uint32) *op {
+	if id == 0 || id > uint32(len(c.ops)) {
+		return nil
+	}
+	return c.ops[id-1]
+}
+
+func (c *calls) remove(id uint32) {
+	c.ops[id-1] = nil
+	c.free = append(c.free, id)
+}
+
+func (c *calls) each(f func(*op)) {
+	for _, o := range c.ops {
+		if o != nil {
+			f(o)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package uct
+
+import (
+	"encoding/binary"
+	"score/pm"
+)
+
+// HeadBytes is the length of the header of each message.
+const HeadBytes = 8
+
+// Header begins each message. With up to 40 bytes of payload a message inside a node is one cache
+// line.
+type Header struct {
+	ID   uint8 // handler at the receiver: FirstID to LastID
+	To   uint8 // port at the receiver; ports are the user's
+	From uint8 // port at the sender
+	Bits uint8 // the handler's
+	Arg  uint32
+}
+
+// Identifiers of active messages. Those below FirstID are the package's own.
+const (
+	FirstID uint8 = 16
+	LastID  uint8 = 255
+)
+
+func (h Header) word() uint64 {
+	return uint64(h.ID) | uint64(h.To)<<8 | uint64(h.From)<<16 | uint64(h.Bits)<<24 | uint64(h.Arg)<<32
+}
+
+func headerOf(word uint64) Header {
+	return Header{
+		ID: uint8(word), To: uint8(word >> 8), From: uint8(word >> 16), Bits: uint8(word >> 24), Arg: uint32(word >> 32),
+	}
+}
+
+// Packet is a received active message, in the channel's memory. It is valid until the handler
+// returns.
+type Packet struct {
+	Header
+	Source int // rank of the sender
+	EP     *EP // the way back to it
+	msg    pm.Message
+}
+
+// Len returns the length of the payload in bytes.
+func (p *Packet) Len() int { return p.msg.Len() - HeadBytes }
+
+// Head returns the leading bytes of the payload that have arrived.
+func (p *Packet) Head() []byte { return p.msg.Head()[HeadBytes:] }
+
+// Bytes returns the payload; it waits for the tail. The error is pm.ErrPeerGone if the sender died
+// while it was writing.
+func (p *Packet) Bytes() ([]byte, error) {
+	data, err := p.msg.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return data[HeadBytes:], nil
+}
+
+// Prefix returns the first n bytes of the payload, or ErrPeer if it is shorter.
+func (p *Packet) Prefix(n int) ([]byte, error) {
+	if p.Len() < n {
+		return nil, ErrPeer
+	}
+	if p.msg.Available() < HeadBytes+n {
+		if err := p.msg.WaitFor(HeadBytes + n); err != nil {
+			return nil, err
+		}
+	}
+	return p.msg.Head()[HeadBytes : HeadBytes+n], nil
+}
+
+// CopyTo copies the payload from an offset on while it arrives, as much as dst has room for.
+func (p *Packet) CopyTo(dst []byte, from int) (int, error) {
+	from += HeadBytes
+	dst = dst[:min(len(dst), max(p.msg.Len()-from, 0))]
+	for done := 0; done < len(dst); {
+		there := min(p.msg.Available()-from, len(dst))
+		if there <= done {
+			if err := p.msg.WaitFor(from + done + 1); err != nil {
+				return done, err
+			}
+			continue
+		}
+		copy(dst[done:there], p.msg.Head()[from+done:])
+		done = there
+	}
+	return len(dst), nil
+}
+
+func putHeader(buf []byte, h Header) { binary.LittleEndian.PutUint64(buf, h.word()) }

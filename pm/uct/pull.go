@@ -1,0 +1,88 @@
+package uct
+
+// Exposed names memory that its owner keeps as it is until it is told: the source of a rendezvous.
+type Exposed struct {
+	Key     uint64 // for Get
+	Offset  uint64
+	Address uint64 // in the owner's address space
+}
+
+// exposedBit marks keys of exposed memory; no other key has it set without ownKeys.
+const exposedBit = 1 << 62
+
+// exposures are the pieces of memory that are exposed, by number.
+type exposures struct {
+	regions []*Region
+	free    []uint32
+}
+
+func (x *exposures) get(key uint64) *Region {
+	id := key &^ exposedBit
+	if id >= uint64(len(x.regions)) || x.regions[id].closed {
+		return nil
+	}
+	return x.regions[id]
+}
+
+// Expose lets peers read memory until Conceal. It is cheaper than a region, and made for each
+// rendezvous. Memory in a window is told as such, so that peers of the node map it.
+func (md *MD) Expose(data []byte) Exposed {
+	for _, r := range md.windows {
+		if offset, ok := within(r.buf, data); ok && r.access&RemoteRead != 0 {
+			return Exposed{Key: r.key, Offset: uint64(offset), Address: address(data)}
+		}
+	}
+	x := &md.exposed
+	var id uint32
+	if n := len(x.free); n > 0 {
+		id = x.free[n-1]
+		x.free = x.free[:n-1]
+	} else {
+		id = uint32(len(x.regions))
+		x.regions = append(x.regions, &Region{md: md})
+	}
+	r := x.regions[id]
+	r.key, r.buf, r.access, r.closed = uint64(id)|exposedBit, data, RemoteRead, false
+	return Exposed{Key: r.key, Address: address(data)}
+}
+
+// Conceal ends the exposure. A peer's answer that still reads from the memory keeps it until then.
+func (md *MD) Conceal(e Exposed) {
+	if e.Key&exposedBit == 0 {
+		return // a window stays
+	}
+	r := md.exposed.get(e.Key)
+	if r == nil {
+		return
+	}
+	r.closed, r.buf = true, nil
+	md.exposed.free = append(md.exposed.free, uint32(e.Key&^exposedBit))
+}
+
+// Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here, by
+// one copy between the processes if the system allows that, else in pieces through the channel.
+func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	if e.local && from.Key&exposedBit == 0 {
+		// What is exposed does not change, so this may overtake operations that are under way.
+		if memory := e.direct(Remote{Key: from.Key, Offset: from.Offset}, len(data), RemoteRead); memory != nil {
+			copy(data, memory)
+			return e.immediate(done)
+		}
+	}
+	if e.local && len(data) > 0 && from.Address != 0 && e.canCopy() {
+		if e.process.Read(data, from.Address) == nil {
+			e.iface.counts.Copied += uint64(len(data))
+			if done != nil {
+				done.Complete(nil)
+			}
+			return nil
+		}
+	}
+	o := e.newOp(opGet, done)
+	o.data, o.key, o.offset = data, from.Key, from.Offset
+	e.start(o)
+	return nil
+}

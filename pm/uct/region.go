@@ -1,0 +1,215 @@
+package uct
+
+import (
+	"score/pm/mem"
+	"slices"
+	"sync/atomic"
+)
+
+// Access says what peers may do with a region.
+type Access uint8
+
+// Rights of peers.
+const (
+	RemoteRead   Access = 1 << iota // Get
+	RemoteWrite                     // Put
+	RemoteAtomic                    // Atomic
+	RemoteAll    = RemoteRead | RemoteWrite | RemoteAtomic
+)
+
+const (
+	// tableSlots is how many windows can be reached by load and store at the same time; further
+	// ones are served by their process. A slot costs 8 bytes.
+	tableSlots = 4096
+	// ownKeys is the first key that MD.Register chooses; those below are the caller's.
+	ownKeys = 1 << 63
+)
+
+// MD is a memory domain: the memory of this process that peers may reach. It belongs to the
+// goroutine of its workers.
+type MD struct {
+	regions    map[uint64]*Region
+	next       uint64      // key
+	gens       uint64      // generations given out
+	table      *mem.Window // one word for each slot: the generation of the region there, 0 if none
+	slots      []uint32    // free ones
+	cache      *mem.Cache  // mappings of peers' windows
+	cacheBytes int64
+	exposed    exposures
+	windows    []*Region
+}
+
+// NewMD returns an empty domain. cacheBytes bounds the mappings of peers' windows that are kept
+// for further use; 0 means DefaultCacheBytes.
+func NewMD(cacheBytes int64) *MD {
+	if cacheBytes == 0 {
+		cacheBytes = DefaultCacheBytes
+	}
+	return &MD{regions: map[uint64]*Region{}, next: ownKeys, cache: mem.NewCache(uint64(cacheBytes)), cacheBytes: cacheBytes}
+}
+
+// DefaultCacheBytes is address space more than memory: pages of a window are its owner's.
+const DefaultCacheBytes = 1 << 30
+
+// Region is memory that peers reach by its key.
+type Region struct {
+	md     *MD
+	key    uint64
+	buf    []byte
+	access Access
+	window *mem.Window
+	slot   uint32
+	gen    uint64
+	closed bool
+	users  int // answers that still read from it
+	notify func(ep *EP, access Access, length int)
+}
+
+// Register makes memory of this process reachable under a key that the domain chooses. The memory
+// must not be on a goroutine's stack; what escapes to the heap is not.
+func (md *MD) Register(buf []byte, access Access) (*Region, error) {
+	key := md.next
+	md.next++
+	return md.RegisterKey(key, buf, access)
+}
+
+// RegisterKey makes memory reachable under a key of the caller's. The error is ErrKeyInUse.
+func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error) {
+	if md.regions[key] != nil {
+		return nil, ErrKeyInUse
+	}
+	r := &Region{md: md, key: key, buf: buf, access: access}
+	md.regions[key] = r
+	return r, nil
+}
+
+// Alloc allocates a window: memory that processes of this node reach by load and store.
+func (md *MD) Alloc(size int, access Access) (*Region, error) {
+	w, err := mem.NewWindow(size)
+	if err != nil {
+		return nil, err
+	}
+	r, err := md.Register(w.Bytes()[:size:size], access)
+	if err != nil {
+		_ = w.Close()
+		return nil, err
+	}
+	r.window = w
+	md.windows = append(md.windows, r)
+	if err := r.publish(); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// publish enters the region into the table that peers of the node look at.
+func (r *Region) publish() error {
+	md := r.md
+	if md.table == nil {
+		t, err := mem.NewWindow(tableSlots * 8)
+		if err != nil {
+			return err
+		}
+		md.table = t
+		for s := uint32(tableSlots); s > 0; s-- {
+			md.slots = append(md.slots, s-1)
+		}
+	}
+	if len(md.slots) == 0 {
+		return nil // its process serves it
+	}
+	r.slot = md.slots[len(md.slots)-1]
+	md.slots = md.slots[:len(md.slots)-1]
+	md.gens++
+	r.gen = md.gens
+	atomic.StoreUint64(wordAt(md.table.Bytes(), int(r.slot)*8), r.gen)
+	return nil
+}
+
+// Key names the region at its peers.
+func (r *Region) Key() uint64 { return r.key }
+
+// Bytes is the memory.
+func (r *Region) Bytes() []byte { return r.buf }
+
+// Notify sets what is called after a peer's operation on the region was served. It turns access by
+// load and store off, of which nobody learns here; call it before the key is told.
+func (r *Region) Notify(f func(ep *EP, access Access, length int)) {
+	r.notify = f
+	r.withdraw()
+}
+
+// withdraw ends access by load and store: peers find the generation changed.
+func (r *Region) withdraw() {
+	if r.gen == 0 {
+		return
+	}
+	atomic.StoreUint64(wordAt(r.md.table.Bytes(), int(r.slot)*8), 0)
+	r.md.slots = append(r.md.slots, r.slot)
+	r.gen = 0
+}
+
+// Close makes the memory unreachable. Peers' operations that come later fail with ErrKey; one that
+// is under way by load and store in another process may still touch a window.
+func (r *Region) Close() error {
+	if r.closed {
+		return ErrClosed
+	}
+	r.closed = true
+	r.withdraw()
+	delete(r.md.regions, r.key)
+	r.md.windows = slices.DeleteFunc(r.md.windows, func(w *Region) bool { return w == r })
+	if r.users == 0 {
+		return r.free()
+	}
+	return nil
+}
+
+func (r *Region) free() error {
+	if r.window == nil {
+		return nil
+	}
+	w := r.window
+	r.window, r.buf = nil, nil
+	return w.Close()
+}
+
+// unpin ends a use by an answer that is under way.
+func (r *Region) unpin() {
+	if r == nil {
+		return
+	}
+	if r.users--; r.users == 0 && r.closed {
+		_ = r.free()
+	}
+}
+
+// Close closes all regions.
+func (md *MD) Close() error {
+	for _, r := range md.regions {
+		_ = r.Close()
+	}
+	if md.table != nil {
+		_ = md.table.Close()
+		md.table = nil
+	}
+	return nil
+}
+
+// find looks a region up for a peer's operation.
+func (md *MD) find(key, offset, length uint64, want Access) (*Region, status) {
+	r := md.regions[key]
+	if r == nil && key&exposedBit != 0 && want == RemoteRead {
+		r = md.exposed.get(key)
+	}
+	switch {
+	case r == nil:
+		return nil, statusKey
+	case r.access&want == 0:
+		return nil, statusAccess
+	case offset > uint64(len(r.buf)) || length > uint64(len(r.buf))-offset:
+		return nil, statusRange
+	}
+	return r, statusOK
+}

@@ -1,0 +1,229 @@
+package uct
+
+import (
+	"encoding/binary"
+	"score/pm/mem"
+	"sync/atomic"
+)
+
+// remotes is what an EP knows of its peer's regions.
+type remotes struct {
+	last  *remote // the one used last
+	byKey map[uint64]*remote
+	table *mem.Mapping // generations of the peer's regions
+}
+
+// remote is a region of a peer on this node.
+type remote struct {
+	key     uint64
+	ep      *EP
+	access  Access
+	memory  []byte       // nil: not reachable by load and store
+	mapping *mem.Mapping // of memory; nil for the process's own
+	slot    *uint64      // the peer's word for the region
+	gen     uint64       // the region is there as long as the word has this value
+	older   *remote      // by last use, in the interface's list
+	newer   *remote
+}
+
+// direct returns the peer's memory if this process may use it by load and store now. If it is not
+// known yet whether it may, the peer is asked; until then the peer serves the operation.
+func (e *EP) direct(at Remote, n int, want Access) []byte {
+	r := e.remotes.last
+	if r == nil || r.key != at.Key {
+		if r = e.findRemote(at.Key); r == nil {
+			return nil
+		}
+	}
+	if r.memory == nil || r.access&want == 0 {
+		return nil
+	}
+	if atomic.LoadUint64(r.slot) != r.gen {
+		e.forget(r)
+		return nil
+	}
+	if at.Offset > uint64(len(r.memory)) || uint64(n) > uint64(len(r.memory))-at.Offset {
+		return nil // the peer says what is wrong
+	}
+	return r.memory[at.Offset : at.Offset+uint64(n)]
+}
+
+func (e *EP) findRemote(key uint64) *remote {
+	r := e.remotes.byKey[key]
+	if r == nil {
+		e.describe(key)
+		return nil
+	}
+	e.remotes.last = r
+	e.iface.mapped.use(r)
+	return r
+}
+
+// describe asks the peer for the description of a key, once.
+func (e *EP) describe(key uint64) {
+	if e.peerProcess() == nil {
+		return
+	}
+	buf, err := e.reserve(Header{ID: idDescribe}, 8)
+	if err != nil {
+		return // the next operation asks again
+	}
+	putWords(buf, key)
+	if e.Commit() != nil {
+		return
+	}
+	if e.remotes.byKey == nil {
+		e.remotes.byKey = map[uint64]*remote{}
+	}
+	e.remotes.byKey[key] = &remote{key: key, ep: e}
+}
+
+// descriptionBytes are key, slot, generation, size, access and the handles of region and table.
+const descriptionBytes = 5*8 + 2*mem.HandleBytes
+
+// onDescribe answers with zeros behind the key if the region is not reachable by load and store.
+func onDescribe(p *Packet) {
+	var w [1]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	o := p.EP.newReply(replyDescription, 0)
+	if o == nil {
+		return
+	}
+	buf := append(o.buf, make([]byte, descriptionBytes)...)
+	putWords(buf, w[0])
+	md := p.EP.iface.md
+	if r := md.regions[w[0]]; r != nil && r.gen != 0 {
+		region, table := r.window.Handle().Encode(), md.table.Handle().Encode()
+		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access))
+		copy(buf[40:], region[:])
+		copy(buf[40+mem.HandleBytes:], table[:])
+	}
+	o.buf = buf
+	p.EP.start(o)
+}
+
+// onDescription maps a region that was asked for. Whatever is wrong with it, the peer's process
+// serves the region.
+func onDescription(p *Packet) {
+	e := p.EP
+	data, err := p.Prefix(descriptionBytes)
+	if err != nil {
+		e.violated()
+		return
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(data[8*i:]) }
+	r := e.remotes.byKey[word(0)]
+	if r == nil || r.memory != nil || word(2) == 0 || word(1) >= tableSlots {
+		return
+	}
+	region, err1 := mem.ParseHandle(data[40 : 40+mem.HandleBytes])
+	table, err2 := mem.ParseHandle(data[40+mem.HandleBytes:])
+	if err1 != nil || err2 != nil || !e.mapTable(table) {
+		return
+	}
+	m, err := e.process.Map(region)
+	if err != nil {
+		return
+	}
+	if uint64(len(m.Bytes())) < word(3) {
+		_ = m.Release()
+		return
+	}
+	r.slot, r.gen, r.access = wordAt(e.remotes.table.Bytes(), int(word(1))*8), word(2), Access(word(4))
+	r.mapping, r.memory = m, m.Bytes()[:word(3)]
+	e.iface.mapped.add(r, e.iface.md.cacheBytes)
+}
+
+func (e *EP) mapTable(h mem.Handle) bool {
+	if e.remotes.table != nil {
+		return true
+	}
+	if e.peerProcess() == nil {
+		return false
+	}
+	t, err := e.process.Map(h)
+	if err != nil {
+		return false
+	}
+	if len(t.Bytes()) < tableSlots*8 {
+		_ = t.Release()
+		return false
+	}
+	e.remotes.table = t
+	return true
+}
+
+// forget drops what is known of a region: its owner closed it, or the memory limit was reached.
+func (e *EP) forget(r *remote) {
+	if r.mapping != nil {
+		e.iface.mapped.remove(r)
+		_ = r.mapping.Release()
+	}
+	delete(e.remotes.byKey, r.key)
+	if e.remotes.last == r {
+		e.remotes.last = nil
+	}
+}
+
+func (e *EP) releaseRemotes() {
+	for _, r := range e.remotes.byKey {
+		e.forget(r)
+	}
+	if e.remotes.table != nil {
+		_ = e.remotes.table.Release()
+		e.remotes.table = nil
+	}
+}
+
+// mapped is the list of peers' regions that this process has mapped, by last use.
+type mapped struct {
+	newest, oldest *remote
+	bytes          int64
+}
+
+// add enters a region, and forgets those used least recently beyond the limit.
+func (m *mapped) add(r *remote, limit int64) {
+	m.push(r)
+	m.bytes += int64(len(r.memory))
+	for m.bytes > limit && m.oldest != r {
+		m.oldest.ep.forget(m.oldest)
+	}
+}
+
+func (m *mapped) push(r *remote) {
+	r.older, r.newer = m.newest, nil
+	if m.newest != nil {
+		m.newest.newer = r
+	} else {
+		m.oldest = r
+	}
+	m.newest = r
+}
+
+func (m *mapped) unlink(r *remote) {
+	if r.newer != nil {
+		r.newer.older = r.older
+	} else {
+		m.newest = r.older
+	}
+	if r.older != nil {
+		r.older.newer = r.newer
+	} else {
+		m.oldest = r.newer
+	}
+}
+
+func (m *mapped) remove(r *remote) {
+	m.unlink(r)
+	m.bytes -= int64(len(r.memory))
+}
+
+// use notes that a region is used.
+func (m *mapped) use(r *remote) {
+	if r.mapping != nil && m.newest != r {
+		m.unlink(r)
+		m.push(r)
+	}
+}

@@ -1,0 +1,307 @@
+package uct
+
+import "encoding/binary"
+
+const (
+	// MaxRMA is the longest Put or Get: what the number of its pieces allows by far.
+	MaxRMA = 1 << 40
+	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
+	MaxGets = 64
+	// copyFrom is from how many bytes on one copy between the processes is faster than two copies
+	// through the channel: the system call costs about a microsecond.
+	copyFrom = 16 << 10
+	// piecesPerTurn bounds what one operation sends before Progress looks at others.
+	piecesPerTurn = 16
+)
+
+// Identifiers of the package's own messages.
+const (
+	idAck         uint8 = 1 + iota // requests up to number Arg were served
+	idNak                          // requests Arg to the payload's number failed with status Bits
+	idPut                          // request: key, offset, immediate data if bitData, bytes
+	idPutCopy                      // request: key, offset, length, address of the bytes, data if bitData
+	idGet                          // call Arg: key, offset, length, address for the bytes or 0
+	idData                         // for call Arg: offset in the answer, bytes
+	idDone                         // call Arg has ended with status Bits
+	idAtomic                       // request, or call Arg: key, offset, operation, type, operands
+	idDescribe                     // asks for the description of a key
+	idDescription                  // of a key
+	idBye                          // the sender closes its end
+)
+
+const bitData uint8 = 1 // a put carries immediate data
+
+// Remote names memory of a peer: length bytes from Offset on in the region of the key.
+type Remote struct {
+	Key    uint64
+	Offset uint64
+	Port   uint8 // for immediate data
+}
+
+// Put copies data to the peer's memory. done is told when it is there; data must stay as it is
+// until then. A nil done asks for no word.
+func (e *EP) Put(data []byte, to Remote, done Completion) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	if e.local && e.ops == 0 {
+		if mem := e.direct(to, len(data), RemoteWrite); mem != nil {
+			copy(mem, data)
+			return e.immediate(done)
+		}
+	}
+	e.startPut(data, to, done)
+	return nil
+}
+
+// PutData is Put with immediate data: the target's HandleData is called after the bytes are there.
+func (e *EP) PutData(data []byte, to Remote, immediate uint64, done Completion) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	o := e.newPut(data, to, done)
+	o.hasData, o.extra = true, immediate
+	e.start(o)
+	return nil
+}
+
+func (e *EP) startPut(data []byte, to Remote, done Completion) {
+	e.start(e.newPut(data, to, done))
+}
+
+func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
+	o := e.newOp(opPut, done)
+	o.data, o.key, o.offset, o.port = data, to.Key, to.Offset, to.Port
+	o.copied = len(data) >= copyFrom && e.local && e.canCopy()
+	return o
+}
+
+// Get copies memory of the peer to data. done is told when it is there.
+func (e *EP) Get(data []byte, from Remote, done Completion) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	if e.local && e.ops == 0 {
+		if mem := e.direct(from, len(data), RemoteRead); mem != nil {
+			copy(data, mem)
+			return e.immediate(done)
+		}
+	}
+	o := e.newOp(opGet, done)
+	o.data, o.key, o.offset = data, from.Key, from.Offset
+	o.copied = len(data) >= copyFrom && e.local && e.canCopy()
+	e.start(o)
+	return nil
+}
+
+// begin is the error of a one-sided operation that may not begin.
+func (e *EP) begin() error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	if e.ops >= MaxOps {
+		e.iface.counts.Exhausted++
+		return ErrAgain
+	}
+	return nil
+}
+
+// immediate completes an operation that was done by load and store.
+func (e *EP) immediate(done Completion) error {
+	e.iface.counts.Direct++
+	if done != nil {
+		done.Complete(nil)
+	}
+	return nil
+}
+
+// start sends what goes of an operation; Progress sends the rest.
+func (e *EP) start(o *op) {
+	waits := e.out.first != nil
+	e.out.push(o)
+	if waits {
+		return
+	}
+	if _, whole := e.advanceOp(o); !whole {
+		e.activate()
+	}
+}
+
+// Flush completes when the peer has served all operations that were begun before.
+func (e *EP) Flush(done Completion) error {
+	if e.failed != nil {
+		return e.failed
+	}
+	if e.ops == 0 {
+		done.Complete(nil)
+		return nil
+	}
+	return e.Put(nil, Remote{Key: flushKey}, done)
+}
+
+// flushKey names no memory: a put of no bytes to it is an acknowledgement asked for.
+const flushKey = ^uint64(0)
+
+// Quiet reports whether the peer has served all operations. Fence needs no more than that: access
+// by load and store waits for it, and everything else is served in order.
+func (e *EP) Quiet() bool { return e.ops == 0 }
+
+// advanceOp sends what goes of the first operation of out. whole reports that it has left out.
+func (e *EP) advanceOp(o *op) (n int, whole bool) {
+	switch o.kind {
+	case opPut:
+		n, whole = e.sendPut(o)
+	case opAtomic:
+		n, whole = e.sendAtomic(o)
+	case opGet, opFetch:
+		return e.sendCall(o)
+	case opServe:
+		return e.sendReply(o)
+	}
+	if whole {
+		e.out.pop()
+		e.unacked.push(o)
+	}
+	return n, whole
+}
+
+// requested numbers a request that was sent.
+func (e *EP) requested(o *op) {
+	e.sent++
+	if o.first == 0 {
+		o.first = e.sent
+	}
+	o.last = e.sent
+}
+
+func (e *EP) sendPut(o *op) (n int, whole bool) {
+	if o.copied {
+		return e.sendPutCopy(o)
+	}
+	for ; n < piecesPerTurn; n++ {
+		if !e.sendPiece(o) {
+			return n, false
+		}
+		if o.at == len(o.data) {
+			return n + 1, true
+		}
+	}
+	return n, false
+}
+
+func (e *EP) sendPiece(o *op) bool {
+	head, bits := 16, uint8(0)
+	size := min(len(o.data)-o.at, e.iface.most-24)
+	if o.hasData && o.at+size == len(o.data) {
+		head, bits = 24, bitData
+	}
+	buf, err := e.reserve(Header{ID: idPut, To: o.port, Bits: bits, Arg: uint32(len(o.data))}, head+size)
+	if err != nil {
+		return false
+	}
+	binary.LittleEndian.PutUint64(buf, o.key)
+	binary.LittleEndian.PutUint64(buf[8:], o.offset+uint64(o.at))
+	if bits != 0 {
+		binary.LittleEndian.PutUint64(buf[16:], o.extra)
+	}
+	copy(buf[head:], o.data[o.at:o.at+size])
+	if e.Commit() != nil {
+		return false
+	}
+	e.requested(o)
+	o.at += size
+	e.iface.counts.Streamed += uint64(size)
+	return true
+}
+
+func (e *EP) sendPutCopy(o *op) (int, bool) {
+	head, bits := 32, uint8(0)
+	if o.hasData {
+		head, bits = 40, bitData
+	}
+	buf, err := e.reserve(Header{ID: idPutCopy, To: o.port, Bits: bits}, head)
+	if err != nil {
+		return 0, false
+	}
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), address(o.data))
+	if bits != 0 {
+		binary.LittleEndian.PutUint64(buf[32:], o.extra)
+	}
+	if e.Commit() != nil {
+		return 0, false
+	}
+	e.requested(o)
+	return 1, true
+}
+
+// sendCall sends a get or a fetching atomic.
+func (e *EP) sendCall(o *op) (int, bool) {
+	if e.gets >= MaxGets {
+		return 0, false // an answer brings the next turn
+	}
+	if o.id == 0 {
+		o.id = e.iface.calls.add(o)
+		e.gets++
+	}
+	if o.kind == opFetch {
+		if !e.sendAtomicRequest(o) {
+			return 0, false
+		}
+	} else if !e.sendGet(o) {
+		return 0, false
+	}
+	e.out.pop()
+	return 1, true
+}
+
+func (e *EP) sendGet(o *op) bool {
+	buf, err := e.reserve(Header{ID: idGet, Arg: o.id}, 32)
+	if err != nil {
+		return false
+	}
+	to := uint64(0)
+	if o.copied {
+		to = address(o.data)
+	}
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), to)
+	return e.Commit() == nil
+}
+
+func putWords(buf []byte, words ...uint64) {
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(buf[8*i:], w)
+	}
+}
+
+// onAck ends the operations whose requests were all served.
+func (e *EP) onAck(upTo uint32) {
+	if int32(e.sent-upTo) < 0 || int32(upTo-e.acked) < 0 {
+		e.violated()
+		return
+	}
+	e.acked = upTo
+	for o := e.unacked.first; o != nil && int32(upTo-o.last) >= 0; o = e.unacked.first {
+		e.unacked.pop()
+		e.finish(o, nil)
+	}
+}
+
+// onNak notes that requests failed.
+func (e *EP) onNak(first, last uint32, why status) {
+	err := why.err()
+	if err == nil || err == ErrPeer { //nolint:errorlint // err returns this very value
+		e.violated()
+		return
+	}
+	note := func(o *op) {
+		if o.first != 0 && int32(o.last-first) >= 0 && int32(last-o.first) >= 0 && o.err == nil {
+			o.err = err
+		}
+	}
+	for o := e.unacked.first; o != nil; o = o.next {
+		note(o)
+	}
+	if e.out.first != nil {
+		note(e.out.first)
+	}
+}

@@ -1,0 +1,280 @@
+package uct
+
+import "encoding/binary"
+
+// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
+const maxServes = MaxOps + MaxGets + 64
+
+func (i *Iface) installHandlers() {
+	h := &i.handlers
+	h[idAck] = func(p *Packet) { p.EP.onAck(p.Arg) }
+	h[idNak] = onNak
+	h[idPut] = onPut
+	h[idPutCopy] = onPutCopy
+	h[idGet] = onGet
+	h[idData] = onData
+	h[idDone] = onDone
+	h[idAtomic] = onAtomic
+	h[idDescribe] = onDescribe
+	h[idDescription] = onDescription
+	h[idBye] = onBye
+}
+
+// words reads n leading words of the payload; it is false, and the peer is given up, if they are
+// not there.
+func (p *Packet) words(to []uint64) bool {
+	head, err := p.Prefix(8 * len(to))
+	if err != nil {
+		if err == ErrPeer { //nolint:errorlint // Prefix returns this very value
+			p.EP.violated()
+		}
+		return false
+	}
+	for i := range to {
+		to[i] = binary.LittleEndian.Uint64(head[8*i:])
+	}
+	return true
+}
+
+func onNak(p *Packet) {
+	var last [1]uint64
+	if p.words(last[:]) {
+		p.EP.onNak(p.Arg, uint32(last[0]), status(p.Bits))
+	}
+}
+
+func onBye(p *Packet) { p.EP.fail(errPeerClosed) }
+
+// onPut serves a piece of a put.
+func onPut(p *Packet) {
+	e := p.EP
+	var w [3]uint64
+	n := 2
+	if p.Bits&bitData != 0 {
+		n = 3
+	}
+	if !p.words(w[:n]) {
+		return
+	}
+	size := p.Len() - 8*n
+	if w[0] == flushKey && size == 0 {
+		e.servedRequest(statusOK)
+		return
+	}
+	r, why := e.iface.md.find(w[0], w[1], uint64(size), RemoteWrite)
+	if why == statusOK {
+		if _, err := p.CopyTo(r.buf[w[1]:], 8*n); err != nil {
+			return // the peer died
+		}
+	}
+	e.servedRequest(why)
+	e.afterPut(p, r, why, size, w[2])
+}
+
+// onPutCopy serves a put by copying from the peer's memory.
+func onPutCopy(p *Packet) {
+	e := p.EP
+	var w [5]uint64
+	n := 4
+	if p.Bits&bitData != 0 {
+		n = 5
+	}
+	if !p.words(w[:n]) {
+		return
+	}
+	key, offset, length, from := w[0], w[1], w[2], w[3]
+	r, why := e.iface.md.find(key, offset, length, RemoteWrite)
+	if why == statusOK {
+		process := e.peerProcess()
+		if process == nil || process.Read(r.buf[offset:offset+length], from) != nil {
+			e.violated() // it offered memory that is not there, or died
+			return
+		}
+		e.iface.counts.Copied += length
+	}
+	e.servedRequest(why)
+	e.afterPut(p, r, why, int(length), w[4])
+}
+
+func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate uint64) {
+	if why != statusOK {
+		return
+	}
+	if r.notify != nil {
+		r.notify(e, RemoteWrite, length)
+	}
+	if p.Bits&bitData != 0 && e.iface.onData != nil {
+		total := length
+		if p.ID == idPut {
+			total = int(p.Arg)
+		}
+		e.iface.onData(e, p.To, immediate, total)
+	}
+}
+
+// servedRequest counts a request, and has the peer told.
+func (e *EP) servedRequest(why status) {
+	e.served++
+	e.iface.counts.Served++
+	e.activate()
+	if why == statusOK {
+		return
+	}
+	if o := e.out.last; o != nil && o.kind == opServe && o.reply == replyNak && status(o.extra) == why && o.last+1 == e.served {
+		o.last++
+		return
+	}
+	if o := e.newReply(replyNak, 0); o != nil {
+		o.extra, o.first, o.last = uint64(why), e.served, e.served
+		e.naks++
+		e.start(o)
+	}
+}
+
+// newReply is an answer for the peer's call; nil if the peer was given up for asking too much.
+func (e *EP) newReply(what reply, call uint32) *op {
+	if e.serves >= maxServes {
+		e.violated()
+		return nil
+	}
+	o := e.newOp(opServe, nil)
+	o.reply, o.id = what, call
+	e.serves++
+	return o
+}
+
+// onGet serves a get.
+func onGet(p *Packet) {
+	e := p.EP
+	var w [4]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	key, offset, length, to := w[0], w[1], w[2], w[3]
+	r, why := e.iface.md.find(key, offset, length, RemoteRead)
+	e.iface.counts.Served++
+	if why != statusOK || length == 0 {
+		e.replyDone(p.Arg, why)
+		return
+	}
+	data := r.buf[offset : offset+length]
+	if r.notify != nil {
+		defer r.notify(e, RemoteRead, len(data))
+	}
+	if to != 0 {
+		process := e.peerProcess()
+		if process == nil || process.Write(to, data) != nil {
+			e.violated()
+			return
+		}
+		e.iface.counts.Copied += length
+		e.replyDone(p.Arg, statusOK)
+		return
+	}
+	if o := e.newReply(replyData, p.Arg); o != nil {
+		o.data, o.region = data, r
+		r.users++
+		e.start(o)
+	}
+}
+
+func (e *EP) replyDone(call uint32, why status) {
+	if o := e.newReply(replyDone, call); o != nil {
+		o.extra = uint64(why)
+		e.start(o)
+	}
+}
+
+// sendReply sends what goes of an answer.
+func (e *EP) sendReply(o *op) (n int, whole bool) {
+	switch o.reply {
+	case replyData:
+		for whole = false; !whole && n < piecesPerTurn; n++ {
+			if !e.sendDataPiece(o) {
+				return n, false
+			}
+			whole = o.at == len(o.data)
+		}
+		if !whole {
+			return n, false
+		}
+	case replyDone:
+		if e.send(Header{ID: idDone, Arg: o.id, Bits: uint8(o.extra)}, nil) != nil {
+			return 0, false
+		}
+	case replyNak:
+		buf, err := e.reserve(Header{ID: idNak, Arg: o.first, Bits: uint8(o.extra)}, 8)
+		if err != nil {
+			return 0, false
+		}
+		putWords(buf, uint64(o.last))
+		if e.Commit() != nil {
+			return 0, false
+		}
+	case replyDescription:
+		if e.send(Header{ID: idDescription}, o.buf) != nil {
+			return 0, false
+		}
+	}
+	e.out.pop()
+	e.finish(o, nil)
+	return n + 1, true
+}
+
+func (e *EP) sendDataPiece(o *op) bool {
+	size := min(len(o.data)-o.at, e.iface.most-8)
+	buf, err := e.reserve(Header{ID: idData, Arg: o.id}, 8+size)
+	if err != nil {
+		return false
+	}
+	putWords(buf, uint64(o.at))
+	copy(buf[8:], o.data[o.at:o.at+size])
+	if e.Commit() != nil {
+		return false
+	}
+	o.at += size
+	e.iface.counts.Streamed += uint64(size)
+	return true
+}
+
+// onData takes a piece of an answer.
+func onData(p *Packet) {
+	e := p.EP
+	var w [1]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	o := e.iface.calls.get(p.Arg)
+	size := p.Len() - 8
+	if o == nil || o.ep != e || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
+		e.violated()
+		return
+	}
+	if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
+		return // the peer died
+	}
+	if o.got += size; o.got >= len(o.data) {
+		e.endCall(o, nil)
+	}
+}
+
+// onDone ends a call without data.
+func onDone(p *Packet) {
+	o := p.EP.iface.calls.get(p.Arg)
+	err := status(p.Bits).err()
+	if o == nil || o.ep != p.EP || err == ErrPeer { //nolint:errorlint // err returns this very value
+		p.EP.violated()
+		return
+	}
+	if o.copied && err == nil {
+		o.ep.iface.counts.Copied += uint64(len(o.data))
+	}
+	p.EP.endCall(o, err)
+}
+
+func (e *EP) endCall(o *op, err error) {
+	e.finish(o, err)
+	if e.out.first != nil {
+		e.activate() // a call may have waited for this one
+	}
+}

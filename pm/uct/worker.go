@@ -1,0 +1,61 @@
+package uct
+
+import (
+	"context"
+	"errors"
+	"score/pm"
+)
+
+// Worker drives interfaces. One goroutine uses it, and all that belongs to it, at a time.
+type Worker struct {
+	ifaces []*Iface
+}
+
+// NewWorker returns a worker without interfaces.
+func NewWorker() *Worker { return &Worker{} }
+
+// Progress handles what has come, sends what was waiting, and returns how many messages and
+// pieces these were. Its work grows with the peers that have something, not with all peers.
+func (w *Worker) Progress() int {
+	n := 0
+	for _, i := range w.ifaces {
+		n += i.progress()
+	}
+	return n
+}
+
+// Wait waits until Progress may have something to do. It spins, then sleeps. With several
+// interfaces it only looks once around. The error is the context's, or ErrClosed.
+func (w *Worker) Wait(ctx context.Context) error {
+	if len(w.ifaces) != 1 {
+		return ctx.Err()
+	}
+	return w.ifaces[0].wait(ctx)
+}
+
+// Close closes the interfaces.
+func (w *Worker) Close() error {
+	var errs []error
+	for len(w.ifaces) > 0 {
+		errs = append(errs, w.ifaces[0].Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Worker) remove(i *Iface) {
+	for at, have := range w.ifaces {
+		if have == i {
+			w.ifaces = append(w.ifaces[:at], w.ifaces[at+1:]...)
+			return
+		}
+	}
+}
+
+// Open makes an interface of an open channel, which nobody else may use from then on.
+func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
+	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size())}
+	i.most = ch.MaxMessage() - HeadBytes
+	i.installHandlers()
+	w.ifaces = append(w.ifaces, i)
+	return i
+}
