@@ -11,8 +11,8 @@ const libraryMask = 0xf << 60
 // anyTag ignores the tags of programs as well, and leaves the communicator.
 const anyTag = libraryMask | 0xffff_ffff
 
-// mixed returns n receives in four classes, each of which takes the messages of one sender only:
-// one in four has any source, one in four any tag.
+// mixed returns n receives in three classes, each of which takes one message only: one in four has
+// any source, one in four any tag.
 func mixed(n int) []Recv {
 	rs := make([]Recv, n)
 	for i := range rs {

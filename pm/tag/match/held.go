@@ -13,10 +13,12 @@ type Message struct {
 	keys    [heldClasses]link[Message] // by class
 }
 
-// heldClasses bounds the classes in which a message can be. Each costs a message 48 bytes.
-// Programs use about six, see postedClasses. A search of a further class goes through all held
-// messages.
+// heldClasses bounds the classes in which a message can be: each costs a message 48 bytes, and
+// programs use about six (see postedClasses). A search of a further class starts at the oldest
+// message each time.
 const heldClasses = 6
+
+const _ uint8 = 1 << (heldClasses - 1) // each has a bit in Message.indexed
 
 // held holds the unexpected messages.
 //

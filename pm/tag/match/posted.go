@@ -19,8 +19,9 @@ const (
 	inFurther  = -1
 )
 
-// postedClasses bounds the tables that an arriving message is looked up in. Programs use about
-// six: {a source, any} times {the library's mask, its mask and the tag, no mask}.
+// postedClasses bounds the tables in which an arriving message is looked up: each costs it some
+// 3 ns while it has receives. Programs use about six: a source or any, and with each the library's
+// mask, its mask and the tag, or no mask.
 const postedClasses = 8
 
 // posted holds the posted receives.

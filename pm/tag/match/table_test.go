@@ -1,11 +1,9 @@
 package match
 
-import (
-	"testing"
-)
+import "testing"
 
-// TestChains checks that no bucket gets long chains with the keys that programs make: sources and
-// tags in sequence, in strides, and in high bits.
+// TestChains checks that no bucket gets a long chain with the keys that programs make: sources and
+// tags in sequence, in strides, and in high bits; and that each key of a chain is found.
 func TestChains(t *testing.T) {
 	const keys = 4096
 	const longest = 12 // of keys that are thrown into as many buckets at random one expects 7
@@ -35,6 +33,15 @@ func TestChains(t *testing.T) {
 			}
 			if n := longestChain(&tb); n > longest {
 				t.Errorf("a chain has %d keys", n)
+			}
+			for i := range rs {
+				if tb.find(c.key(i)) != &rs[i].key {
+					t.Fatalf("key %d was not found", i)
+				}
+				tb.remove(&rs[i].key)
+			}
+			if tb.keys != 0 || longestChain(&tb) != 0 {
+				t.Errorf("%d keys are left", tb.keys)
 			}
 		})
 	}
