@@ -1,0 +1,404 @@
+package tag_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"score/pm"
+	"score/pm/local/localtest"
+	"score/pm/tag"
+	"score/pm/uct"
+	"testing"
+	"time"
+)
+
+// rank is a rank of a job that is in this process with all others.
+type rank struct {
+	worker *uct.Worker
+	iface  *uct.Iface
+	stack  *tag.Stack
+	ep     *tag.Endpoint
+}
+
+type job []*rank
+
+func start(t testing.TB, nodes, perNode int, settings tag.Settings) job {
+	t.Helper()
+	var j job
+	for _, ch := range localtest.Start(t, nodes, perNode, pm.DefaultSettings()).Channels {
+		md := uct.NewMD(0)
+		r := &rank{worker: uct.NewWorker()}
+		r.iface = r.worker.Open(ch, md)
+		r.stack = tag.NewStack(r.iface, md, settings)
+		var err error
+		if r.ep, err = r.stack.Open(0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = r.worker.Close() // a test may have closed it
+			if err := md.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		j = append(j, r)
+	}
+	return j
+}
+
+const patience = 20 * time.Second
+
+// until makes progress everywhere until done says so.
+func (j job) until(t testing.TB, done func() bool) {
+	t.Helper()
+	for start := time.Now(); !done(); {
+		for _, r := range j {
+			r.worker.Progress()
+		}
+		if time.Since(start) > patience {
+			t.Fatal("no progress")
+		}
+	}
+}
+
+var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
+
+func eachShape(t *testing.T, f func(t *testing.T, j job)) {
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1], tag.Settings{})) })
+	}
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}
+
+func peer(rank int) tag.Peer { return tag.Peer{Rank: uint32(rank)} }
+
+var lengths = []int{0, 1, 8, 40, 5000, 16 << 10, 16<<10 + 1, 64 << 10, 1 << 20, 3<<20 + 7}
+
+func TestAnyLengthExpectedAndNot(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		for _, n := range lengths {
+			for _, expected := range []bool{true, false} {
+				for _, sync := range []bool{false, true} {
+					data, got := randomBytes(n), make([]byte, n+10)
+					var s, r tag.Op
+					criteria := tag.Criteria{Source: peer(0), Tag: 0xab}
+					send := func() {
+						opts := tag.SendOptions{Data: uint64(n), HasData: n%2 == 1, Sync: sync}
+						if err := j[0].ep.SendWith(&s, peer(1), 0xab, data, opts); err != nil {
+							t.Fatal(err)
+						}
+					}
+					receive := func() {
+						if err := j[1].ep.Receive(&r, criteria, got); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if expected {
+						receive()
+						send()
+					} else {
+						send()
+						j.until(t, func() bool { return j[1].ep.Probe(criteria) != nil })
+						if sync && s.Done() {
+							t.Error("a synchronous send was done without its receive")
+						}
+						receive()
+					}
+					j.until(t, func() bool { return s.Done() && r.Done() })
+					if r.Err != nil || s.Err != nil || r.Length != n || !bytes.Equal(r.Bytes, data) || r.From != peer(0) ||
+						r.Tag != 0xab || r.HasData != (n%2 == 1) || r.HasData && r.Data != uint64(n) {
+						t.Fatalf("%d bytes, expected %v: sent %v, received %+v", n, expected, s.Err, r.Result)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTruncated(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		for _, n := range []int{100, 100_000} {
+			data, got := randomBytes(n), make([]byte, 60)
+			var s, r tag.Op
+			_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer}, got)
+			_ = j[0].ep.Send(&s, peer(1), 0, data)
+			j.until(t, func() bool { return s.Done() && r.Done() })
+			if !errors.Is(r.Err, tag.ErrTruncated) || r.Length != n || !bytes.Equal(got, data[:60]) || s.Err != nil {
+				t.Errorf("%d bytes into 60: %+v, sent %v", n, r.Result, s.Err)
+			}
+		}
+	})
+}
+
+func TestCancelProbeAndClaim(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		var s, r tag.Op
+		c := tag.Criteria{Source: tag.AnyPeer, Tag: 5, Ignore: 2}
+		_ = j[1].ep.Receive(&r, c, make([]byte, 10))
+		if err := j[1].ep.Receive(&r, c, nil); !errors.Is(err, tag.ErrBusy) {
+			t.Errorf("a receive that is under way: %v", err)
+		}
+		if !j[1].ep.Cancel(&r) || !errors.Is(r.Err, tag.ErrCanceled) || j[1].ep.Cancel(&r) {
+			t.Errorf("canceled: %v", r.Err)
+		}
+		for _, n := range []int{20, 300_000} {
+			data := randomBytes(n)
+			_ = j[0].ep.Send(&s, peer(1), 7, data)
+			var h *tag.Held
+			j.until(t, func() bool { h = j[1].ep.Claim(c); return h != nil })
+			if h.Length() != n || h.Tag() != 7 || h.From != peer(0) || j[1].ep.Probe(c) != nil {
+				t.Errorf("claimed %d bytes with tag %d", h.Length(), h.Tag())
+			}
+			got := make([]byte, n)
+			_ = j[1].ep.ReceiveHeld(&r, h, got)
+			j.until(t, func() bool { return s.Done() && r.Done() })
+			if r.Err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d bytes: %v", n, r.Err)
+			}
+			_ = j[0].ep.Send(&s, peer(1), 7, data)
+			j.until(t, func() bool { h = j[1].ep.Claim(c); return h != nil })
+			j[1].ep.Discard(h)
+			j.until(t, s.Done)
+		}
+	})
+}
+
+func TestSpacesAndPortsDoNotMix(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		third, err := j[1].stack.Open(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j[1].stack.Open(3); !errors.Is(err, tag.ErrPort) {
+			t.Errorf("a port that is open: %v", err)
+		}
+		all := tag.Criteria{Source: tag.AnyPeer, Ignore: ^uint64(0)}
+		untagged := all
+		untagged.Space = tag.Untagged
+		var s, a, b, c tag.Op
+		_ = j[1].ep.Receive(&a, all, make([]byte, 8))
+		_ = j[1].ep.Receive(&b, untagged, make([]byte, 8))
+		_ = third.Receive(&c, all, make([]byte, 8))
+		_ = j[0].ep.SendWith(&s, peer(1), 0, []byte("untagged"), tag.SendOptions{Space: tag.Untagged})
+		j.until(t, b.Done)
+		_ = j[0].ep.Send(&s, tag.Peer{Rank: 1, Port: 3}, 0, []byte("port3"))
+		j.until(t, c.Done)
+		if a.Done() || string(b.Bytes) != "untagged" || string(c.Bytes) != "port3" {
+			t.Errorf("%q %q", b.Bytes, c.Bytes)
+		}
+	})
+}
+
+func TestManyIntoOneBuffer(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		var got [][]byte
+		var last int
+		r := tag.Op{OnDone: func(o *tag.Op) {
+			got = append(got, bytes.Clone(o.Bytes))
+			if o.Last {
+				last++
+			}
+			if o.Err != nil {
+				t.Error(o.Err)
+			}
+		}}
+		untagged := tag.Criteria{Space: tag.Untagged, Source: tag.AnyPeer}
+		var want [][]byte
+		send := func(n int) {
+			data := randomBytes(n)
+			want = append(want, data)
+			var s tag.Op
+			_ = j[0].ep.SendWith(&s, peer(1), 0, data, tag.SendOptions{Space: tag.Untagged})
+			j.until(t, func() bool { return s.Done() && len(got) == len(want) })
+		}
+		_ = j[1].ep.ReceiveMany(&r, untagged, make([]byte, 200_000), 1000)
+		for _, n := range []int{10, 0, 150_000, 48_000} {
+			send(n)
+		}
+		if last != 0 {
+			t.Fatal("the buffer was given back early")
+		}
+		send(1500)
+		if last != 1 || !r.Done() {
+			t.Fatalf("last %d, done %v", last, r.Done())
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("message %d differs", i)
+			}
+		}
+	})
+}
+
+// TestUnexpectedMessagesAreBounded: a flood that nobody receives takes no more memory than the
+// settings say, ends for the sender as sends under way, and arrives when it is asked for.
+func TestUnexpectedMessagesAreBounded(t *testing.T) {
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			const n, size = 2000, 4000
+			j := start(t, shape[0], shape[1], tag.Settings{PoolBytes: 256 << 10})
+			sends := make([]tag.Op, n)
+			for i := range sends {
+				if err := j[0].ep.Send(&sends[i], peer(1), uint64(i), bytes.Repeat([]byte{byte(i)}, size)); err != nil {
+					t.Fatal(err)
+				}
+				j[1].worker.Progress()
+				j[0].worker.Progress()
+			}
+			last := tag.Criteria{Source: peer(0), Tag: n - 1}
+			j.until(t, func() bool { return j[1].ep.Probe(last) != nil })
+			if held := j[1].stack.Counts().HeldBytes; held > 300<<10 || held < 100<<10 {
+				t.Errorf("%d bytes are kept", held)
+			}
+			var r tag.Op
+			for i := n - 1; i >= 0; i-- {
+				got := make([]byte, size)
+				_ = j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: uint64(i)}, got)
+				j.until(t, r.Done)
+				if r.Err != nil || got[size-1] != byte(i) {
+					t.Fatalf("message %d: %v", i, r.Err)
+				}
+			}
+			j.until(t, func() bool {
+				for i := range sends {
+					if !sends[i].Done() {
+						return false
+					}
+				}
+				return true
+			})
+			if held := j[1].stack.Counts().HeldBytes; held != 0 {
+				t.Errorf("%d bytes are kept at the end", held)
+			}
+		})
+	}
+}
+
+// TestRandom: both ways at once, all lengths, wildcards; each message arrives once, in order.
+func TestRandom(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		const n = 1500
+		type side struct {
+			sent, got int
+			recv      tag.Op
+			buf       []byte
+		}
+		sides := [2]*side{{buf: make([]byte, 200_000)}, {buf: make([]byte, 200_000)}}
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		message := func(from, i int) []byte {
+			r := rand.New(rand.NewPCG(uint64(from), uint64(i)))
+			data := make([]byte, []int{8, 100, 3000, 20_000, 150_000}[r.IntN(5)]*(1+r.IntN(100))/100)
+			for k := 0; k < len(data); k += 97 {
+				data[k] = byte(r.Uint32())
+			}
+			return data
+		}
+		under := map[*tag.Op]bool{}
+		for sides[0].got < n || sides[1].got < n {
+			for me, s := range sides {
+				other := 1 - me
+				if s.sent < n && random.IntN(3) > 0 && len(under) < 50 {
+					o := &tag.Op{OnDone: func(o *tag.Op) { delete(under, o) }}
+					under[o] = true
+					opts := tag.SendOptions{Sync: random.IntN(5) == 0}
+					if err := j[me].ep.SendWith(o, peer(other), uint64(s.sent), message(me, s.sent), opts); err != nil {
+						t.Fatal(err)
+					}
+					s.sent++
+				}
+				if s.recv.Done() && s.got < n && s.recv.Tag == 0 && s.recv.Context == 0 {
+					c := tag.Criteria{Source: peer(other), Ignore: ^uint64(0)}
+					if random.IntN(2) == 0 {
+						c.Source = tag.AnyPeer
+					}
+					s.recv.Context = 1
+					_ = j[me].ep.Receive(&s.recv, c, s.buf)
+				}
+				j[me].worker.Progress()
+				if s.recv.Context == 1 && s.recv.Done() {
+					want := message(other, s.got)
+					if s.recv.Err != nil || s.recv.Tag != uint64(s.got) || !bytes.Equal(s.recv.Bytes, want) {
+						t.Fatalf("message %d of rank %d: tag %d, %d bytes: %v", s.got, other, s.recv.Tag, len(s.recv.Bytes), s.recv.Err)
+					}
+					s.got++
+					s.recv = tag.Op{}
+				}
+			}
+		}
+	})
+}
+
+func TestPeerCloses(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		var named, any, s, first tag.Op
+		_ = j[0].ep.Receive(&first, tag.Criteria{Source: peer(1), Tag: 1}, nil)
+		_ = j[1].ep.Send(&s, peer(0), 1, nil)
+		j.until(t, func() bool { return first.Done() && s.Done() })
+		_ = j[0].ep.Receive(&named, tag.Criteria{Source: peer(1)}, nil)
+		_ = j[0].ep.Receive(&any, tag.Criteria{Source: tag.AnyPeer}, nil)
+		_ = j[0].ep.SendWith(&s, peer(1), 0, make([]byte, 100_000), tag.SendOptions{Sync: true})
+		if err := j[1].worker.Close(); err != nil {
+			t.Fatal(err)
+		}
+		job{j[0]}.until(t, func() bool { return named.Done() && s.Done() })
+		if !errors.Is(named.Err, pm.ErrPeerClosed) || !errors.Is(s.Err, pm.ErrPeerClosed) || any.Done() {
+			t.Errorf("receive %v, send %v, any %v", named.Err, s.Err, any.Done())
+		}
+	})
+}
+
+func TestNoAllocationPerMessage(t *testing.T) {
+	for name, shape := range shapes {
+		j := start(t, shape[0], shape[1], tag.Settings{})
+		for _, n := range []int{8, 4000, 100_000} {
+			data, got := make([]byte, n), make([]byte, n)
+			var s, r tag.Op
+			once := func() {
+				_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer, Tag: 1}, got)
+				_ = j[0].ep.Send(&s, peer(1), 1, data)
+				for !s.Done() || !r.Done() {
+					j[0].worker.Progress()
+					j[1].worker.Progress()
+				}
+			}
+			for range 100 {
+				once()
+			}
+			if allocs := testing.AllocsPerRun(100, once); allocs != 0 {
+				t.Errorf("%s, %d bytes: %v allocations", name, n, allocs)
+			}
+		}
+	}
+}
+
+// BenchmarkMessage is what a message costs besides the transfer of its cache lines: both ends are
+// one goroutine.
+func BenchmarkMessage(b *testing.B) {
+	for _, n := range []int{8, 1024, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			j := start(b, 1, 2, tag.Settings{})
+			data, got := make([]byte, n), make([]byte, n)
+			var s, r tag.Op
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				_ = j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, got)
+				_ = j[0].ep.Send(&s, peer(1), 1, data)
+				for !r.Done() {
+					j[1].worker.Progress()
+				}
+				for !s.Done() {
+					j[0].worker.Progress()
+				}
+			}
+		})
+	}
+}
