@@ -230,7 +230,7 @@ func TestManySmallWindows(t *testing.T) {
 	p := openSelf(t, cache)
 	w := newTestWindow(t, 1)
 	const surplus = 3
-	for range MaxMappings + surplus {
+	for i := range uint32(MaxMappings + surplus) {
 		// Another descriptor of the same window is another handle.
 		m, err := p.Map(w.Handle())
 		if err != nil {
@@ -238,7 +238,7 @@ func TestManySmallWindows(t *testing.T) {
 		}
 		cache.mu.Lock()
 		delete(cache.mappings, m.key)
-		m.key.handle.FD += uint32(m.key.handle.FD) + uint32(len(cache.mappings)) + 1000
+		m.key.handle.FD = 1000 + i
 		cache.mappings[m.key] = m
 		cache.mu.Unlock()
 		if err := m.Release(); err != nil {

@@ -93,11 +93,14 @@ func unsealed(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	size := numeral(args[0])
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		return "", err
+	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, numeral(args[1])); err != nil {
 		return "", err
 	}
-	size := numeral(args[0])
-	return must(handleOf(fd, size))(unix.Ftruncate(fd, int64(size)))
+	return handleOf(fd, size)
 }
 
 func must(text string, err error) func(error) (string, error) {

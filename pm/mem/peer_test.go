@@ -198,7 +198,7 @@ func TestNumberOfPeerIsReused(t *testing.T) {
 		p := first.open(t)
 		h, addr := first.askHandle(t, "window 4096 a"), first.askAddress(t, "memory 4096 m")
 		first.end()
-		if _, err := fmt.Fprint(f, first.pid()-1); err != nil {
+		if _, err := f.WriteAt(fmt.Append(nil, first.pid()-1), 0); err != nil {
 			t.Skipf("only root can choose the number of the next process: %v", err)
 		}
 		second := startChild(t, false)
