@@ -95,11 +95,11 @@ func TestParseAvailable(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"MemTotal: 24684084 kB\nMemFree: 5 kB\nMemAvailable:   20570112 kB\nBuffers: 1 kB\n": 20570112 << 10,
 		"MemTotal: 1 kB\nMemAvailable: 0 kB\n":                                               0,
-		"MemTotal: 1 kB\n":                                                                   math.MaxUint64,
-		"MemTotal: 1 kB\nMemAvailable:":                                                      math.MaxUint64,
-		"MemTotal: 1 kB\nMemAvailable: x kB\n":                                               math.MaxUint64,
-		"MemTotal: 1 kB\nMemAvailable: 18446744073709551615 kB\n":                            math.MaxUint64,
-		"": math.MaxUint64,
+		"MemTotal: 1 kB\n":                                                                   0,
+		"MemTotal: 1 kB\nMemAvailable:":                                                      0,
+		"MemTotal: 1 kB\nMemAvailable: x kB\n":                                               0,
+		"MemTotal: 1 kB\nMemAvailable: 18446744073709551615 kB\n":                            0,
+		"": 0,
 	} {
 		if got := parseAvailable([]byte(text)); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
