@@ -28,8 +28,8 @@ type key struct {
 	handle Handle
 }
 
-// Map maps the peer's window, or returns the mapping that the cache has. Either way the peer has the
-// window open when Map is called: ErrHandle if not, ErrGone if its process ended. The caller
+// Map maps the peer's window, or returns the mapping that the cache has. Either way the peer has
+// the window open when Map is called: ErrHandle if not, ErrGone if its process ended. The caller
 // releases the mapping after use.
 func (p *Peer) Map(h Handle) (*Mapping, error) { return p.cache.acquire(key{p, h}) }
 

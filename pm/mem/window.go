@@ -35,6 +35,9 @@ func NewWindow(size int) (*Window, error) {
 	}
 	page := os.Getpagesize()
 	size = (size + page - 1) / page * page
+	if !available(uint64(size)) {
+		return nil, fmt.Errorf("%w: a window of %d bytes", ErrMemory, size)
+	}
 	fd, err := memfd()
 	if err != nil {
 		return nil, fmt.Errorf("%w: memfd_create: %w", ErrMemory, err)

@@ -135,29 +135,29 @@ func onAtomic(p *Packet) {
 		e.violated()
 		return
 	}
-	r, why := e.iface.md.find(w[0], w[1], uint64(n), RemoteAtomic)
+	memory, r, why := e.iface.md.find(w[0], w[1], uint64(n), RemoteAtomic)
 	if p.Arg == 0 {
 		if why == statusOK {
-			why = kind.apply(r.buf[w[1]:w[1]+uint64(n)], operands[:n], operands[n:], nil)
+			why = kind.apply(memory, operands[:n], operands[n:], nil)
 		}
 		e.servedRequest(why)
 	} else {
 		e.iface.counts.Served++
-		e.replyAtomic(p.Arg, kind, r, why, w[1], operands, n)
+		e.replyAtomic(p.Arg, kind, memory, why, operands)
 	}
 	if why == statusOK && r.notify != nil {
 		r.notify(e, RemoteAtomic, n)
 	}
 }
 
-func (e *EP) replyAtomic(call uint32, kind AtomicKind, r *Region, why status, offset uint64, operands []byte, n int) {
+func (e *EP) replyAtomic(call uint32, kind AtomicKind, memory []byte, why status, operands []byte) {
 	o := e.newReply(replyData, call)
 	if o == nil {
 		return
 	}
-	if why == statusOK {
+	if n := len(memory); why == statusOK {
 		o.buf = append(o.buf[:0], make([]byte, n)...)
-		why = kind.apply(r.buf[offset:offset+uint64(n)], operands[:n], operands[n:], o.buf)
+		why = kind.apply(memory, operands[:n], operands[n:], o.buf)
 	}
 	o.data = o.buf
 	if why != statusOK {

@@ -29,7 +29,7 @@ func (x *exposures) get(key uint64) *Region {
 func (md *MD) Expose(data []byte) Exposed {
 	for _, r := range md.windows {
 		if offset, ok := within(r.buf, data); ok && r.access&RemoteRead != 0 {
-			return Exposed{Key: r.key, Offset: uint64(offset), Address: address(data)}
+			return Exposed{Key: r.key, Offset: r.base + uint64(offset), Address: address(data)}
 		}
 	}
 	x := &md.exposed

@@ -55,6 +55,7 @@ const DefaultCacheBytes = 1 << 30
 type Region struct {
 	md     *MD
 	key    uint64
+	base   uint64 // offset of the first byte, as peers count
 	buf    []byte
 	access Access
 	window *mem.Window
@@ -82,6 +83,10 @@ func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error
 	md.regions[key] = r
 	return r, nil
 }
+
+// SetBase has peers count offsets from base on instead of 0, as those do that name memory by the
+// owner's addresses. Call it before the key is told.
+func (r *Region) SetBase(base uint64) { r.base = base }
 
 // Alloc allocates a window: memory that processes of this node reach by load and store.
 func (md *MD) Alloc(size int, access Access) (*Region, error) {
@@ -197,19 +202,29 @@ func (md *MD) Close() error {
 	return nil
 }
 
-// find looks a region up for a peer's operation.
-func (md *MD) find(key, offset, length uint64, want Access) (*Region, status) {
-	r := md.regions[key]
+// find looks memory up for a peer's operation.
+func (md *MD) find(key, offset, length uint64, want Access) (memory []byte, r *Region, why status) {
+	r = md.regions[key]
 	if r == nil && key&exposedBit != 0 && want == RemoteRead {
 		r = md.exposed.get(key)
 	}
 	switch {
 	case r == nil:
-		return nil, statusKey
+		return nil, nil, statusKey
 	case r.access&want == 0:
-		return nil, statusAccess
-	case offset > uint64(len(r.buf)) || length > uint64(len(r.buf))-offset:
-		return nil, statusRange
+		return nil, nil, statusAccess
 	}
-	return r, statusOK
+	memory, ok := cut(r.buf, offset-r.base, length)
+	if !ok {
+		return nil, nil, statusRange
+	}
+	return memory, r, statusOK
+}
+
+// cut returns length bytes from offset on; it is false if they are not all there.
+func cut(memory []byte, offset, length uint64) ([]byte, bool) {
+	if offset > uint64(len(memory)) || length > uint64(len(memory))-offset {
+		return nil, false
+	}
+	return memory[offset : offset+length], true
 }

@@ -18,6 +18,7 @@ type remote struct {
 	key     uint64
 	ep      *EP
 	access  Access
+	base    uint64
 	memory  []byte       // nil: not reachable by load and store
 	mapping *mem.Mapping // of memory; nil for the process's own
 	slot    *uint64      // the peer's word for the region
@@ -42,10 +43,8 @@ func (e *EP) direct(at Remote, n int, want Access) []byte {
 		e.forget(r)
 		return nil
 	}
-	if at.Offset > uint64(len(r.memory)) || uint64(n) > uint64(len(r.memory))-at.Offset {
-		return nil // the peer says what is wrong
-	}
-	return r.memory[at.Offset : at.Offset+uint64(n)]
+	memory, _ := cut(r.memory, at.Offset-r.base, uint64(n)) // if it is beyond, the peer says so
+	return memory
 }
 
 func (e *EP) findRemote(key uint64) *remote {
@@ -78,8 +77,12 @@ func (e *EP) describe(key uint64) {
 	e.remotes.byKey[key] = &remote{key: key, ep: e}
 }
 
-// descriptionBytes are key, slot, generation, size, access and the handles of region and table.
-const descriptionBytes = 5*8 + 2*mem.HandleBytes
+// descriptionWords are key, slot, generation, size, access and base; the handles of region and
+// table follow.
+const (
+	descriptionWords = 6
+	descriptionBytes = 8*descriptionWords + 2*mem.HandleBytes
+)
 
 // onDescribe answers with zeros behind the key if the region is not reachable by load and store.
 func onDescribe(p *Packet) {
@@ -96,9 +99,10 @@ func onDescribe(p *Packet) {
 	md := p.EP.iface.md
 	if r := md.regions[w[0]]; r != nil && r.gen != 0 {
 		region, table := r.window.Handle().Encode(), md.table.Handle().Encode()
-		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access))
-		copy(buf[40:], region[:])
-		copy(buf[40+mem.HandleBytes:], table[:])
+		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access), r.base)
+		handles := buf[8*descriptionWords:]
+		copy(handles, region[:])
+		copy(handles[mem.HandleBytes:], table[:])
 	}
 	o.buf = buf
 	p.EP.start(o)
@@ -118,8 +122,9 @@ func onDescription(p *Packet) {
 	if r == nil || r.memory != nil || word(2) == 0 || word(1) >= tableSlots {
 		return
 	}
-	region, err1 := mem.ParseHandle(data[40 : 40+mem.HandleBytes])
-	table, err2 := mem.ParseHandle(data[40+mem.HandleBytes:])
+	handles := data[8*descriptionWords:]
+	region, err1 := mem.ParseHandle(handles[:mem.HandleBytes])
+	table, err2 := mem.ParseHandle(handles[mem.HandleBytes:])
 	if err1 != nil || err2 != nil || !e.mapTable(table) {
 		return
 	}
@@ -132,6 +137,7 @@ func onDescription(p *Packet) {
 		return
 	}
 	r.slot, r.gen, r.access = wordAt(e.remotes.table.Bytes(), int(word(1))*8), word(2), Access(word(4))
+	r.base = word(5)
 	r.mapping, r.memory = m, m.Bytes()[:word(3)]
 	e.iface.mapped.add(r, e.iface.md.cacheBytes)
 }

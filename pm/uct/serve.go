@@ -61,9 +61,9 @@ func onPut(p *Packet) {
 		e.servedRequest(statusOK)
 		return
 	}
-	r, why := e.iface.md.find(w[0], w[1], uint64(size), RemoteWrite)
+	memory, r, why := e.iface.md.find(w[0], w[1], uint64(size), RemoteWrite)
 	if why == statusOK {
-		if _, err := p.CopyTo(r.buf[w[1]:], 8*n); err != nil {
+		if _, err := p.CopyTo(memory, 8*n); err != nil {
 			return // the peer died
 		}
 	}
@@ -83,10 +83,10 @@ func onPutCopy(p *Packet) {
 		return
 	}
 	key, offset, length, from := w[0], w[1], w[2], w[3]
-	r, why := e.iface.md.find(key, offset, length, RemoteWrite)
+	memory, r, why := e.iface.md.find(key, offset, length, RemoteWrite)
 	if why == statusOK {
 		process := e.peerProcess()
-		if process == nil || process.Read(r.buf[offset:offset+length], from) != nil {
+		if process == nil || process.Read(memory, from) != nil {
 			e.violated() // it offered memory that is not there, or died
 			return
 		}
@@ -151,13 +151,12 @@ func onGet(p *Packet) {
 		return
 	}
 	key, offset, length, to := w[0], w[1], w[2], w[3]
-	r, why := e.iface.md.find(key, offset, length, RemoteRead)
+	data, r, why := e.iface.md.find(key, offset, length, RemoteRead)
 	e.iface.counts.Served++
 	if why != statusOK || length == 0 {
 		e.replyDone(p.Arg, why)
 		return
 	}
-	data := r.buf[offset : offset+length]
 	if r.notify != nil {
 		defer r.notify(e, RemoteRead, len(data))
 	}

@@ -42,19 +42,42 @@ func elementAt(vector []byte, offset int) element { return element(&vector[offse
 // is not written: then the load is the whole operation, and the line stays with those who read it.
 
 func (k kernel) narrow(e element, operand uint64) (old uint64) {
-	const word = 4
-	within := uintptr(e) % word
-	p := (*uint32)(unsafe.Add(unsafe.Pointer(e), -int(within)))
-	shift := 8 * within
-	if bigEndian {
-		shift = 8 * (word - within - uintptr(k.size))
-	}
-	mask := uint32(1)<<(8*k.size) - 1
+	p, shift, mask := around(e, k.size)
 	for {
 		whole := atomic.LoadUint32(p)
 		old = uint64(whole >> shift & mask)
 		changed := uint32(k.combine(old, operand)) & mask
 		if changed == uint32(old) || atomic.CompareAndSwapUint32(p, whole, whole&^(mask<<shift)|changed<<shift) {
+			return old
+		}
+	}
+}
+
+// around is the aligned word around a number of less than 4 bytes, and where in it the number is.
+func around(e element, size int) (p *uint32, shift uintptr, mask uint32) {
+	const word = 4
+	within := uintptr(e) % word
+	p = (*uint32)(unsafe.Add(unsafe.Pointer(e), -int(within)))
+	shift = 8 * within
+	if bigEndian {
+		shift = 8 * (word - within - uintptr(size))
+	}
+	return p, shift, 1<<(8*size) - 1
+}
+
+// compareAndSwap replaces the number if it equals compare, and returns what it was.
+func compareAndSwap(e element, size int, compare, v uint64) (old uint64) {
+	switch size {
+	case 4:
+		return uint64(compareAndSwap32((*uint32)(e), uint32(compare), uint32(v)))
+	case 8:
+		return compareAndSwap64((*uint64)(e), compare, v)
+	}
+	p, shift, mask := around(e, size)
+	for {
+		whole := atomic.LoadUint32(p)
+		old = uint64(whole >> shift & mask)
+		if old != compare || atomic.CompareAndSwapUint32(p, whole, whole&^(mask<<shift)|uint32(v)<<shift) {
 			return old
 		}
 	}

@@ -1,7 +1,7 @@
 // Package atomics changes numbers in memory that several processes share, by the processor's atomic
 // instructions: the memory of a window (package mem), or any other.
 //
-// The functions on words (Add32, Swap64, ...) take the memory and an offset in bytes. Lookup returns
+// The functions on words (Add32, Swap64, ...) take the memory and an offset in bytes. Lookup gives
 // the reduction for an operation and a type, as MPI and libfabric have them: it applies a vector to
 // the memory, element by element. Each element changes at once, a vector does not.
 //

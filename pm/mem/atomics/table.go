@@ -32,16 +32,8 @@ func CompareAndSwap(t Type, target, compare, operand, result []byte) error {
 	if operand == nil || len(compare) != len(target) {
 		return ErrLength
 	}
-	k := kernel{size: size}
 	for at := 0; at < len(target); at += size {
-		want := load(compare[at:], size)
-		k.combine = func(old, operand uint64) uint64 {
-			if old == want {
-				return operand
-			}
-			return old
-		}
-		old := k.update(elementAt(target, at), load(operand[at:], size))
+		old := compareAndSwap(elementAt(target, at), size, load(compare[at:], size), load(operand[at:], size))
 		if result != nil {
 			store(result[at:], size, old)
 		}

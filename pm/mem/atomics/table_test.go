@@ -102,6 +102,9 @@ func signed(kind Type, bits uint64) *big.Int {
 }
 
 func wantFloat(op Op, a, b float64) float64 {
+	if (op == Min || op == Max) && (math.IsNaN(a) || math.IsNaN(b)) {
+		return math.NaN() // math.Min prefers an infinity
+	}
 	switch op {
 	case Sum:
 		return a + b

@@ -1,0 +1,198 @@
+package mem
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"score/channels/procstat"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The tests start this binary again as other processes of a job. Such a process does what it reads
+// line by line (commands_test.go), and answers each line by one.
+const childEnv = "MEM_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) == "" {
+		os.Exit(m.Run())
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		answer, err := commands[words[0]](words[1:])
+		fmt.Println(name(err), answer)
+	}
+	os.Exit(0)
+}
+
+// name is a word for an error, and errorOf its inverse.
+func name(err error) string {
+	for word, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			return word
+		}
+	}
+	if err != nil {
+		return strings.ReplaceAll(err.Error(), " ", "_")
+	}
+	return "ok"
+}
+
+var sentinels = map[string]error{
+	"memory": ErrMemory, "handle": ErrHandle, "gone": ErrGone, "denied": ErrDenied, "fault": ErrFault,
+	"range": ErrRange, "closed": ErrClosed, "released": ErrReleased, "system": ErrSystem,
+}
+
+// child is another process.
+type child struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Scanner
+	start uint64
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+// startChild starts a process, of the user nobody if it is to be without root's rights and this
+// one has them.
+func startChild(t testing.TB, unprivileged bool) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command("/proc/self/exe")}
+	c.cmd.Env = append(os.Environ(), childEnv+"=1", "GORACE=atexit_sleep_ms=0")
+	c.cmd.Stderr = os.Stderr
+	if unprivileged && os.Geteuid() == 0 {
+		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	in, err := c.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.in, c.out = in, bufio.NewScanner(out)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.end)
+	c.ask(t, "hello")
+	stat, err := procstat.Read(c.pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start = stat.Start
+	return c
+}
+
+const nobody = 65534
+
+// end kills the process and waits for it.
+func (c *child) end() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+// ask has the process do something that must succeed.
+func (c *child) ask(t testing.TB, format string, args ...any) string {
+	t.Helper()
+	result, answer := c.try(t, format, args...)
+	if result != "ok" {
+		t.Fatalf("%s: %s", fmt.Sprintf(format, args...), result)
+	}
+	return answer
+}
+
+func (c *child) try(t testing.TB, format string, args ...any) (result, answer string) {
+	t.Helper()
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		t.Fatal(err)
+	}
+	if !c.out.Scan() {
+		t.Fatalf("%s: the process ended", fmt.Sprintf(format, args...))
+	}
+	result, answer, _ = strings.Cut(c.out.Text(), " ")
+	return result, answer
+}
+
+func (c *child) askHandle(t testing.TB, format string, args ...any) Handle {
+	t.Helper()
+	h, err := parseHex(c.ask(t, format, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (c *child) askAddress(t testing.TB, format string, args ...any) uint64 {
+	t.Helper()
+	addr, err := strconv.ParseUint(c.ask(t, format, args...), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func parseHex(text string) (Handle, error) {
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return Handle{}, err
+	}
+	return ParseHandle(b)
+}
+
+// open opens the process as a peer with a cache of its own.
+func (c *child) open(t testing.TB) *Peer {
+	t.Helper()
+	return openPeer(t, NewCache(DefaultLimit), c.pid(), c.start)
+}
+
+func openPeer(t testing.TB, cache *Cache, pid int, start uint64) *Peer {
+	t.Helper()
+	p, err := cache.OpenPeer(pid, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// openSelf opens this process as a peer.
+func openSelf(t testing.TB, cache *Cache) *Peer {
+	t.Helper()
+	return openPeer(t, cache, os.Getpid(), ownStart(t))
+}
+
+func ownStart(t testing.TB) uint64 {
+	t.Helper()
+	stat, err := procstat.Read(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat.Start
+}
+
+func newTestWindow(t testing.TB, size int) *Window {
+	t.Helper()
+	w, err := NewWindow(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// wantError fails if the error is another one.
+func wantError(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
