@@ -1,6 +1,9 @@
 package tag
 
-import "score/pm/uct"
+import (
+	"iter"
+	"score/pm/uct"
+)
 
 // Endpoint sends and receives at one port. It belongs to the goroutine of its stack.
 type Endpoint struct {
@@ -73,3 +76,17 @@ const rankMask = 1<<24 - 1
 
 // Iface is the interface below.
 func (e *Endpoint) Iface() *uct.Iface { return e.stack.iface }
+
+// Posted yields the receives that wait for a message, the oldest first. The loop may cancel the one
+// that it was given.
+func (e *Endpoint) Posted() iter.Seq[*Op] {
+	return func(yield func(*Op) bool) {
+		for space := range e.match {
+			for r := range e.match[space].AllPosted() {
+				if !yield(opOf(r)) {
+					return
+				}
+			}
+		}
+	}
+}

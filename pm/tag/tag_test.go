@@ -254,7 +254,7 @@ func TestUnexpectedMessagesAreBounded(t *testing.T) {
 			}
 			last := tag.Criteria{Source: peer(0), Tag: n - 1}
 			j.until(t, func() bool { return j[1].ep.Probe(last) != nil })
-			if held := j[1].stack.Counts().HeldBytes; held > 300<<10 || held < 100<<10 {
+			if held := j[1].stack.Counts().HeldBytes; held > 300<<10 || held == 0 {
 				t.Errorf("%d bytes are kept", held)
 			}
 			var r tag.Op

@@ -1,0 +1,185 @@
+/* What the provider offers: fi_getinfo. */
+#include "objects.h"
+
+#define CAPS_PRIMARY (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
+#define CAPS_SIDES (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define CAPS_MORE (FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT | FI_FENCE)
+#define CAPS_GIVEN (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define CAPS (CAPS_PRIMARY | CAPS_SIDES | CAPS_MORE | CAPS_GIVEN)
+#define TX_CAPS (CAPS_PRIMARY | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
+#define RX_CAPS (CAPS_PRIMARY | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | CAPS_MORE)
+
+/* Messages of a peer arrive in order, and so do its one-sided operations. */
+#define ORDER                                                                                                          \
+	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |   \
+	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |            \
+	 FI_ORDER_ATOMIC_WAW)
+#define OP_FLAGS                                                                                                       \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | \
+	 FI_MULTI_RECV)
+
+static bool subset(uint64_t asked, uint64_t have) { return (asked & ~have) == 0; }
+
+static bool same(const char *asked, const char *have) { return !asked || strcasecmp(asked, have) == 0; }
+
+static bool ep_fits(const struct fi_ep_attr *a)
+{
+	if (!a)
+		return true;
+	return (a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM) && a->max_msg_size <= PM_MAX_MESSAGE &&
+	       a->msg_prefix_size == 0 && a->tx_ctx_cnt <= 1 && a->rx_ctx_cnt <= 1 && a->auth_key_size == 0;
+}
+
+static bool domain_fits(const struct fi_domain_attr *a)
+{
+	if (!a)
+		return true;
+	return same(a->name, PM_NAME) && a->mr_key_size <= 8 && a->cq_data_size <= 8 && subset(a->caps, CAPS) &&
+	       a->resource_mgmt != FI_RM_DISABLED + 100;
+}
+
+static bool fits(const struct fi_info *h)
+{
+	if (!h)
+		return true;
+	if (!subset(h->caps, CAPS) || (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != FI_ADDR_PSMX2))
+		return false;
+	if (!ep_fits(h->ep_attr) || !domain_fits(h->domain_attr))
+		return false;
+	if (h->tx_attr && (!subset(h->tx_attr->op_flags, OP_FLAGS) || !subset(h->tx_attr->msg_order, ORDER) ||
+			   h->tx_attr->inject_size > PM_INJECT || h->tx_attr->iov_limit > 1 || h->tx_attr->rma_iov_limit > 1))
+		return false;
+	if (h->rx_attr && (!subset(h->rx_attr->op_flags, OP_FLAGS) || !subset(h->rx_attr->msg_order, ORDER) ||
+			   h->rx_attr->iov_limit > 1))
+		return false;
+	if (h->fabric_attr && (!same(h->fabric_attr->name, PM_NAME) || !same(h->fabric_attr->prov_name, PM_NAME)))
+		return false;
+	return true;
+}
+
+/* What the program asked for, or what it gets if it did not say. */
+#define CHOSEN(field, standard) (hints && hints->domain_attr && hints->domain_attr->field ? hints->domain_attr->field : (standard))
+
+static int mr_mode(uint32_t version, const struct fi_info *hints)
+{
+	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		return asked == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
+	if (asked & FI_MR_BASIC)
+		return FI_MR_BASIC;
+	return asked & (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY);
+}
+
+static void fill_domain(struct fi_domain_attr *a, uint32_t version, const struct fi_info *hints)
+{
+	a->name = strdup(PM_NAME);
+	a->threading = CHOSEN(threading, FI_THREAD_SAFE);
+	a->control_progress = CHOSEN(control_progress, FI_PROGRESS_MANUAL);
+	a->data_progress = CHOSEN(data_progress, FI_PROGRESS_MANUAL);
+	a->resource_mgmt = FI_RM_ENABLED;
+	a->av_type = CHOSEN(av_type, FI_AV_TABLE);
+	a->mr_mode = mr_mode(version, hints);
+	a->mr_key_size = 8;
+	a->cq_data_size = 8;
+	a->cq_cnt = a->cntr_cnt = 256;
+	a->ep_cnt = 16;
+	a->tx_ctx_cnt = a->rx_ctx_cnt = 16;
+	a->max_ep_tx_ctx = a->max_ep_rx_ctx = 1;
+	a->mr_iov_limit = 1;
+	a->mr_cnt = 1 << 20;
+	a->caps = CAPS_GIVEN;
+}
+
+static void fill_ep(struct fi_ep_attr *a)
+{
+	a->type = FI_EP_RDM;
+	a->protocol = 0x80000000u | 0x504d;
+	a->protocol_version = 1;
+	a->max_msg_size = PM_MAX_MESSAGE;
+	a->max_order_raw_size = a->max_order_war_size = a->max_order_waw_size = PM_MAX_MESSAGE;
+	a->mem_tag_format = ~0ULL;
+	a->tx_ctx_cnt = a->rx_ctx_cnt = 1;
+}
+
+static void fill_sides(struct fi_info *i, const struct fi_info *hints)
+{
+	i->tx_attr->caps = i->caps & TX_CAPS;
+	i->tx_attr->op_flags = hints && hints->tx_attr ? hints->tx_attr->op_flags : 0;
+	i->tx_attr->msg_order = ORDER;
+	i->tx_attr->inject_size = PM_INJECT;
+	i->tx_attr->size = 1024;
+	i->tx_attr->iov_limit = i->tx_attr->rma_iov_limit = 1;
+	i->rx_attr->caps = i->caps & RX_CAPS;
+	i->rx_attr->op_flags = hints && hints->rx_attr ? hints->rx_attr->op_flags : 0;
+	i->rx_attr->msg_order = ORDER;
+	i->rx_attr->size = 1024;
+	i->rx_attr->iov_limit = 1;
+}
+
+static struct fi_info *allocate(void)
+{
+	struct fi_info *i = calloc(1, sizeof *i);
+	if (!i)
+		return NULL;
+	i->tx_attr = calloc(1, sizeof *i->tx_attr);
+	i->rx_attr = calloc(1, sizeof *i->rx_attr);
+	i->ep_attr = calloc(1, sizeof *i->ep_attr);
+	i->domain_attr = calloc(1, sizeof *i->domain_attr);
+	i->fabric_attr = calloc(1, sizeof *i->fabric_attr);
+	if (i->tx_attr && i->rx_attr && i->ep_attr && i->domain_attr && i->fabric_attr)
+		return i;
+	pm_freeinfo(i);
+	return NULL;
+}
+
+void pm_freeinfo(struct fi_info *i)
+{
+	while (i) {
+		struct fi_info *next = i->next;
+		free(i->src_addr);
+		free(i->dest_addr);
+		free(i->tx_attr);
+		free(i->rx_attr);
+		if (i->ep_attr)
+			free(i->ep_attr->auth_key);
+		free(i->ep_attr);
+		if (i->domain_attr) {
+			free(i->domain_attr->auth_key);
+			free(i->domain_attr->name);
+		}
+		free(i->domain_attr);
+		if (i->fabric_attr) {
+			free(i->fabric_attr->name);
+			free(i->fabric_attr->prov_name);
+		}
+		free(i->fabric_attr);
+		free(i);
+		i = next;
+	}
+}
+
+int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+	       struct fi_info **info)
+{
+	struct fi_info *i;
+
+	if (!getenv("SCORE_PM_FD") && !getenv("SCORE_PM_SOCKET"))
+		return -FI_ENODATA; /* not a rank of a job with channels */
+	if (!fits(hints))
+		return -FI_ENODATA;
+	i = allocate();
+	if (!i)
+		return -FI_ENOMEM;
+	i->caps = hints && hints->caps ? hints->caps | CAPS_GIVEN : CAPS;
+	if ((i->caps & CAPS_SIDES) == 0)
+		i->caps |= CAPS_SIDES & (i->caps & (FI_RMA | FI_ATOMIC) ? ~0ULL : FI_SEND | FI_RECV);
+	i->addr_format = FI_ADDR_PSMX2;
+	fill_sides(i, hints);
+	fill_ep(i->ep_attr);
+	fill_domain(i->domain_attr, version, hints);
+	i->fabric_attr->name = strdup(PM_NAME);
+	i->fabric_attr->prov_version = FI_VERSION(1, 0);
+	i->fabric_attr->api_version = version;
+	*info = i;
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* The objects that programs see. Each begins with libfabric's own struct. */
+#ifndef SCORE_OBJECTS_H
+#define SCORE_OBJECTS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_prov.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "_cgo_export.h"
+
+#define PM_NAME "pm"
+#define PM_NAME_BYTES 16
+#define PM_INJECT 4096
+/* Not libfabric's: an operation without completion. */
+#define PM_QUIET (1ULL << 60)
+/* The longest message or transfer. */
+#define PM_MAX_MESSAGE ((size_t)1 << 40)
+
+struct pm_fabric {
+	struct fid_fabric fabric;
+};
+
+struct pm_domain {
+	struct fid_domain domain;
+	bool virtual_addresses; /* peers name memory by the owner's addresses */
+	bool own_keys;          /* the library chooses keys */
+};
+
+struct pm_cq {
+	struct fid_cq cq;
+	int64_t handle;
+	enum fi_cq_format format;
+	uint64_t mask;
+	score_entry *ring;
+	atomic_flag lock; /* of the readers */
+	uint32_t idle;    /* reads in a row that found nothing */
+	_Alignas(64) _Atomic uint64_t head;
+	_Alignas(64) _Atomic uint64_t tail;
+	_Atomic uint32_t more;
+};
+
+struct pm_counter {
+	struct fid_cntr cntr;
+	int64_t handle;
+	_Atomic uint64_t value, failed;
+};
+
+struct pm_av {
+	struct fid_av av;
+	int64_t handle;
+};
+
+struct pm_mr {
+	struct fid_mr mr;
+	int64_t handle;
+};
+
+struct pm_ep {
+	struct fid_ep ep;
+	int32_t number;
+	uint64_t tx_flags, rx_flags; /* of operations that name none */
+	size_t min_multi;
+};
+
+/* Calls that there are not. */
+int pm_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int pm_no_control(struct fid *fid, int command, void *arg);
+int pm_no_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+
+int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+	       struct fi_info **info);
+int pm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+int pm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+int pm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
+int pm_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+extern struct fi_ops_mr pm_mr_ops;
+extern struct fi_ops_msg pm_msg_ops;
+extern struct fi_ops_tagged pm_tagged_ops;
+extern struct fi_ops_rma pm_rma_ops;
+extern struct fi_ops_atomic pm_atomic_ops;
+int pm_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr,
+		    uint64_t flags);
+
+/* Frees an info that pm_getinfo made; libfabric's own fi_freeinfo does the same. */
+void pm_freeinfo(struct fi_info *info);
+
+/* The sentence of an error number, libfabric's own among them. */
+const char *pm_strerror(int number);
+
+static inline struct pm_ep *pm_ep_of(struct fid_ep *ep) { return (struct pm_ep *)ep; }
+
+/* How many reads that find nothing go by before the reader sleeps. */
+uint32_t pm_idle_reads(void);
+
+#endif

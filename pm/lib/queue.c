@@ -1,0 +1,330 @@
+/* Completion queues, counters, and an event queue in which nothing ever happens. */
+#include "objects.h"
+#include <time.h>
+
+/* How long a read that waits sleeps before it looks again, in microseconds. */
+#define NAP 1000
+
+static void lock(atomic_flag *l)
+{
+	while (atomic_flag_test_and_set_explicit(l, memory_order_acquire))
+		;
+}
+
+static void unlock(atomic_flag *l) { atomic_flag_clear_explicit(l, memory_order_release); }
+
+static size_t entry_size(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+static void put(enum fi_cq_format format, void *to, const score_entry *e)
+{
+	struct fi_cq_tagged_entry t = {
+		.op_context = (void *)(uintptr_t)e->context, .flags = e->flags, .len = e->length,
+		.buf = (void *)(uintptr_t)e->buffer, .data = e->data, .tag = e->tag,
+	};
+	memcpy(to, &t, entry_size(format)); /* each format is the beginning of the next */
+}
+
+/* take reads up to count entries; -FI_EAVAIL if the first is an error. */
+static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources)
+{
+	uint64_t head, tail;
+	size_t n = 0;
+
+	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+	if (atomic_load_explicit(&q->head, memory_order_relaxed) == tail)
+		return 0;
+	lock(&q->lock);
+	head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	for (; n < count && head != tail; n++, head++) {
+		score_entry *e = &q->ring[head & q->mask];
+		if (e->err)
+			break;
+		put(q->format, (char *)buf + n * entry_size(q->format), e);
+		if (sources)
+			sources[n] = e->source;
+	}
+	atomic_store_explicit(&q->head, head, memory_order_release);
+	unlock(&q->lock);
+	return n == 0 && head != tail ? -FI_EAVAIL : (ssize_t)n;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
+{
+	struct pm_cq *q = (struct pm_cq *)fid;
+	ssize_t n = take(q, buf, count, sources);
+
+	if (n == 0) {
+		if (q->idle >= pm_idle_reads())
+			score_wait(NAP);
+		score_progress();
+		n = take(q, buf, count, sources);
+	}
+	if (n == 0) {
+		q->idle++;
+		return -FI_EAGAIN;
+	}
+	q->idle = 0;
+	return n;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	if (count == 0) {
+		score_progress();
+		return -FI_EAGAIN;
+	}
+	return cq_readfrom(fid, buf, count, NULL);
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to, uint64_t flags)
+{
+	struct pm_cq *q = (struct pm_cq *)fid;
+	ssize_t n = -FI_EAGAIN;
+	uint64_t head;
+
+	lock(&q->lock);
+	head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	if (head != atomic_load_explicit(&q->tail, memory_order_acquire)) {
+		score_entry *e = &q->ring[head & q->mask];
+		if (e->err) {
+			to->op_context = (void *)(uintptr_t)e->context;
+			to->flags = e->flags;
+			to->len = e->length;
+			to->buf = (void *)(uintptr_t)e->buffer;
+			to->data = e->data;
+			to->tag = e->tag;
+			to->olen = 0;
+			to->err = (int)e->err;
+			to->prov_errno = (int)e->err;
+			to->err_data_size = 0;
+			atomic_store_explicit(&q->head, head + 1, memory_order_release);
+			n = 1;
+		}
+	}
+	unlock(&q->lock);
+	return n;
+}
+
+static int64_t milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources, const void *cond, int timeout)
+{
+	int64_t end = milliseconds() + timeout;
+
+	for (;;) {
+		ssize_t n = cq_readfrom(fid, buf, count, sources);
+		if (n != -FI_EAGAIN)
+			return n;
+		if (timeout >= 0 && milliseconds() >= end)
+			return -FI_EAGAIN;
+		score_wait(NAP);
+	}
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid) { return 0; }
+
+static const char *cq_strerror(struct fid_cq *fid, int number, const void *data, char *buf, size_t length)
+{
+	const char *text = pm_strerror(number);
+
+	if (buf && length) {
+		strncpy(buf, text, length - 1);
+		buf[length - 1] = 0;
+	}
+	return text;
+}
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq), .read = cq_read, .readfrom = cq_readfrom, .readerr = cq_readerr, .sread = cq_sread,
+	.sreadfrom = cq_sreadfrom, .signal = cq_signal, .strerror = cq_strerror,
+};
+
+static int cq_close(struct fid *fid)
+{
+	struct pm_cq *q = (struct pm_cq *)fid;
+
+	score_cq_close(q->handle);
+	free(q->ring);
+	free(q);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops), .close = cq_close, .bind = pm_no_bind, .control = pm_no_control, .ops_open = pm_no_open,
+};
+
+int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+{
+	struct pm_cq *q;
+	size_t n = 1024;
+
+	if (attr && (attr->wait_obj == FI_WAIT_FD || attr->wait_obj == FI_WAIT_MUTEX_COND || attr->wait_obj == FI_WAIT_SET ||
+		     attr->wait_obj == FI_WAIT_POLLFD))
+		return -FI_ENOSYS;
+	while (attr && n < attr->size && n < 1 << 20)
+		n *= 2;
+	q = aligned_alloc(64, (sizeof *q + 63) & ~(size_t)63);
+	if (!q)
+		return -FI_ENOMEM;
+	memset(q, 0, sizeof *q);
+	q->ring = calloc(n, sizeof *q->ring);
+	if (!q->ring) {
+		free(q);
+		return -FI_ENOMEM;
+	}
+	q->mask = n - 1;
+	q->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format : FI_CQ_FORMAT_CONTEXT;
+	q->handle = score_cq_open(q->ring, n, (uint64_t *)&q->head, (uint64_t *)&q->tail, (uint32_t *)&q->more);
+	q->cq.fid = (struct fid){.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops};
+	q->cq.ops = &cq_ops;
+	*cq = &q->cq;
+	return 0;
+}
+
+/* counters */
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	score_progress();
+	return atomic_load_explicit(&((struct pm_counter *)fid)->value, memory_order_acquire);
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	return atomic_load_explicit(&((struct pm_counter *)fid)->failed, memory_order_acquire);
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t n)
+{
+	atomic_fetch_add(&((struct pm_counter *)fid)->value, n);
+	return 0;
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t n)
+{
+	atomic_store(&((struct pm_counter *)fid)->value, n);
+	return 0;
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t n)
+{
+	atomic_fetch_add(&((struct pm_counter *)fid)->failed, n);
+	return 0;
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t n)
+{
+	atomic_store(&((struct pm_counter *)fid)->failed, n);
+	return 0;
+}
+
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct pm_counter *c = (struct pm_counter *)fid;
+	int64_t end = milliseconds() + timeout;
+	uint64_t failed = cntr_readerr(fid);
+
+	for (uint32_t idle = 0;; idle++) {
+		if (cntr_read(fid) >= threshold)
+			return 0;
+		if (atomic_load(&c->failed) != failed)
+			return -FI_EAVAIL;
+		if (timeout >= 0 && milliseconds() >= end)
+			return -FI_ETIMEDOUT;
+		if (idle >= pm_idle_reads())
+			score_wait(NAP);
+	}
+}
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr), .read = cntr_read, .readerr = cntr_readerr, .add = cntr_add, .set = cntr_set,
+	.wait = cntr_wait, .adderr = cntr_adderr, .seterr = cntr_seterr,
+};
+
+static int cntr_close(struct fid *fid)
+{
+	score_object_close(((struct pm_counter *)fid)->handle);
+	free(fid);
+	return 0;
+}
+
+static struct fi_ops cntr_fid_ops = {
+	.size = sizeof(struct fi_ops), .close = cntr_close, .bind = pm_no_bind, .control = pm_no_control, .ops_open = pm_no_open,
+};
+
+int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
+{
+	struct pm_counter *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return -FI_ENOMEM;
+	c->handle = score_counter_open((uint64_t *)&c->value, (uint64_t *)&c->failed);
+	c->cntr.fid = (struct fid){.fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops};
+	c->cntr.ops = &cntr_ops;
+	*cntr = &c->cntr;
+	return 0;
+}
+
+/* event queue */
+
+static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t length, uint64_t flags) { return -FI_EAGAIN; }
+static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *e, uint64_t flags) { return -FI_EAGAIN; }
+static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t length, uint64_t flags) { return -FI_ENOSYS; }
+static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t length, int timeout, uint64_t flags)
+{
+	return -FI_EAGAIN;
+}
+static const char *eq_strerror(struct fid_eq *eq, int number, const void *data, char *buf, size_t length)
+{
+	return pm_strerror(number);
+}
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(struct fi_ops_eq), .read = eq_read, .readerr = eq_readerr, .write = eq_write, .sread = eq_sread,
+	.strerror = eq_strerror,
+};
+
+static int eq_close(struct fid *fid)
+{
+	free(fid);
+	return 0;
+}
+
+static struct fi_ops eq_fid_ops = {
+	.size = sizeof(struct fi_ops), .close = eq_close, .bind = pm_no_bind, .control = pm_no_control, .ops_open = pm_no_open,
+};
+
+int pm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
+{
+	struct fid_eq *q = calloc(1, sizeof *q);
+
+	if (!q)
+		return -FI_ENOMEM;
+	q->fid = (struct fid){.fclass = FI_CLASS_EQ, .context = context, .ops = &eq_fid_ops};
+	q->ops = &eq_ops;
+	*eq = q;
+	return 0;
+}

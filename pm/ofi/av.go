@@ -1,0 +1,109 @@
+package ofi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"score/pm/tag"
+)
+
+// Address is an index of an address vector.
+type Address uint64
+
+// AnyAddress is no address: a receive from it takes messages of all peers.
+const AnyAddress = ^Address(0)
+
+// nameMagic begins each name; its last byte is the version of the form.
+const nameMagic = 0x53_50_4d_01 // SPM, 1
+
+// AV is an address vector: it numbers peers in the order in which they were inserted.
+type AV struct {
+	d       *Domain
+	peers   []tag.Peer
+	removed map[Address]bool
+	index   map[tag.Peer]Address
+}
+
+// AV returns an empty address vector.
+func (d *Domain) AV() *AV {
+	return &AV{d: d, index: map[tag.Peer]Address{}, removed: map[Address]bool{}}
+}
+
+// Insert numbers the peer of a name. The error is ErrAddress.
+func (v *AV) Insert(name []byte) (Address, error) {
+	p, err := v.d.parseName(name)
+	if err != nil {
+		return AnyAddress, err
+	}
+	a := Address(len(v.peers))
+	v.peers = append(v.peers, p)
+	v.index[p] = a
+	return a, nil
+}
+
+// Remove forgets an address. Its number is not given to another peer.
+func (v *AV) Remove(a Address) error {
+	p, err := v.peer(a)
+	if err != nil {
+		return err
+	}
+	v.removed[a] = true
+	if v.index[p] == a {
+		delete(v.index, p)
+	}
+	return nil
+}
+
+// Name returns the name that was inserted as the address.
+func (v *AV) Name(a Address) ([NameBytes]byte, error) {
+	p, err := v.peer(a)
+	if err != nil {
+		return [NameBytes]byte{}, err
+	}
+	return v.d.name(p), nil
+}
+
+func (v *AV) peer(a Address) (tag.Peer, error) {
+	if uint64(a) >= uint64(len(v.peers)) || len(v.removed) > 0 && v.removed[a] {
+		return tag.Peer{}, ErrAddress
+	}
+	return v.peers[a], nil
+}
+
+// source is the peer as a receive names it.
+func (v *AV) source(a Address) (tag.Peer, error) {
+	if a == AnyAddress {
+		return tag.AnyPeer, nil
+	}
+	return v.peer(a)
+}
+
+// address is the peer's number, or AnyAddress if it has none.
+func (v *AV) address(p tag.Peer) Address {
+	if v == nil {
+		return AnyAddress
+	}
+	if a, ok := v.index[p]; ok {
+		return a
+	}
+	return AnyAddress
+}
+
+// name is how other ranks call a peer: magic, the job's size, rank and port.
+func (d *Domain) name(p tag.Peer) (b [NameBytes]byte) {
+	binary.LittleEndian.PutUint32(b[0:], nameMagic)
+	binary.LittleEndian.PutUint32(b[4:], uint32(d.iface.Attr().Ranks))
+	binary.LittleEndian.PutUint32(b[8:], p.Rank)
+	b[12] = p.Port
+	return b
+}
+
+func (d *Domain) parseName(b []byte) (tag.Peer, error) {
+	if len(b) < NameBytes || binary.LittleEndian.Uint32(b) != nameMagic {
+		return tag.Peer{}, fmt.Errorf("%w: the name is none of this provider's", ErrAddress)
+	}
+	ranks, rank := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+	if ranks != uint32(d.iface.Attr().Ranks) || rank >= ranks || b[12] >= tag.Ports {
+		return tag.Peer{}, fmt.Errorf("%w: the name is of another job", ErrAddress)
+	}
+	return tag.Peer{Rank: rank, Port: b[12]}, nil
+}

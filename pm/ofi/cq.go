@@ -1,0 +1,126 @@
+package ofi
+
+import "sync/atomic"
+
+// Entry is a completion. It has the layout that the C library reads.
+type Entry struct {
+	Context uintptr
+	Flags   Flags
+	Length  uint64
+	Buffer  uintptr
+	Data    uint64
+	Tag     uint64
+	Source  Address
+	Err     uint64 // libfabric's number of the error; 0: none
+}
+
+// DefaultQueue is how many entries a CQ holds before it grows, if its user does not say.
+const DefaultQueue = 1024
+
+// CQ is a completion queue. It never drops: what does not fit into its ring waits behind it.
+type CQ struct {
+	ring  []Entry // a power of two
+	head  *uint64 // entries read, ever; the reader's
+	tail  *uint64 // entries written, ever
+	more  *uint32 // 1: entries wait behind the ring
+	spill []Entry
+}
+
+// CQ returns a queue that holds at least size entries in its ring.
+func (d *Domain) CQ(size int) *CQ {
+	if size <= 0 {
+		size = DefaultQueue
+	}
+	n := 1
+	for n < size {
+		n *= 2
+	}
+	c, err := d.CQIn(make([]Entry, n), new(uint64), new(uint64), new(uint32))
+	if err != nil {
+		panic(err) // the ring is a power of two
+	}
+	return c
+}
+
+// CQIn returns a queue in memory of the caller's, who reads it without a call: entries from head to
+// tail, both counting for ever. If more is 1 when the ring is empty, a call of Progress refills it.
+func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, error) {
+	if len(ring) == 0 || len(ring)&(len(ring)-1) != 0 {
+		return nil, ErrArgument
+	}
+	c := &CQ{ring: ring, head: head, tail: tail, more: more}
+	d.cqs = append(d.cqs, c)
+	return c, nil
+}
+
+// push appends an entry.
+func (c *CQ) push(e *Entry) {
+	if c == nil {
+		return
+	}
+	tail := *c.tail
+	if len(c.spill) > 0 || tail-atomic.LoadUint64(c.head) >= uint64(len(c.ring)) {
+		c.spill = append(c.spill, *e)
+		atomic.StoreUint32(c.more, 1)
+		return
+	}
+	c.ring[tail&uint64(len(c.ring)-1)] = *e
+	atomic.StoreUint64(c.tail, tail+1)
+}
+
+// refill moves entries from behind the ring into it.
+func (c *CQ) refill() {
+	if len(c.spill) == 0 {
+		return
+	}
+	tail, n := *c.tail, 0
+	for n < len(c.spill) && tail-atomic.LoadUint64(c.head) < uint64(len(c.ring)) {
+		c.ring[tail&uint64(len(c.ring)-1)] = c.spill[n]
+		tail++
+		n++
+	}
+	atomic.StoreUint64(c.tail, tail)
+	left := copy(c.spill, c.spill[n:])
+	c.spill = c.spill[:left]
+	if left == 0 {
+		atomic.StoreUint32(c.more, 0)
+	}
+}
+
+// Read takes up to len(to) entries, the oldest first.
+func (c *CQ) Read(to []Entry) int {
+	if len(c.spill) > 0 {
+		c.refill()
+	}
+	head := *c.head
+	n := min(len(to), int(atomic.LoadUint64(c.tail)-head))
+	for i := range n {
+		to[i] = c.ring[(head+uint64(i))&uint64(len(c.ring)-1)]
+	}
+	atomic.StoreUint64(c.head, head+uint64(n))
+	return n
+}
+
+// Counter counts completions, and failures apart.
+type Counter struct{ value, failed *uint64 }
+
+// Counter returns a counter of its own memory.
+func (d *Domain) Counter() *Counter { return d.CounterIn(new(uint64), new(uint64)) }
+
+// CounterIn returns a counter in memory of the caller's, who reads it without a call.
+func (d *Domain) CounterIn(value, failed *uint64) *Counter { return &Counter{value, failed} }
+
+// Value returns the completions without error, and those with one.
+func (c *Counter) Value() (done, failed uint64) {
+	return atomic.LoadUint64(c.value), atomic.LoadUint64(c.failed)
+}
+
+func (c *Counter) count(err error) {
+	switch {
+	case c == nil:
+	case err == nil:
+		atomic.AddUint64(c.value, 1)
+	default:
+		atomic.AddUint64(c.failed, 1)
+	}
+}

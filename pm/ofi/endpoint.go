@@ -1,0 +1,146 @@
+package ofi
+
+import (
+	"score/pm/tag"
+)
+
+// EndpointOptions are what an endpoint is bound to. What is nil is not there.
+type EndpointOptions struct {
+	AV                *AV
+	Transmit, Receive *CQ
+	// With Selective, operations complete in the queue only if they ask for it, or fail.
+	SelectiveTransmit, SelectiveReceive bool
+	// Counters of operations.
+	Sends, Receives, Writes, Reads *Counter
+	// Counters of peers' writes with immediate data.
+	RemoteWrites *Counter
+	// MinMultiReceive is how many bytes a buffer for many messages must have left.
+	MinMultiReceive int
+}
+
+// Endpoint sends and receives. Its address names it at other ranks.
+type Endpoint struct {
+	d       *Domain
+	o       EndpointOptions
+	tag     *tag.Endpoint
+	claimed map[uintptr]*tag.Held // by the context of the peek
+	closed  bool
+}
+
+// Endpoint makes an endpoint. The error is ErrNoPort.
+func (d *Domain) Endpoint(o EndpointOptions) (*Endpoint, error) {
+	for port := range d.eps {
+		if d.eps[port] != nil {
+			continue
+		}
+		t, err := d.stack.Open(port)
+		if err != nil {
+			return nil, err
+		}
+		e := &Endpoint{d: d, o: o, tag: t, claimed: map[uintptr]*tag.Held{}}
+		d.eps[port] = e
+		return e, nil
+	}
+	return nil, ErrNoPort
+}
+
+// Bind changes what the endpoint is bound to, before its first operation.
+func (e *Endpoint) Bind(change func(*EndpointOptions)) { change(&e.o) }
+
+// Name is the endpoint's address.
+func (e *Endpoint) Name() [NameBytes]byte { return e.d.name(e.tag.Peer()) }
+
+// Close ends the receives with tag.ErrCanceled.
+func (e *Endpoint) Close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	for _, h := range e.claimed {
+		e.tag.Discard(h)
+	}
+	e.d.eps[e.tag.Port()] = nil
+	e.tag.Close()
+	return nil
+}
+
+// transfer is an operation under way. The domain keeps ended ones for reuse.
+type transfer struct {
+	tag.Op
+	ep      *Endpoint
+	cq      *CQ
+	counter *Counter
+	context uintptr
+	flags   Flags // of the completion
+	wanted  bool  // a completion without error goes to the queue
+	length  uint64
+	buffer  []byte // of a put whose bytes the domain keeps
+	next    *transfer
+}
+
+func (e *Endpoint) newTransfer(context uintptr, flags Flags, cq *CQ, selective bool, asked Flags, counter *Counter) *transfer {
+	t := e.d.spare
+	if t == nil {
+		t = &transfer{}
+		t.OnDone = t.onDone // once for its life
+	} else {
+		e.d.spare = t.next
+	}
+	t.ep, t.cq, t.counter, t.context, t.flags = e, cq, counter, context, flags
+	t.Op.Context = context
+	t.wanted = wanted(asked, selective)
+	return t
+}
+
+// wanted reports whether an operation that succeeds has an entry in its queue.
+func wanted(asked Flags, selective bool) bool {
+	return asked&Quiet == 0 && (!selective || asked&Completion != 0)
+}
+
+// release keeps the transfer for reuse.
+func (t *transfer) release() {
+	d, done := t.ep.d, t.OnDone
+	buffer := t.buffer[:0]
+	*t = transfer{next: d.spare, buffer: buffer}
+	t.OnDone = done
+	d.spare = t
+}
+
+// onDone completes a message.
+func (t *transfer) onDone(o *tag.Op) {
+	e := Entry{Context: t.context, Flags: t.flags, Length: uint64(o.Length), Err: Errno(o.Err)}
+	if t.flags&Received != 0 {
+		e.Tag, e.Data, e.Source = o.Tag, o.Data, t.ep.o.AV.address(o.From)
+		if o.HasData {
+			e.Flags |= RemoteData
+		}
+		if o.Bytes != nil {
+			e.Buffer = pointerTo(o.Bytes)
+		}
+		if t.flags&MultiReceive != 0 && !o.Last {
+			e.Flags &^= MultiReceive
+		}
+	}
+	if t.wanted || e.Err != 0 {
+		t.cq.push(&e)
+	}
+	t.counter.count(o.Err)
+	if o.Done() {
+		t.release()
+	}
+}
+
+// Complete completes a one-sided operation.
+func (t *transfer) complete(err error) {
+	if t.wanted || err != nil {
+		t.cq.push(&Entry{Context: t.context, Flags: t.flags, Length: t.length, Err: Errno(err)})
+	}
+	t.counter.count(err)
+	t.release()
+}
+
+// oneSided is a transfer as the transports see it.
+type oneSided transfer
+
+// Complete ends it.
+func (o *oneSided) Complete(err error) { (*transfer)(o).complete(err) }

@@ -1,0 +1,144 @@
+package ofi
+
+import "score/pm/tag"
+
+// Send describes a message to be sent.
+type Send struct {
+	Buffer  []byte
+	To      Address
+	Tag     uint64 // with Tagged
+	Data    uint64 // with RemoteData
+	Context uintptr
+	Flags   Flags // Tagged, RemoteData, Inject, Completion, DeliveryComplete, MatchComplete
+}
+
+// Send sends a message. With Inject the buffer is the caller's again at once; else it must stay as
+// it is until the completion.
+func (e *Endpoint) Send(s Send) error {
+	to, err := e.o.AV.peer(s.To)
+	if err != nil {
+		return err
+	}
+	o := tag.SendOptions{Data: s.Data, HasData: s.Flags&RemoteData != 0, Sync: s.Flags&(DeliveryComplete|MatchComplete) != 0}
+	kind := Tagged | Sent
+	if s.Flags&Tagged == 0 {
+		o.Space, kind = tag.Untagged, Message|Sent
+		s.Tag = 0
+	}
+	if s.Flags&Inject != 0 {
+		return e.inject(to, s, o, kind)
+	}
+	t := e.newTransfer(s.Context, kind, e.o.Transmit, e.o.SelectiveTransmit, s.Flags, e.o.Sends)
+	if err := e.tag.SendWith(&t.Op, to, s.Tag, s.Buffer, o); err != nil {
+		t.release()
+		return err
+	}
+	return nil
+}
+
+// inject sends a copy.
+func (e *Endpoint) inject(to tag.Peer, s Send, o tag.SendOptions, kind Flags) error {
+	if len(s.Buffer) > InjectSize {
+		return ErrArgument
+	}
+	o.Sync = false
+	if err := e.tag.SendCopy(to, s.Tag, s.Buffer, o); err != nil {
+		return err
+	}
+	if wanted(s.Flags, e.o.SelectiveTransmit) {
+		e.o.Transmit.push(&Entry{Context: s.Context, Flags: kind, Length: uint64(len(s.Buffer))})
+	}
+	e.o.Sends.count(nil)
+	return nil
+}
+
+// Receive describes a receive.
+type Receive struct {
+	Buffer      []byte
+	From        Address // AnyAddress: of all peers
+	Tag, Ignore uint64  // with Tagged
+	Context     uintptr
+	Flags       Flags // Tagged, MultiReceive, Completion, Peek, Claim, Discard
+}
+
+// Receive begins a receive. With Peek it looks whether a message is there, and completes at once:
+// with the message's length and tag, or with ErrNoMessage. Peek and Claim together keep the message
+// for a receive with Claim and the same context.
+func (e *Endpoint) Receive(r Receive) error {
+	from, err := e.o.AV.source(r.From)
+	if err != nil {
+		return err
+	}
+	c := tag.Criteria{Source: from, Tag: r.Tag, Ignore: r.Ignore}
+	kind := Tagged | Received
+	if r.Flags&Tagged == 0 {
+		c.Space, c.Tag, c.Ignore, kind = tag.Untagged, 0, ^uint64(0), Message|Received
+	}
+	switch {
+	case r.Flags&Peek != 0:
+		e.peek(c, r, kind)
+		return nil
+	case r.Flags&Claim != 0:
+		return e.receiveClaimed(r, kind)
+	}
+	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
+	if r.Flags&MultiReceive != 0 {
+		t.flags |= MultiReceive
+		return e.tag.ReceiveMany(&t.Op, c, r.Buffer, e.o.MinMultiReceive)
+	}
+	return e.tag.Receive(&t.Op, c, r.Buffer)
+}
+
+func (e *Endpoint) peek(c tag.Criteria, r Receive, kind Flags) {
+	h := e.tag.Probe(c)
+	if h == nil {
+		e.d.Progress()
+		h = e.tag.Probe(c)
+	}
+	entry := Entry{Context: r.Context, Flags: kind}
+	if h == nil {
+		entry.Err, entry.Tag = Errno(ErrNoMessage), r.Tag
+		e.o.Receive.push(&entry)
+		return
+	}
+	entry.Length, entry.Tag, entry.Source = uint64(h.Length()), h.Tag(), e.o.AV.address(h.From)
+	if data, ok := h.Data(); ok {
+		entry.Data, entry.Flags = data, entry.Flags|RemoteData
+	}
+	if r.Flags&(Claim|Discard) != 0 {
+		h = e.tag.Claim(c)
+	}
+	switch {
+	case r.Flags&Discard != 0:
+		e.tag.Discard(h)
+	case r.Flags&Claim != 0:
+		e.claimed[r.Context] = h
+	}
+	e.o.Receive.push(&entry)
+}
+
+func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
+	h := e.claimed[r.Context]
+	if h == nil {
+		return ErrArgument
+	}
+	delete(e.claimed, r.Context)
+	if r.Flags&Discard != 0 {
+		e.tag.Discard(h)
+		e.o.Receive.push(&Entry{Context: r.Context, Flags: kind})
+		return nil
+	}
+	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
+	return e.tag.ReceiveHeld(&t.Op, h, r.Buffer)
+}
+
+// Cancel ends the oldest receive with the context that no message has matched. It completes with
+// tag.ErrCanceled; others are left alone.
+func (e *Endpoint) Cancel(context uintptr) {
+	for o := range e.tag.Posted() {
+		if o.Context == context {
+			e.tag.Cancel(o)
+			return
+		}
+	}
+}
