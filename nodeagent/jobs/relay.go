@@ -27,7 +27,7 @@ const (
 func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
-		Data: m.GetData(), Envelope: m.GetEnvelope(),
+		Data: m.GetData(), Header: m.GetHeader(),
 	}
 	if j.relays.Add(1) > maxRelays {
 		j.relays.Add(-1)
@@ -91,7 +91,7 @@ func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
-		Envelope: request.GetEnvelope(),
+		Header: request.GetHeader(),
 	})
 }
 

@@ -158,7 +158,7 @@ func (s *steward) copyDirect(l reliable.Message) {
 }
 
 // pathTo is what the agents tell a node's steward of the way to this one.
-func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
+func (s *steward) pathTo(node uint32) (port uint32, received uint64) {
 	if !s.openPath() {
 		return 0, 0
 	}
@@ -186,7 +186,7 @@ func (s *steward) openPath() bool {
 }
 
 // updatePath notes what the agents have brought of the way to a node.
-func (s *steward) updatePath(node, port uint32, hears uint64) {
+func (s *steward) updatePath(node, port uint32, received uint64) {
 	r := s.messages.path
 	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
@@ -194,7 +194,7 @@ func (s *steward) updatePath(node, port uint32, hears uint64) {
 	if uint16(port) != r.Port(node) {
 		delete(r.to, node)
 	}
-	if r.OnRelayed(node, uint16(port), hears) {
+	if r.OnRelayed(node, uint16(port), received) {
 		s.probe(node)
 	}
 }
@@ -231,7 +231,7 @@ func (s *steward) servePath() {
 	if err != nil || int64(from) >= int64(s.job.nodes) || from == s.job.order.GetJob().GetNodeIndex() {
 		return
 	}
-	if r.OnDatagram(from, p.Hears) {
+	if r.OnDatagram(from, p.Received) {
 		s.probe(from)
 	}
 	if p.Stream == 0 {

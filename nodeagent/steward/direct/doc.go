@@ -12,5 +12,5 @@
 //	path.OnRelayed(peer, port, received)    // a message through the agents has brought these
 //	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { through the agents, and a copy directly }
 //	packet, from, err := path.Open(datagram)
-//	if path.OnDatagram(from, packet.Hears) { send a probe, which acknowledges it }
+//	if path.OnDatagram(from, packet.Received) { send a probe, which acknowledges it }
 package direct
