@@ -64,14 +64,14 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 			l.ready[protocol], configs[protocol] = ready, config
 		}
 	}
-	door := r.Credentials.NewcomerConfig()
-	door.NextProtos = []string{join.Protocol}
+	newcomers := r.Credentials.NewcomerConfig()
+	newcomers.NextProtos = []string{join.Protocol}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			for _, protocol := range hello.SupportedProtos {
 				if protocol == join.Protocol {
-					return door, nil
+					return newcomers, nil
 				}
 				if config := configs[protocol]; config != nil {
 					return hello.Conn.(*pki.Conn).Config(config), nil // it is made below
