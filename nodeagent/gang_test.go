@@ -71,7 +71,7 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 	return spans, origin
 }
 
-// begins gives the instant at which a rank began to run in each slice of its
+// begins returns the instant at which a rank began to run in each slice of its
 // job, counted from the slice's planned begin. Slices in which it did not run
 // before the last quarter are left out: the machine had other things to do.
 func begins(spans []span, job int, origin int64) map[int64]time.Duration {

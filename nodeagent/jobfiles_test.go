@@ -38,7 +38,7 @@ func (n *node) runMPI(s *leadertest.Session, job uint64) (pid int) {
 	return pid
 }
 
-// madeFile tells whether a rank has made its files.
+// madeFile reports whether a rank has made its files.
 func (n *node) madeFile() bool {
 	for _, dir := range n.jobFiles() {
 		if _, err := os.Stat(dir + "/segment"); err == nil {

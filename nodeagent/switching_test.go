@@ -95,7 +95,7 @@ const (
 	minTurns    = 4    // slices in which a job runs at all
 )
 
-// inTurn tells which part of the time in which a job ran lay in its slices, and
+// inTurn returns which part of the time in which a job ran lay in its slices, and
 // in how many of them it ran.
 func inTurn(spans []span, job int, origin int64, slice time.Duration) (part float64, turns int) {
 	var ran, inside int64
@@ -115,7 +115,7 @@ func inTurn(spans []span, job int, origin int64, slice time.Duration) (part floa
 	return float64(inside) / float64(max(ran, 1)), len(seen)
 }
 
-// bothTurned tells whether each of two jobs ran in so many of its slices since both existed.
+// bothTurned reports whether each of two jobs ran in so many of its slices since both existed.
 func bothTurned(all [2][]span, origin int64, slice time.Duration, turns int) bool {
 	if len(all[0]) == 0 || len(all[1]) == 0 {
 		return turns == 0

@@ -20,7 +20,8 @@ type exchange struct {
 	// machine is nil when the job cannot have one, for the reason of broken.
 	machine fence.Collective
 	broken  error
-	// open are the exchanges to which this node has added and that the steward has no result of.
+	// open holds exchanges that this node has added to and whose results the steward does not have
+	// yet.
 	open map[fence.Op]bool
 	// sent are the messages of each that have not arrived.
 	sent map[fence.Op]*sync.WaitGroup
@@ -145,7 +146,7 @@ func (x *exchange) fail(reason error) {
 	}
 	clear(x.open)
 	clear(x.sent)
-	if x.group.order.GetFencesByMessage() { // the stewards may be in one of which the agents know nothing
+	if x.group.order.GetFencesByMessage() { // the stewards may be in an exchange that the agents do not know
 		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.group.options.Node, reason)})
 	}
 }

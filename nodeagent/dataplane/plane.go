@@ -57,7 +57,7 @@ type Plane struct {
 
 	mu     sync.Mutex
 	closed bool
-	// jobs are those here, by their steward's process, of which every rank is a child.
+	// jobs holds this node's jobs by their steward's pid; every rank is a child of its steward.
 	jobs map[int]*Job
 	// leaving are jobs that have left and are not gone.
 	leaving map[*Job]bool

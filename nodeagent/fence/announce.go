@@ -8,7 +8,7 @@ type announcer struct {
 	small int
 }
 
-// empty is the size up to which a piece is none: what says whose it is, and no data.
+// empty is the largest piece that counts as empty: it holds its sender's identity, but no data.
 const empty = 32
 
 func (a announcer) announce(data []byte) []byte {

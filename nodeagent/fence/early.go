@@ -29,7 +29,7 @@ func (e *early) keep(round int, h held) {
 	e.rounds[round] = two
 }
 
-// take gives what was kept of a round of an exchange.
+// take returns what was kept of a round of an exchange.
 func (e *early) take(round int, seq uint64) (h held, ok bool) {
 	two := e.rounds[round]
 	i := slices.IndexFunc(two[:], func(h held) bool { return h.seq == seq })

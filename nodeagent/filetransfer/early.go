@@ -11,7 +11,7 @@ type early struct {
 	ends map[uint64]context.CancelFunc
 }
 
-// begin gives the context of a job's fetching, instead of one that was begun before.
+// begin returns the context of a job's fetching, instead of one that was begun before.
 func (e *early) begin(parent context.Context, job uint64) context.Context {
 	ctx, cancel := context.WithCancel(parent)
 	e.mu.Lock()

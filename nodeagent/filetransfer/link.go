@@ -63,7 +63,7 @@ func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, e
 	return programs, nil
 }
 
-// canEnter tells whether the user has the directory on this node.
+// canEnter reports whether the user may enter the directory on this node.
 func canEnter(user *scorev1.Identity, dir string) bool {
 	return launch.AsUser(userOf(user), func() error {
 		info, err := os.Stat(dir)

@@ -111,8 +111,8 @@ func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	return addresses, index
 }
 
-// above are the agents from which one may fetch: its parent in the tree, the parent's, and so on to
-// the first.
+// above returns the agents that one may fetch from: its parent in the tree, the parent's parent,
+// and so on up to the root.
 func above(addresses []string, index int) []string {
 	var path []string
 	for index > 0 {

@@ -81,7 +81,7 @@ type Watcher struct {
 	jobs    map[Job]*sleeper
 }
 
-// sleeper is what is known of a job with channels.
+// sleeper is the state of a job with channels.
 type sleeper struct {
 	watch quiescence.Watch
 	cut   node.Cut

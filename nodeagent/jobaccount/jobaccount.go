@@ -40,7 +40,7 @@ func (a *Account) Staged(now int64) {
 	a.start = &scorev1.NodeStart{OrderedNanos: a.start.GetOrderedNanos(), StagedNanos: a.clusterTime(now)}
 }
 
-// Start is what is known of the job's start.
+// Start returns what is known of the job's start.
 func (a *Account) Start() *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,7 +13,7 @@ func (e *Engine) opened(g *group) {
 	}
 }
 
-// notifyAll is, on the first node, the end of a collective to which all have come.
+// notifyAll ends, on the first node, a collective that all have come to.
 func (e *Engine) notifyAll(g *group) {
 	for _, a := range g.nodes {
 		if g.heard[a] < g.seq {

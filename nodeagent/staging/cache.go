@@ -28,7 +28,7 @@ var (
 	ErrIdle    = fmt.Errorf("no byte of it came for %v; submit the job again", idleWait)
 )
 
-// File is what is in a file: its digest and its length in bytes.
+// File identifies a file's content: its digest and its length in bytes.
 type File struct {
 	Sum  [SumBytes]byte
 	Size int64
@@ -179,7 +179,7 @@ func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	}
 }
 
-// Get gives the path of a file, for the user's programs. What is not here is fetched, once for all
+// Get returns the path of a file, for the user's programs. What is not here is fetched, once for all
 // who wait.
 func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (string, error) {
 	k := key{u.UID, f.Sum}

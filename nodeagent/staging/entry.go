@@ -91,7 +91,7 @@ func (e *entry) wait(ctx context.Context) error {
 	return e.err
 }
 
-// until tells how much there is, once that is more than n; less only with an error, or if it is
+// until returns how much there is, once that is more than n; less only with an error, or if it is
 // all.
 func (e *entry) until(ctx context.Context, n int64) (int64, error) {
 	for {

@@ -155,7 +155,7 @@ type Kept struct {
 	Held  int // files that jobs hold, or that are on their way
 }
 
-// List tells what is kept, by user; of one user unless all is set.
+// List returns what is kept, by user; of one user unless all is set.
 func (c *Cache) List(uid uint32, all bool) []Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -87,7 +87,7 @@ func (s *steward) reportExit(k int) {
 	s.send(message)
 }
 
-// isClean is true for an end from which nothing follows for the other ranks.
+// isClean reports whether an end has no consequence for the other ranks.
 func isClean(m *scorev1.RankExited) bool {
 	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }

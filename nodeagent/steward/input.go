@@ -70,7 +70,7 @@ func (in *input) accept(m *scorev1.Stdin) {
 	in.take(data, m.GetEof())
 }
 
-// taken is the offset up to which all ranks have the input.
+// taken returns the offset up to which all ranks have the input.
 func (in *input) taken() (offset uint64, known bool) { return in.accepted, in.busy == 0 }
 
 // take begins to deliver data. Without any rank that reads it is dropped, as by

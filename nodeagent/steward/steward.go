@@ -142,7 +142,7 @@ func (s *steward) run() error {
 	return nil
 }
 
-// earlier is the first of two deadlines, of which the zero time never comes.
+// earlier returns the earlier of two deadlines; the zero time never comes.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

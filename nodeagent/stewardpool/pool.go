@@ -109,7 +109,7 @@ func Open(options Options) (*Pool, []*Orphan, error) {
 	return p, orphans, nil
 }
 
-// Warm tells how many stewards wait for a job.
+// Warm returns how many stewards wait for a job.
 func (p *Pool) Warm() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -61,7 +61,7 @@ func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
 	return p.reserve(), 0
 }
 
-// startDelay tells how long to wait before a missing steward is started.
+// startDelay returns how long to wait before a missing steward is started.
 func (p *Pool) startDelay(now time.Time) time.Duration {
 	if wait := p.failedAt.Add(retryEvery).Sub(now); wait > 0 {
 		return wait
@@ -110,7 +110,7 @@ func (p *Pool) dropDead() {
 	}
 }
 
-// sooner is the smaller of two times of which 0 means never.
+// sooner returns the smaller of two durations; 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b

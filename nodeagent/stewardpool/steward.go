@@ -143,7 +143,7 @@ func (s *host) Exited() <-chan struct{} { return s.process.Done() }
 // KillProcess ends the steward itself by force, and with it the ranks.
 func (s *host) KillProcess() { s.process.Kill() }
 
-// Groups gives the directories that PrepareJob names, "" where there are none.
+// Groups returns the directories that PrepareJob names, "" where there are none.
 func (s *host) Groups() (group, memory string) {
 	if s.group == nil {
 		return "", ""

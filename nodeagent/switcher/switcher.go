@@ -136,9 +136,8 @@ func (s *Switcher) Respawned(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobRespawned(id)})
 }
 
-// Remove forgets a job, of which no process is left or shall be left. After
-// the answer the thread does not touch its container. The answer always comes,
-// also when the thread has ended.
+// Remove forgets a job whose processes have ended or must not continue. After the answer the thread
+// no longer touches the job's container. The answer always comes, also after the thread has ended.
 func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 	usage := make(chan Usage, 1)
 	l := &command{event: ctxswitch.JobRemoved(id), usage: usage}

@@ -38,7 +38,7 @@ const threadsMost = 16384
 // always one that does.
 const lookTwice = 20 * time.Millisecond
 
-// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It
+// Find describes what could wake one of the processes, in a few words for people; empty: nothing can. It
 // takes lookTwice where something seems to.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
@@ -78,7 +78,7 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 	return threads, ""
 }
 
-// awakeThreads says which of the threads something could wake, and what could wake the last of
+// awakeThreads returns which of the threads something could wake, and what could wake the last of
 // them.
 func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	var p process
@@ -109,7 +109,7 @@ func (p *process) close() {
 	}
 }
 
-// wakeSource says what could wake a thread.
+// wakeSource describes what could wake a thread.
 func (p *process) wakeSource(thread string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/syscall", p.pid, thread))
 	if err != nil {

@@ -88,7 +88,7 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 // errNoProtocol is a connection for an unknown protocol.
 var errNoProtocol = errors.New("the other side speaks none of the daemons' protocols")
 
-// Of returns the connections of the way to which a protocol belongs.
+// Of returns a listener for the connections of the route that a protocol belongs to.
 func (l *Listener) Of(protocol string) net.Listener { return &branch{l, l.ready[protocol]} }
 
 // branch is one route of a Listener. Closing one closes all.

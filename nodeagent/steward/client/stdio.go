@@ -12,7 +12,8 @@ import (
 // reader makes the ranks wait.
 type Stdio struct {
 	stream stream
-	// InputTaken, if not nil, is told by Receive up to which offset the ranks have the input.
+	// InputTaken, if not nil, is called by Receive with the offset up to which the ranks have the
+	// input.
 	InputTaken func(offset uint64)
 }
 

@@ -17,7 +17,7 @@ type Packet struct {
 	Data []byte
 }
 
-// ErrPacket is what is no packet.
+// ErrPacket is returned for data that is no packet.
 var ErrPacket = errors.New("this is no packet")
 
 // Flags of a packet. Its form is
