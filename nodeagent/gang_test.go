@@ -90,6 +90,9 @@ func begins(spans []span, job int, origin int64) map[int64]time.Duration {
 // same slices on both nodes, and not while the other gang runs on either. How
 // closely is shown by the benchmark; it is only told here.
 func TestGangsRunWholeAndApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	spans, origin := runGangs(t)
 	for job := range spans {
 		for i := range spans[job] {

@@ -118,6 +118,9 @@ func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, s
 // Shared memory that MPI libraries of killed ranks leave under their own names is removed before
 // the end is told, also if the steward was killed by force, or agent and steward.
 func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	n := startMortal(t, leader)
 	s := leader.Next(t)
