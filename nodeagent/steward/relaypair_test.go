@@ -105,8 +105,8 @@ func (p *relayPair) wait(what string, so func() bool, over <-chan struct{}) {
 		select {
 		case <-over:
 			return
-		case <-p.agents[0].news:
-		case <-p.agents[1].news:
+		case <-p.agents[0].arrived:
+		case <-p.agents[1].arrived:
 		case <-limit:
 			p.t.Fatalf("waited in vain for %s; heard %v and %v", what, p.agents[0].all(), p.agents[1].all())
 		}

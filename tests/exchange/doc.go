@@ -1,5 +1,5 @@
 // Package exchange is a model of what many nodes' ranks exchange at the start of a job: the real
-// code of packages cards and fence for all nodes, in virtual time. How long a message takes is what
+// code of packages kvpack and fence for all nodes, in virtual time. How long a message takes is what
 // was measured of the agents' own way to each other (Costs); each node sends and receives one
 // message at a time.
 //
