@@ -11,19 +11,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// exchange is a job's collectives: it passes messages between its nodes and the machine that decides
-// (package fence).
+// exchange runs a job's collectives: it passes messages between its nodes and the machine that
+// decides (package fence).
 type exchange struct {
 	group *Group
 
 	mu sync.Mutex
-	// machine is nil when the job cannot have one, for the reason of broken.
+	// machine is nil if the job cannot have one; broken is the reason.
 	machine fence.Collective
 	broken  error
 	// open holds exchanges that this node has added to and whose results the steward does not have
 	// yet.
 	open map[fence.Op]bool
-	// sent are the messages of each that have not arrived.
+	// sent holds the messages of each exchange that have not arrived.
 	sent map[fence.Op]*sync.WaitGroup
 }
 
@@ -83,8 +83,9 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 	}
 }
 
-// onResult delivers a result once the other nodes have what this one sent for the exchange: a steward
-// that has the result does not give its piece again to the next agent. The caller holds mu.
+// onResult delivers a result after the other nodes have everything that this one sent for the
+// exchange. For once the steward has the result, it does not give its piece to the next agent. The
+// caller holds mu.
 func (x *exchange) onResult(m fence.Message) {
 	sent := x.sent[m.Op]
 	delete(x.sent, m.Op)

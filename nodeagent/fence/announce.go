@@ -2,9 +2,9 @@ package fence
 
 import "encoding/binary"
 
-// announcer is what goes round first for a piece: its size, and itself if it is small.
+// announcer announces a piece: its size, and the piece itself if it is small.
 type announcer struct {
-	// small is up to what size a piece goes with the sizes.
+	// small is the largest piece that goes with the sizes.
 	small int
 }
 
@@ -20,7 +20,7 @@ func (a announcer) announce(data []byte) []byte {
 	return append(word, data[:room]...)
 }
 
-// announced reads that; has is false if the piece is not in it.
+// announced reads an announcement; has is false if the piece is not in it.
 func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) {
 	n, width := binary.Uvarint(word)
 	if width <= 0 || n > MaxBytes {
