@@ -13,7 +13,7 @@ const (
 	muchOutput = 1 << 20
 	// threadsDir names the threads of this process.
 	threadsDir = "/proc/self/task"
-	// newThreads is the least time between two searches for new threads.
+	// newThreads bounds the passes over the threads: others may begin new ones meanwhile.
 	newThreads = 4
 )
 
