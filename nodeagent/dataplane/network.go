@@ -23,7 +23,8 @@ func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return n.job.Order(nodeSteps[step], number, by)
 }
 
-// Contexts is how many the job may have on their channels, besides those that nobody counts.
+// Contexts returns how many contexts the job may have on their channels, besides those that are not
+// counted.
 func (n Network) Contexts() int { return n.job.Given() }
 
 // Pause reports that the job's processes were ordered to stand still: contexts that stay on their
