@@ -136,7 +136,8 @@ func (x *exchange) repeat(node int) {
 	}
 }
 
-// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds mu.
+// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds
+// mu.
 func (x *exchange) fail(reason error) {
 	for op := range x.open {
 		x.answer(&stewardpb.CollectiveResult{

@@ -39,8 +39,8 @@ type Options struct {
 	Channels int
 	// Raise gives the driving thread real-time priority; nil: it has none.
 	Raise func() error
-	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end of a
-	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
+	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end
+	// of a step that Network.Order began. Nil: jobs are not switched. Both must not wait.
 	Connected func(job uint64, network Network)
 	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
 }
@@ -123,7 +123,8 @@ func (p *Plane) Totals() node.Totals { return p.node.Totals() }
 
 // Spares keep a job's contexts for the next agent.
 type Spares struct {
-	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is kept.
+	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is
+	// kept.
 	Keep func(node.Spare) error
 	// Kept are the contexts that a former agent has made. The files become the plane's.
 	Kept []node.Spare

@@ -28,8 +28,8 @@ type SmallExchange struct {
 const FewNodes = 4
 
 // NewSmallExchange returns the SmallExchange of a job of so many nodes as node self sees it. It
-// leaves exchanges for which the user has chosen an algorithm to a carrier that has all of them. The
-// error wraps ErrShape or ErrAlgorithm.
+// leaves exchanges for which the user has chosen an algorithm to a carrier that has all of them.
+// The error wraps ErrShape or ErrAlgorithm.
 func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)

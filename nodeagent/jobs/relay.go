@@ -16,8 +16,8 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a few
-	// others' keys at once. More are dropped, and their steward sends them again.
+	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a
+	// few others' keys at once. More are dropped, and their steward sends them again.
 	maxRelays = 4096
 )
 
@@ -64,8 +64,8 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 }
 
 // relay takes a message for the steward of a job here. Only agents of the cluster can call (package
-// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of the
-// same user.
+// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of
+// the same user.
 func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {

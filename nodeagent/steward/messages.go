@@ -137,7 +137,8 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	}
 }
 
-// relayFailed withdraws a message to a job that has ended, or one that the agent refused to forward.
+// relayFailed withdraws a message to a job that has ended, or one that the agent refused to
+// forward.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return

@@ -23,8 +23,8 @@ const threadsMost = 16384
 // always one that does.
 const lookTwice = 20 * time.Millisecond
 
-// Find describes what could wake one of the processes, in a few words for people; empty: nothing can. It
-// takes lookTwice where something seems to.
+// Find describes what could wake one of the processes, in a few words for people; empty: nothing
+// can. It takes lookTwice where something seems to.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
 	if what != "" {

@@ -23,7 +23,8 @@ import (
 // stubPing is how often agents give a sign of life.
 const stubPing = 500 * time.Millisecond
 
-// stubAgents are agents without nodes. They prepare and launch jobs at once, and the jobs run for ever.
+// stubAgents are agents without nodes. They prepare and launch jobs at once, and the jobs run for
+// ever.
 type stubAgents struct {
 	cancel  context.CancelFunc
 	all     sync.WaitGroup

@@ -153,8 +153,8 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes a header, and reports whether the message with it is to be read: there is one, and it
-// has not come before.
+// Receive takes a header, and reports whether the message with it is to be read: there is one, and
+// it has not come before.
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
 	if h.AckStream == e.stream {
