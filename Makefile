@@ -48,7 +48,7 @@ test: ## set up, then unit and whole-system tests, with a closing count
 	@$(PURE) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$(($$(nproc) * 3 / 2)) $(LONGEST) ./...
 
 .PHONY: test-short
-test-short: ## unit tests alone, without real clusters, in a minute
+test-short: ## unit tests alone, without real clusters and tests that wait for seconds, in a minute
 	@.ci/setup build
 	@$(PURE) go test -short -vet=off -p $$(($$(nproc) * 3 / 2)) $$(go list ./... | grep -v '^score/tests/')
 

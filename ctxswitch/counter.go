@@ -43,5 +43,5 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountStays, "contexts_stayed", "Contexts that stayed on their channels when their job left.", "contexts"},
 }
 
-// Count gives the present value of a counter; it only grows.
+// Count returns the present value of a counter; it only grows.
 func (m *Machine) Count(c Counter) uint64 { return m.counters[c] }

@@ -32,7 +32,7 @@ const (
 // Effect is something to be done, in the order given.
 type Effect struct {
 	Kind   EffectKind
-	Step   Step    // to which it belongs, if its answer is Done; else Steady
+	Step   Step    // the step that waits for Done; Steady if the answer is another
 	Job    JobID   // whom it concerns; 0 with EffectRecord
 	Seq    uint64  // tells this order from an earlier one to the same job
 	By     int64   // local instant until which the answer is waited for
@@ -40,7 +40,7 @@ type Effect struct {
 	Record *Record // EffectRecord: how it went; good until seven more switches have begun
 }
 
-// String gives the order as a word.
+// String returns the order as a word.
 func (k EffectKind) String() string {
 	names := [...]string{
 		EffectNone: "none", EffectRevoke: "revoke", EffectFreeze: "freeze", EffectFlush: "flush",

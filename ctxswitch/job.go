@@ -25,7 +25,7 @@ const (
 	PhaseStopped
 )
 
-// String gives the phase as a word.
+// String returns the phase as a word.
 func (p Phase) String() string {
 	switch p {
 	case PhasePrepared:
@@ -117,12 +117,12 @@ func (j *job) settled() bool {
 	return (j.bound == saved || j.stays) && !j.due(Stop)
 }
 
-// find gives the place of a job in the table, which is in the order of ids.
+// find returns the place of a job in the table, which is in the order of ids.
 func (m *Machine) find(id JobID) (int, bool) {
 	return slices.BinarySearchFunc(m.jobs, id, func(j job, id JobID) int { return cmp.Compare(j.id, id) })
 }
 
-// lookup gives a job, or nil. The pointer is good until the table changes.
+// lookup returns a job, or nil. The pointer is good until the table changes.
 func (m *Machine) lookup(id JobID) *job {
 	i, ok := m.find(id)
 	if !ok {

@@ -97,7 +97,7 @@ func (m *Machine) Handle(now int64, ev Event) []Effect {
 	return m.effects
 }
 
-// Deadline gives the local instant at which the machine wants a Tick, if
+// Deadline returns the local instant at which the machine wants a Tick, if
 // nothing is told before: the next boundary at which the node's jobs change,
 // the origin of a plan, or the end of its patience with a step.
 func (m *Machine) Deadline() int64 {
@@ -114,7 +114,7 @@ func (m *Machine) Deadline() int64 {
 	return at
 }
 
-// State gives the step of the switch in progress, or Steady.
+// State returns the step of the switch in progress, or Steady.
 func (m *Machine) State() Step { return m.state }
 
 // InForce gives term and version of the plan that is followed, and the slot

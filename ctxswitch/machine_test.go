@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// twoJobs gives a machine that switches between job 1 and job 2 each 10 ms from
+// twoJobs returns a machine that switches between job 1 and job 2 each 10 ms from
 // now on, with job 1 running.
 func twoJobs(now int64) *Machine {
 	m := New(Config{})
@@ -272,7 +272,7 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// gangs gives a machine that switches between two rows of that many jobs.
+// gangs returns a machine that switches between two rows of that many jobs.
 func gangs(jobs int) (m *Machine, now int64) {
 	m, now = New(Config{}), int64(time.Second)
 	p := &Plan{Term: 1, Origin: now, Rows: make([]Row, 2)}

@@ -29,7 +29,7 @@ type MeasureInfo struct {
 	ID            Measure
 	Name, Meaning string
 	Unit          string
-	step          Step // of which it is the duration, or Steady
+	step          Step // whose duration it is, or Steady
 }
 
 // MeasureTable describes every measure, in the order of the ids: the step table
@@ -60,7 +60,7 @@ func (h *Measures) Observe(r *Record) {
 	}
 }
 
-// of gives the measure's duration in a switch.
+// of returns the measure's duration in a switch.
 func (info *MeasureInfo) of(r *Record) (d time.Duration, ok bool) {
 	switch info.ID {
 	case MeasureWake:

@@ -195,7 +195,7 @@ func (w *world) newPlan(t *rapid.T) {
 	w.tell(PlanArrived(p))
 }
 
-// row gives the jobs that are to run now, and whether there is a plan at all.
+// row returns the jobs that are to run now, and whether there is a plan at all.
 func (w *world) row() (jobs []JobID, ok bool) {
 	for len(w.coming) > 0 && w.coming[0].Origin <= w.now {
 		w.plan, w.coming = w.coming[0], w.coming[1:]

@@ -16,7 +16,7 @@ const (
 	CauseJob
 )
 
-// String gives the cause as a word.
+// String returns the cause as a word.
 func (c Cause) String() string {
 	switch c {
 	case CauseBoundary:
@@ -58,7 +58,7 @@ type Record struct {
 	Superseded bool
 }
 
-// Took gives the time a step took, and whether any job had part in it.
+// Took returns the time a step took, and whether any job had part in it.
 func (r *Record) Took(s Step) (d time.Duration, ran bool) {
 	return time.Duration(r.End[s] - r.Begin[s]), r.Steps.Has(s)
 }

@@ -198,7 +198,7 @@ func (n *simNode) tell(now int64, ev Event) {
 	}
 }
 
-// jobs gives the jobs that run, in order.
+// jobs returns the jobs that run, in order.
 func (n *simNode) jobs() []JobID {
 	var ids []JobID
 	for id := range n.running {

@@ -30,10 +30,9 @@ const (
 	// half of a short slice (10 ms). The kernel goes on freezing what was
 	// late, so the two jobs share CPUs for as long as that takes, no more.
 	StopTimeout = 5 * time.Millisecond
-	// LooseStopTimeout takes its place where nothing waits for the stop: the
-	// process whose CPU the switching thread has taken is asked to stop before
-	// it is let onto the CPU again, for which Linux may make it wait while the
-	// incoming job computes: a few ticks of 4 ms, more on a busy machine.
+	// LooseStopTimeout replaces StopTimeout if nothing waits for the stop. A process stops when it
+	// next gets its CPU, which the switching thread has taken. While the incoming job computes,
+	// Linux may delay that by a few ticks of 4 ms, more on a busy machine.
 	LooseStopTimeout = 50 * time.Millisecond
 	// FlushTimeout is some ten round trips of a local network. What is still
 	// in flight is refused where it arrives, and sent again.
@@ -69,7 +68,7 @@ var steps = [stepCount]struct {
 	Go:     {"go", EffectThaw, GoTimeout, false},
 }
 
-// String gives the step's name.
+// String returns the step's name.
 func (s Step) String() string {
 	if s > Go {
 		return "unknown"

@@ -45,7 +45,7 @@ func (t *timeline) begun(now int64) bool {
 	return t.present && t.clocked && t.cluster(now) >= t.plan.Origin
 }
 
-// find gives the slot that is on at the local instant now, when on was the
+// find returns the slot that is on at the local instant now, when on was the
 // last one obeyed. An offset that became smaller must not bring back the slot
 // before, whose end has been acted upon; so within a cycle the clock stands
 // still until it has caught up. More than a cycle is no adjustment but another
@@ -58,7 +58,7 @@ func (t *timeline) find(now int64, on Slot) Slot {
 	return t.plan.At(c)
 }
 
-// nextChange gives the local instant of the first boundary after the slot on
+// nextChange returns the local instant of the first boundary after the slot on
 // at which the set of jobs changes, or Never.
 func (t *timeline) nextChange(on Slot) int64 {
 	if t.perCycle == 0 {

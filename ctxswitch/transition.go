@@ -72,7 +72,7 @@ func (m *Machine) decide(now int64) {
 			m.enter(now, Load)
 
 		// Load: the incoming contexts take the channels, which save has emptied.
-		// A job may have come meanwhile for which the stop is to be awaited.
+		// A job may have come meanwhile that must await the stop.
 		case Load:
 			if m.waits(now, Load) || !m.together() && m.waits(now, Stop) {
 				return

@@ -66,8 +66,8 @@ func (m *Machine) late(j *job, s Step) {
 	m.lateFreeze(j)
 }
 
-// lateFreeze counts a freeze of which nothing was heard in time, be it that the
-// job's own row has come on meanwhile.
+// lateFreeze counts a freeze that was not confirmed in time, also if the job's own row has come on
+// meanwhile.
 func (m *Machine) lateFreeze(j *job) {
 	m.counters[CountLateFreezes]++
 	j.lateFreezes++

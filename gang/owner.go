@@ -11,8 +11,8 @@ import (
 // MaxAgePerPoint the queue's keys stay within int64.
 const MaxOwnerPoints = 100_000
 
-// UsualShare is the share of an owner of whom nothing else is known, and maxShare
-// bounds the product with weights; beyond MaxWeight a share gives nothing.
+// UsualShare is the share of an owner without a share of its own. maxShare bounds the product with
+// weights; beyond MaxWeight a share gives nothing.
 const (
 	UsualShare = 100
 	maxShare   = UsualShare * MaxWeight

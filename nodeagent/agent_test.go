@@ -260,6 +260,9 @@ func TestDuplicateIsRefused(t *testing.T) {
 }
 
 func TestSecondAgentOnARunDirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	n := startNode(t, leader)
 	leader.Next(t)
@@ -273,6 +276,9 @@ func TestSecondAgentOnARunDirectory(t *testing.T) {
 }
 
 func TestAddressInUse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	first := startNode(t, leader)
 	s := leader.Next(t)

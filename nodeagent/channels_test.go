@@ -38,6 +38,9 @@ func TestDirectoryHasTheAgentsPort(t *testing.T) {
 
 // A configured port whose twin is another's is refused with a reason, and given back.
 func TestTakenDirectoryPort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	address, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)

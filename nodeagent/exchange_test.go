@@ -118,6 +118,9 @@ func exchangeModes() (all []exchangeMode) {
 }
 
 func TestMPICHOverTwoNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	program := compile(t, hello)
 	for _, mode := range exchangeModes() {
 		t.Run(mode.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func runGangs(t *testing.T) (spans [2][2][]span, origin int64) {
 	return spans, origin
 }
 
-// begins gives the instant at which a rank began to run in each slice of its
+// begins returns the instant at which a rank began to run in each slice of its
 // job, counted from the slice's planned begin. Slices in which it did not run
 // before the last quarter are left out: the machine had other things to do.
 func begins(spans []span, job int, origin int64) map[int64]time.Duration {
@@ -90,6 +90,9 @@ func begins(spans []span, job int, origin int64) map[int64]time.Duration {
 // same slices on both nodes, and not while the other gang runs on either. How
 // closely is shown by the benchmark; it is only told here.
 func TestGangsRunWholeAndApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	spans, origin := runGangs(t)
 	for job := range spans {
 		for i := range spans[job] {

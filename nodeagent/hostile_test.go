@@ -16,6 +16,9 @@ import (
 // Whoever has the cluster key may still be broken: what it sends ends the job
 // that it speaks of, at worst.
 func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	const tree, bruck = uint32(fence.TreeAlgorithm), uint32(fence.BruckAlgorithm)
 	program := compile(t, hello)
 	for _, test := range []struct {

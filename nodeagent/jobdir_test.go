@@ -22,6 +22,9 @@ import (
 // A job has a directory of its own that only its user can enter. It is gone when
 // the job's end is told, also if the steward was killed.
 func TestJobsDirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	n := startNode(t, leader, jobsElsewhere(t))
 	s := leader.Next(t)

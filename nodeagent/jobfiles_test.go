@@ -38,7 +38,7 @@ func (n *node) runMPI(s *leadertest.Session, job uint64) (pid int) {
 	return pid
 }
 
-// madeFile tells whether a rank has made its files.
+// madeFile reports whether a rank has made its files.
 func (n *node) madeFile() bool {
 	for _, dir := range n.jobFiles() {
 		if _, err := os.Stat(dir + "/segment"); err == nil {
@@ -118,6 +118,9 @@ func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, s
 // Shared memory that MPI libraries of killed ranks leave under their own names is removed before
 // the end is told, also if the steward was killed by force, or agent and steward.
 func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	n := startMortal(t, leader)
 	s := leader.Next(t)

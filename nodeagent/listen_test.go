@@ -120,6 +120,9 @@ func connects(t *testing.T, path string) {
 
 // An agent whose port was taken while it was away is reached at another one, and says so.
 func TestAStrangerHasTheAgentsPort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	address := freeAddress(t)
 	free := takePort(t, address)
@@ -143,6 +146,9 @@ func TestAStrangerHasTheAgentsPort(t *testing.T) {
 
 // Two agents with one address are a mistake that is told.
 func TestAnAgentOfTheSameUserHasThePort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	first := startNode(t, leader, signalsOnly)
 	address := leader.Next(t).Hello.GetAddress()
@@ -155,6 +161,9 @@ func TestAnAgentOfTheSameUserHasThePort(t *testing.T) {
 
 // The metrics wait for their port, and the agent serves meanwhile.
 func TestAStrangerHasThePortOfTheMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	address := freeAddress(t)
 	free := takePort(t, address)

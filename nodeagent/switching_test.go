@@ -95,7 +95,7 @@ const (
 	minTurns    = 4    // slices in which a job runs at all
 )
 
-// inTurn tells which part of the time in which a job ran lay in its slices, and
+// inTurn returns which part of the time in which a job ran lay in its slices, and
 // in how many of them it ran.
 func inTurn(spans []span, job int, origin int64, slice time.Duration) (part float64, turns int) {
 	var ran, inside int64
@@ -115,7 +115,7 @@ func inTurn(spans []span, job int, origin int64, slice time.Duration) (part floa
 	return float64(inside) / float64(max(ran, 1)), len(seen)
 }
 
-// bothTurned tells whether each of two jobs ran in so many of its slices since both existed.
+// bothTurned reports whether each of two jobs ran in so many of its slices since both existed.
 func bothTurned(all [2][]span, origin int64, slice time.Duration, turns int) bool {
 	if len(all[0]) == 0 || len(all[1]) == 0 {
 		return turns == 0
@@ -130,6 +130,9 @@ func bothTurned(all [2][]span, origin int64, slice time.Duration, turns int) boo
 }
 
 func TestTwoSpinningJobsShareTheNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	// Each on a CPU of its own, if there are two, so that only the agent keeps
 	// them from running at once.
 	own := [2]uint32{0, uint32(min(runtime.NumCPU(), 2) - 1)}
@@ -137,6 +140,9 @@ func TestTwoSpinningJobsShareTheNode(t *testing.T) {
 }
 
 func TestTwoSpinningJobsShareACPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) { taketurns(t, n, s, [2]uint32{}) })
 }
 
@@ -169,6 +175,9 @@ func apart(t *testing.T, all [2][]span) {
 }
 
 func TestLoneJobIsNeverStopped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
 		spinner(t, n, s, 1, 0)
 		s.Send(planMessage(1, 1, 5*time.Millisecond, []uint64{1}))
@@ -216,6 +225,9 @@ func TestOldPlansAreIgnored(t *testing.T) {
 }
 
 func TestReportsOfSwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	leader := startLeader(t)
 	n := startNode(t, leader)
 	s := leader.Next(t)

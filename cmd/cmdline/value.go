@@ -65,7 +65,7 @@ func ParseTime(text string) (time.Duration, error) {
 	return total, err
 }
 
-// clockUnits tells what the parts between colons count, by their number less
+// clockUnits returns what the parts between colons count, by their number less
 // one: without days a single part means minutes, with days it means hours.
 func clockUnits(withDays bool) [3][]time.Duration {
 	if withDays {

@@ -44,7 +44,7 @@ func (h *Histogram) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// MarshalBinary gives the encoding; it never fails.
+// MarshalBinary returns the encoding; it never fails.
 func (h *Histogram) MarshalBinary() ([]byte, error) { return h.AppendBinary(nil) }
 
 // UnmarshalBinary takes the histogram from its encoding. data may come from
@@ -85,8 +85,8 @@ func (h *Histogram) decode(data []byte) error {
 	return h.plausible(last)
 }
 
-// plausible checks sum and maximum against the buckets, of which last is the
-// highest in use: one duration is the maximum, and none is above it.
+// plausible checks sum and maximum against the buckets: the highest one in use, last, holds the
+// maximum.
 func (h *Histogram) plausible(last int) error {
 	if h.max < lowest(last) || h.max > highest(last) {
 		return errors.New("the maximum is not in the highest bucket")

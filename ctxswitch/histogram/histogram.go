@@ -58,17 +58,17 @@ func (h *Histogram) Merge(other *Histogram) {
 // Reset empties the histogram.
 func (h *Histogram) Reset() { *h = Histogram{} }
 
-// Count says how many durations have been recorded.
+// Count returns how many durations have been recorded.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Sum gives the sum of the durations in nanoseconds. It stays at the largest
+// Sum returns the sum of the durations in nanoseconds. It stays at the largest
 // value there is instead of beginning again.
 func (h *Histogram) Sum() uint64 { return h.sum }
 
-// Max gives the longest duration, exactly; 0 if there is none.
+// Max returns the longest duration, exactly; 0 if there is none.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile gives the duration below or at which the share q of all lies (0.5:
+// Quantile returns the duration below or at which the share q of all lies (0.5:
 // the median), to 1.6 percent; q is taken to be from 0 to 1. An empty
 // histogram gives 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
@@ -86,7 +86,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.Max()
 }
 
-// rank gives the number, from 1, of the duration that the quantile q is.
+// rank returns the number, from 1, of the duration that the quantile q is.
 func (h *Histogram) rank(q float64) uint64 {
 	if math.IsNaN(q) || q <= 0 {
 		return 1
@@ -106,7 +106,7 @@ func bucketOf(ns uint64) int {
 	return (octave+1)<<subBits + int(ns>>octave) - subBuckets
 }
 
-// lowest gives the shortest duration of a bucket.
+// lowest returns the shortest duration of a bucket.
 func lowest(bucket int) uint64 {
 	if bucket < subBuckets {
 		return uint64(bucket)
@@ -115,7 +115,7 @@ func lowest(bucket int) uint64 {
 	return uint64(bucket&(subBuckets-1)+subBuckets) << octave
 }
 
-// highest gives the longest duration of a bucket.
+// highest returns the longest duration of a bucket.
 func highest(bucket int) uint64 {
 	if bucket < subBuckets {
 		return uint64(bucket)
@@ -123,7 +123,7 @@ func highest(bucket int) uint64 {
 	return lowest(bucket) + 1<<(bucket>>subBits-1) - 1
 }
 
-// middle gives the duration that stands for all of a bucket.
+// middle returns the duration that stands for all of a bucket.
 func middle(bucket int) uint64 { return (lowest(bucket) + highest(bucket)) / 2 }
 
 // addSaturating adds, and stays at the largest value instead of overflowing.

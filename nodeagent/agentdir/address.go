@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// addressName is a file in the run directory with the address of the agent: a job that has been
-	// placed, and of which nothing is here yet, is looked for there by its other nodes.
+	// addressName is a file in the run directory with the agent's address. The other nodes of a job
+	// that is placed but not here yet look for it at this address.
 	addressName = "address"
 	// addressHead begins the file, with the version of its format.
 	addressHead = "score-agent-address 1 "

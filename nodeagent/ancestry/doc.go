@@ -1,3 +1,3 @@
-// Package ancestry reads from /proc of which process another one is a descendant. With it a daemon
-// finds out whether its caller belongs to a job whose ranks it knows.
+// Package ancestry finds a process's ancestors in /proc. A daemon uses it to find out whether its
+// caller belongs to a job whose ranks it knows.
 package ancestry

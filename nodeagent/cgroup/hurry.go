@@ -16,11 +16,11 @@ const (
 	hurryRest = 80 * time.Millisecond
 )
 
-// hurry lets the threads of the group, all of which have been killed, die before any ordinary
-// program goes on: of several processes on one processor, two that keep waking each other can leave
-// the others nothing for a minute (seen with Linux 6.18, where each session has its own share), not
-// even to die. They cannot use it for more: who has been killed does not come back from the kernel.
-// Without the right to do so nothing is lost but time.
+// hurry lets the group's killed threads die before any ordinary program continues. Of several
+// processes on one processor, two that keep waking each other can leave the others nothing for a
+// minute, not even to die (seen with Linux 6.18, where each session has its own share). A killed
+// thread cannot misuse this: it does not return from the kernel. Without permission, only time is
+// lost.
 func (g *Group) hurry() {
 	for _, tid := range g.threads() {
 		_ = realtime.SetThreadFIFO(tid, realtime.DyingPriority) // it may be dead

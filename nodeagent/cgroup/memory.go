@@ -71,9 +71,9 @@ func (g *Group) UnlimitMemory() error {
 	}
 }
 
-// MemoryUsed is what is charged to the group now, in bytes. Without a process
-// that is what files in memory and the page cache keep, and up to a quarter of
-// a MiB for each CPU that the kernel holds in advance.
+// MemoryUsed returns the memory charged to the group now, in bytes. For a group without processes
+// that is what files in memory and the page cache keep, and up to a quarter of a MiB for each CPU
+// that the kernel holds in advance.
 func (g *Group) MemoryUsed() (uint64, error) {
 	switch g.memory {
 	case MemoryV2:

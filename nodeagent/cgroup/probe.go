@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory says by what a memory limit is kept.
+// Memory says what enforces a memory limit.
 type Memory uint8
 
 const (

@@ -88,7 +88,7 @@ func (r *Root) enable(mount, controller string) bool {
 // Dir is the group's directory in the v2 tree.
 func (r *Root) Dir() string { return r.dir }
 
-// Memory says by what the memory limits of this node's jobs are kept.
+// Memory returns what enforces the memory limits of jobs on this node.
 func (r *Root) Memory() Memory { return r.memory }
 
 // Create makes the group of a slot. It fails if the slot's group exists.
@@ -240,8 +240,8 @@ func (r *Root) sweepSlot(n int, deadline time.Time) error {
 	return err
 }
 
-// endCharged kills the processes of which a thread is in the slot's version 1 groups
-// alone: a steward whose agent died before it spoke to it waits there.
+// endCharged kills processes with a thread in the slot's version 1 groups only: a steward waits
+// there if its agent died before the first message.
 func (r *Root) endCharged(n int) error {
 	name, err := slotName(n)
 	if err != nil {

@@ -21,13 +21,13 @@ type twoClocks struct {
 	ppm  int64 // by which the leader's clock is faster
 }
 
-// cluster gives the leader's clock at a local instant.
+// cluster returns the leader's clock at a local instant.
 func (c twoClocks) cluster(local int64) int64 {
 	elapsed := local - start
 	return c.base + elapsed + elapsed/1_000_000*c.ppm + elapsed%1_000_000*c.ppm/1_000_000
 }
 
-// offset gives the true offset at a local instant.
+// offset returns the true offset at a local instant.
 func (c twoClocks) offset(local int64) int64 { return c.cluster(local) - local }
 
 // beat makes the sample of a heartbeat sent at a local instant.

@@ -42,7 +42,7 @@ func (f *Filter) Add(term uint64, s Sample) error {
 	return nil
 }
 
-// Estimate gives what is known at the local instant now, which is not before
+// Estimate returns what is known at the local instant now, which is not before
 // the last sample's receipt. ok is false before the first sample.
 func (f *Filter) Estimate(now int64) (e Estimate, ok bool) {
 	if f.added == 0 {
@@ -62,7 +62,7 @@ func (f *Filter) Estimate(now int64) (e Estimate, ok bool) {
 	}, true
 }
 
-// offset gives the offset in use, on its way to the best sample's.
+// offset returns the offset in use, on its way to the best sample's.
 func (f *Filter) offset(now int64) int64 {
 	way := f.best.offset() - f.slewFrom
 	reach := max(0, now-f.slewSince) / (1_000_000 / SlewPPM)

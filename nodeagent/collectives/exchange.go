@@ -11,18 +11,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// exchange is a job's collectives: it passes messages between its nodes and the machine that decides
-// (package fence).
+// exchange runs a job's collectives: it passes messages between its nodes and the machine that
+// decides (package fence).
 type exchange struct {
 	group *Group
 
 	mu sync.Mutex
-	// machine is nil when the job cannot have one, for the reason of broken.
+	// machine is nil if the job cannot have one; broken is the reason.
 	machine fence.Collective
 	broken  error
-	// open are the exchanges to which this node has added and that the steward has no result of.
+	// open holds exchanges that this node has added to and whose results the steward does not have
+	// yet.
 	open map[fence.Op]bool
-	// sent are the messages of each that have not arrived.
+	// sent holds the messages of each exchange that have not arrived.
 	sent map[fence.Op]*sync.WaitGroup
 }
 
@@ -82,8 +83,9 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 	}
 }
 
-// onResult delivers a result once the other nodes have what this one sent for the exchange: a steward
-// that has the result does not give its piece again to the next agent. The caller holds mu.
+// onResult delivers a result after the other nodes have everything that this one sent for the
+// exchange. For once the steward has the result, it does not give its piece to the next agent. The
+// caller holds mu.
 func (x *exchange) onResult(m fence.Message) {
 	sent := x.sent[m.Op]
 	delete(x.sent, m.Op)
@@ -134,7 +136,8 @@ func (x *exchange) repeat(node int) {
 	}
 }
 
-// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds mu.
+// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds
+// mu.
 func (x *exchange) fail(reason error) {
 	for op := range x.open {
 		x.answer(&stewardpb.CollectiveResult{
@@ -145,7 +148,7 @@ func (x *exchange) fail(reason error) {
 	}
 	clear(x.open)
 	clear(x.sent)
-	if x.group.order.GetFencesByMessage() { // the stewards may be in one of which the agents know nothing
+	if x.group.order.GetFencesByMessage() { // the stewards may be in an exchange that the agents do not know
 		x.answer(&stewardpb.CollectiveResult{Error: fmt.Sprintf("node %s: %v", x.group.options.Node, reason)})
 	}
 }

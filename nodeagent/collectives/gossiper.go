@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// gossipTimeout bounds the call by which one other node is told of a failure. It is not tried
-	// again: others tell that node, too.
+	// gossipTimeout bounds the call that tells another node of a failure. It is not repeated, since
+	// others tell that node, too.
 	gossipTimeout = 2 * time.Second
-	// leaderTimeout is how long the leader, who knows best why, has to end a job that has lost a rank
-	// or a node. Then its fences end here with the reason, as they would never be complete.
+	// leaderTimeout is how long the leader, which knows the cause best, has to end a job that has
+	// lost a rank or a node. After that the job's fences end here with the reason, because they
+	// would never complete.
 	leaderTimeout = time.Second
 )
 
@@ -30,7 +31,7 @@ type gossiper struct {
 	machine *gossip.Machine
 }
 
-// newGossiper is nil for a job of one node, whose steward knows all.
+// newGossiper returns nil for a job of one node, whose steward knows all failures.
 func newGossiper(g *Group) *gossiper {
 	machine, err := gossip.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()))
 	if err != nil || len(g.order.GetPlaces()) == 1 {

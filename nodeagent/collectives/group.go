@@ -1,5 +1,3 @@
-// Package collectives joins a job's part on this node with those on its other nodes: it carries
-// collectives between them (package fence decides how) and spreads failures (package gossip).
 package collectives
 
 import (
@@ -21,7 +19,7 @@ type Peers interface {
 	Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error
 }
 
-// Steward is the job's here. One that is gone returns errors.
+// Steward is the job's steward on this node. If it is gone, its methods return errors.
 type Steward interface {
 	Collective(*stewardpb.CollectiveResult) error
 	RankFailure(*stewardpb.RankFailure) error
@@ -30,7 +28,7 @@ type Steward interface {
 
 // Options are what a group needs of the node and of its job.
 type Options struct {
-	Node    string          // this one's name
+	Node    string          // name of this node
 	Context context.Context // ends when the job is forgotten
 	Peers   Peers
 	Go      func(func()) // runs a goroutine that acts for the job
@@ -38,11 +36,11 @@ type Options struct {
 	Logger  *zap.Logger
 	// Steward is nil before the job has one.
 	Steward func() Steward
-	// Ends reports whether the job is over within so long, or is being killed then.
+	// Ends reports whether the job is over, or is being killed, after so long.
 	Ends func(within time.Duration) bool
 }
 
-// Group is the nodes of one job. A nil group is one node, whose steward knows all.
+// Group connects the nodes of one job. A nil Group is one node, whose steward knows everything.
 type Group struct {
 	order    *scorev1.Prepare
 	options  Options
@@ -50,7 +48,7 @@ type Group struct {
 	gossiper *gossiper
 }
 
-// New is nil for a job of one node.
+// New returns nil for a job of one node.
 func New(order *scorev1.Prepare, options Options) *Group {
 	if len(order.GetPlaces()) < 2 {
 		return nil

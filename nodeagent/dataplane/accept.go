@@ -17,8 +17,8 @@ const (
 	// connectionsPerRank bounds a job's connections: a rank needs one, and may start
 	// processes that each have one for a while.
 	connectionsPerRank = 4
-	// acceptPause is the time until the next try when no connection can be accepted, for
-	// want of descriptors most likely.
+	// acceptPause is the pause after a connection could not be accepted, most likely for want of
+	// descriptors.
 	acceptPause = 10 * time.Millisecond
 )
 
@@ -38,8 +38,8 @@ func (p *Plane) accept() {
 	}
 }
 
-// admit finds out who connects. Whoever is no rank, and descends from none, is
-// hung up on at once.
+// admit finds out who connects. It disconnects at once whoever is neither a rank nor a descendant
+// of one.
 func (p *Plane) admit(conn *net.UnixConn) {
 	who, err := handover.Peer(conn)
 	if err != nil || !p.knows(who.Uid) {
@@ -63,7 +63,7 @@ func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
 	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
 }
 
-// knows reports whether a job of the user is here: who has none is not worth a look at /proc.
+// knows reports whether a job of the user is here. For others it is not worth reading /proc.
 func (p *Plane) knows(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // keyLabel keeps the keys of jobs apart from all else that is derived from the cluster's key.
 const keyLabel = "score data plane: key of a job, 1"
 
-// secretOf is what the job's key is derived from: what the order has, or the cluster's key in an
-// order that a former version has left.
+// secretOf returns the secret that the job's key is derived from: the order's, or the cluster's key
+// for an order of a former version.
 func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
 	if key := order.GetKey(); len(key) > 0 {
 		return string(key), nil
@@ -23,7 +23,7 @@ func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
 	return clusterKey, nil
 }
 
-// errNoKey is a job that would have the same key in every cluster.
+// errNoKey is returned for a job that would have the same key in every cluster.
 var errNoKey = errors.New("the server has sent no key for the job; upgrade the servers")
 
 // jobKey names a job in frames. All nodes of the job compute the same one, and nobody

@@ -14,8 +14,8 @@ var nodeSteps = [...]node.Step{
 	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 }
 
-// Order begins a step and returns at once; Options.Stepped is called at its end. It reports false if
-// the plane was closed, or contexts have no part in the step.
+// Order begins a step and returns at once; Options.Stepped is called at its end. It reports false
+// if the plane was closed, or contexts have no part in the step.
 func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
 		return false
@@ -23,7 +23,8 @@ func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
 	return n.job.Order(nodeSteps[step], number, by)
 }
 
-// Contexts is how many the job may have on their channels, besides those that nobody counts.
+// Contexts returns how many contexts the job may have on their channels, besides those that are not
+// counted.
 func (n Network) Contexts() int { return n.job.Given() }
 
 // Pause reports that the job's processes were ordered to stand still: contexts that stay on their

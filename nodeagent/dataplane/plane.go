@@ -22,25 +22,25 @@ import (
 // ErrClosed: the plane was closed.
 var ErrClosed = errors.New("the agent stops")
 
-// Options say whose plane it is.
+// Options are the options of Open.
 type Options struct {
-	// Address is the directory's. Other nodes know it as the agent's TCP address: the
+	// Address is the directory's address. Other nodes know it as the agent's TCP address: the
 	// directory has the UDP port of the same number.
 	Address netip.AddrPort
 	// Socket is the ranks' socket: a path, in a directory in which nobody else can make names, or
 	// an abstract name that begins with @. What a dead agent has left at the path is replaced.
 	Socket string
-	// Cluster and ClusterKey are what the keys of jobs are made of.
+	// Cluster and ClusterKey are what the jobs' keys are derived from.
 	Cluster, ClusterKey string
 	// Anywhere means that nodes may be on other hosts; else their addresses must be on loopback.
 	Anywhere bool
 	Logger   *zap.Logger
 	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
 	Channels int
-	// Raise gives the thread that drives real-time priority; nil: it has none.
+	// Raise gives the driving thread real-time priority; nil: it has none.
 	Raise func() error
-	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end of a
-	// step that Network.Order began. Nil: jobs are not switched. Both must not wait.
+	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end
+	// of a step that Network.Order began. Nil: jobs are not switched. Both must not wait.
 	Connected func(job uint64, network Network)
 	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
 }
@@ -57,7 +57,7 @@ type Plane struct {
 
 	mu     sync.Mutex
 	closed bool
-	// jobs are those here, by their steward's process, of which every rank is a child.
+	// jobs holds this node's jobs by their steward's pid; every rank is a child of its steward.
 	jobs map[int]*Job
 	// leaving are jobs that have left and are not gone.
 	leaving map[*Job]bool
@@ -115,15 +115,16 @@ func listen(socket string) (*net.UnixListener, error) {
 // first.
 func (p *Plane) Serve() { p.tasks.Go(p.accept) }
 
-// Socket is what ranks dial (handover.Dial).
+// Socket returns the address that ranks dial (handover.Dial).
 func (p *Plane) Socket() string { return p.socket }
 
-// Totals are what the plane has done so far.
+// Totals counts what the plane has done so far.
 func (p *Plane) Totals() node.Totals { return p.node.Totals() }
 
 // Spares keep a job's contexts for the next agent.
 type Spares struct {
-	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is kept.
+	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is
+	// kept.
 	Keep func(node.Spare) error
 	// Kept are the contexts that a former agent has made. The files become the plane's.
 	Kept []node.Spare
@@ -164,7 +165,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 	return j, nil
 }
 
-// rowsKept is for how many rows of the gang matrix a node has memory for contexts: the
+// rowsKept is the number of rows of the gang matrix for whose contexts a node has memory: the
 // default number of rows.
 const rowsKept = 8
 

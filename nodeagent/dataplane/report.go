@@ -30,8 +30,8 @@ func (j *Job) Channels() []*scorev1.ChannelState {
 	return all
 }
 
-// Messages is what the job's ranks here have done with messages; see node.Job.Messages. Nil if none
-// of them ever had a channel.
+// Messages returns what the job's ranks here have done with messages; see node.Job.Messages. It is
+// nil if none of them ever had a channel.
 func (j *Job) Messages(most int) *scorev1.Messages {
 	m := j.handle.Messages(most)
 	if m.Contexts == 0 {
@@ -43,7 +43,7 @@ func (j *Job) Messages(most int) *scorev1.Messages {
 	}
 }
 
-// Dump copies the contexts of the ranks here that are wanted; see node.Job.Dump.
+// Dump copies the contexts of the selected ranks here; see node.Job.Dump.
 func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, timeout time.Duration) ([]node.Dumped, error) {
 	return j.handle.Dump(ctx, wanted, most, timeout)
 }

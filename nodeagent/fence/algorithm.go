@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// Algorithm is how data goes between nodes.
+// Algorithm is the way that data takes between nodes.
 type Algorithm uint8
 
-// The algorithms, in the order of the API's ExchangeMode. With n nodes, D bytes from all together,
-// a per message and b per byte:
+// The algorithms, in the order of the API's ExchangeMode, and their costs: n nodes, D bytes of all
+// nodes together, a per message and b per byte.
 const (
-	// Auto takes the one that is the fastest for the data there is.
+	// Auto takes the fastest algorithm for the size of the data.
 	Auto Algorithm = iota
 	// TreeAlgorithm: 2*log8(n) hops, and the root sends all data eight times: 2*log8(n)*(a +
 	// 8*D*b).

@@ -2,13 +2,13 @@ package fence
 
 import "encoding/binary"
 
-// announcer is what goes round first for a piece: its size, and itself if it is small.
+// announcer announces a piece: its size, and the piece itself if it is small.
 type announcer struct {
-	// small is up to what size a piece goes with the sizes.
+	// small is the largest piece that goes with the sizes.
 	small int
 }
 
-// empty is the size up to which a piece is none: what says whose it is, and no data.
+// empty is the largest piece that counts as empty: it holds its sender's identity, but no data.
 const empty = 32
 
 func (a announcer) announce(data []byte) []byte {
@@ -20,7 +20,7 @@ func (a announcer) announce(data []byte) []byte {
 	return append(word, data[:room]...)
 }
 
-// announced reads that; has is false if the piece is not in it.
+// announced reads an announcement; has is false if the piece is not in it.
 func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) {
 	n, width := binary.Uvarint(word)
 	if width <= 0 || n > MaxBytes {

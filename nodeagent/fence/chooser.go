@@ -12,11 +12,11 @@ import "fmt"
 // there is.
 type Chooser struct {
 	announcer
-	// forced is the algorithm for data, Auto: by size.
+	// forced is the algorithm for data; Auto chooses by size.
 	forced Algorithm
 	tree   *Tree
 	data   [algorithms]Collective
-	// own are this node's pieces of exchanges that are under way.
+	// own holds this node's pieces of exchanges under way.
 	own     [kinds][]byte
 	failed  error
 	effects []Effect
@@ -24,8 +24,8 @@ type Chooser struct {
 
 var _ Collective = (*Chooser)(nil)
 
-// TreeBytes is up to how many bytes together the tree is not slower than the others, whose nodes
-// must be told of their sizes first (docs/BENCHMARKS.md, group pmi).
+// TreeBytes is the largest total size for which the tree is the fastest exchange. The other
+// algorithms need an exchange of the sizes first (docs/BENCHMARKS.md, group pmi).
 const TreeBytes = 64 << 10
 
 // New returns the exchange of a job of so many nodes as node self sees it. The
@@ -58,8 +58,8 @@ func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	return c, nil
 }
 
-// choose is the algorithm for data. A ring sends as many bytes as Bruck's algorithm in more
-// messages, and is never faster where all nodes are equally far from each other.
+// choose returns the algorithm for data. A ring sends as many bytes as Bruck's algorithm in more
+// messages, and is never faster if all nodes are equally far from each other.
 func (c *Chooser) choose() Algorithm {
 	if c.forced != Auto {
 		return c.forced
@@ -102,7 +102,7 @@ func (c *Chooser) Receive(from int, message Message) []Effect {
 	return c.effects
 }
 
-// carryOut passes on what one of the algorithms wants, and takes its results.
+// carryOut passes on the effects of an algorithm, and takes its results.
 func (c *Chooser) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
@@ -178,7 +178,7 @@ func (c *Chooser) Lost(node int, reason string) []Effect {
 	return c.effects
 }
 
-// fail ends everything and lets go of the data.
+// fail ends all exchanges and drops their data.
 func (c *Chooser) fail(err error) {
 	c.failed = err
 	c.tree, c.data, c.own = nil, [algorithms]Collective{}, [kinds][]byte{}

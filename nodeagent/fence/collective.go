@@ -59,7 +59,7 @@ type Message struct {
 	// Via is the algorithm that the message is of.
 	Via  Algorithm
 	Step Step
-	// Data are pieces of nodes; the algorithm knows whose.
+	// Data holds pieces of nodes; the algorithm knows which nodes.
 	Data [][]byte
 }
 
@@ -74,8 +74,8 @@ const (
 	Done
 	// Failed: no exchange of the job can complete any more, for the reason Err.
 	Failed
-	// Large: of a SmallExchange alone. There is a piece that is not small: an exchange Message.Op
-	// of all pieces has to be made otherwise, and this node's is Message.Data.
+	// Large (only of a SmallExchange): some piece is not small. Exchange Message.Op of all pieces
+	// must be made by other means; this node's piece is Message.Data.
 	Large
 )
 
@@ -91,7 +91,7 @@ type Effect struct {
 // fill the memory of others. It is what a PMI engine takes.
 const MaxBytes = 256 << 20
 
-// bytesOf is what pieces take together.
+// bytesOf returns the size of pieces together.
 func bytesOf(pieces [][]byte) int {
 	size := 0
 	for _, piece := range pieces {
@@ -100,7 +100,7 @@ func bytesOf(pieces [][]byte) int {
 	return size
 }
 
-// What can end the exchanges of a job.
+// Errors that end the exchanges of a job.
 var (
 	// ErrLost: a node of the job is gone.
 	ErrLost = errors.New("a node of the job was lost during an exchange")

@@ -3,17 +3,17 @@ package fence
 // course is an all-gather in rounds: in round r every node sends some pieces that it has by then to
 // one node, and gets others from one. After the last round it has all.
 type course interface {
-	// rounds is how many there are.
+	// rounds is the number of rounds.
 	rounds() int
-	// to and from are whom a node sends to, and hears of, in a round.
+	// to and from are the nodes that a node sends to, and receives from, in a round.
 	to(self, round int) int
 	from(self, round int) int
-	// sent are the pieces that a node sends in a round: of count nodes from first on, after the
-	// last node the first.
+	// sent returns the pieces that a node sends in a round: those of count nodes from first on,
+	// where node 0 follows the last.
 	sent(self, round int) (first, count int)
 }
 
-// ring passes on to the next node what came from the one before.
+// ring sends to the next node what came from the previous one.
 type ring int
 
 func (n ring) rounds() int                 { return int(n) - 1 }
@@ -21,8 +21,9 @@ func (n ring) to(self, _ int) int          { return (self + 1) % int(n) }
 func (n ring) from(self, _ int) int        { return (self + int(n) - 1) % int(n) }
 func (n ring) sent(self, r int) (_, _ int) { return (self + int(n) - r) % int(n), 1 }
 
-// bruck sends all that a node has, 1, 2, 4 ... pieces from its own on, to the node as far before
-// it; and in the last round what is missing there (Bruck and others, 1997: the concatenation).
+// bruck sends everything that a node has (1, 2, 4 ... pieces, beginning with its own) to the node
+// that far before it, and in the last round what is missing there (Bruck and others, 1997: the
+// concatenation).
 type bruck int
 
 func (n bruck) rounds() int {

@@ -2,16 +2,16 @@ package fence
 
 import "slices"
 
-// early are messages that came before their turn: of each round those of the two latest exchanges.
-// A sender may be in the next exchange already, and a node that does not know where it is cannot
-// tell which one it needs.
+// early holds messages that came before their turn: of each round those of the two latest
+// exchanges. A sender may be in the next exchange already, and a node that does not know its own
+// number cannot tell which one it needs.
 type early struct {
 	rounds map[int][2]held
-	// size is what they take.
+	// size is the size of their data.
 	size int
 }
 
-// keep puts a message aside, in the place of an older one.
+// keep stores a message in place of an older one.
 func (e *early) keep(round int, h held) {
 	two := e.rounds[round]
 	older := 0
@@ -29,7 +29,7 @@ func (e *early) keep(round int, h held) {
 	e.rounds[round] = two
 }
 
-// take gives what was kept of a round of an exchange.
+// take removes and returns the message stored for a round of an exchange.
 func (e *early) take(round int, seq uint64) (h held, ok bool) {
 	two := e.rounds[round]
 	i := slices.IndexFunc(two[:], func(h held) bool { return h.seq == seq })
@@ -41,7 +41,7 @@ func (e *early) take(round int, seq uint64) (h held, ok bool) {
 	return h, true
 }
 
-// forget drops what is of exchanges before one.
+// forget drops messages of exchanges before one.
 func (e *early) forget(before uint64) {
 	for round := range e.rounds {
 		for i, h := range e.rounds[round] {

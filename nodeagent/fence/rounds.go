@@ -110,7 +110,7 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 	return m.effects
 }
 
-// check finds out whether a node may send such a message.
+// check reports why a node may not send such a message; nil: it may.
 func (m *Rounds) check(from int, message *Message) error {
 	round := int(message.Step)
 	switch {
@@ -234,7 +234,7 @@ func (m *Rounds) tooLarge() {
 	m.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
 }
 
-// fail ends everything and lets go of the data; what was to be sent is of no use any more.
+// fail ends all exchanges and drops their data; pending messages have become useless.
 func (m *Rounds) fail(err error) {
 	if m.failed != nil {
 		return

@@ -14,21 +14,22 @@ import "fmt"
 type SmallExchange struct {
 	announcer
 	way Collective
-	// own are this node's pieces of exchanges that are under way, large the numbers of the last
-	// ones that were.
+	// own holds this node's pieces of exchanges under way, large the numbers of the latest large
+	// ones.
 	own     [kinds][]byte
 	large   [kinds]uint64
 	failed  error
 	effects []Effect
 }
 
-// FewNodes is up to how many nodes Bruck's algorithm carries the small pieces, the tree beyond: a
-// tree has two hops, up and down, which Bruck's algorithm does not exceed up to here.
+// FewNodes is the largest number of nodes for which Bruck's algorithm carries the small pieces. For
+// more nodes the tree does: it has two hops, up and down, and up to here Bruck's algorithm has no
+// more.
 const FewNodes = 4
 
-// NewSmallExchange returns the smallExchange of a job of so many nodes as node self sees it. What
-// the user wants to go by a certain algorithm is left to who has all of them. The error wraps
-// ErrShape or ErrAlgorithm.
+// NewSmallExchange returns the SmallExchange of a job of so many nodes as node self sees it. It
+// leaves exchanges for which the user has chosen an algorithm to a carrier that has all of them.
+// The error wraps ErrShape or ErrAlgorithm.
 func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
@@ -85,7 +86,7 @@ func (s *SmallExchange) Lost(node int, reason string) []Effect {
 	return s.effects
 }
 
-// Neighbours are the nodes that messages come from.
+// Neighbours returns the nodes that messages come from.
 func (s *SmallExchange) Neighbours() []int {
 	if s.failed != nil {
 		return nil
@@ -93,7 +94,7 @@ func (s *SmallExchange) Neighbours() []int {
 	return s.way.Neighbours()
 }
 
-// carryOut passes on what the algorithm wants, and takes its results.
+// carryOut passes on the algorithm's effects, and takes its results.
 func (s *SmallExchange) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
@@ -127,7 +128,7 @@ func (s *SmallExchange) onAnnounced(m Message) {
 	s.emit(Effect{Kind: Large, Message: Message{Op: Op{Kind: m.Op.Kind, Seq: s.large[m.Op.Kind]}, Data: [][]byte{own}}})
 }
 
-// fail ends everything and lets go of the data.
+// fail ends all exchanges and drops their data.
 func (s *SmallExchange) fail(err error) {
 	s.failed = err
 	s.way, s.own = nil, [kinds][]byte{}

@@ -94,7 +94,7 @@ func (t *Tree) parent() int { return (t.self - 1) / Arity }
 
 func (t *Tree) child(i int) int { return t.self*Arity + 1 + i }
 
-// below returns how many nodes are in the subtree of a node, itself included.
+// below returns the number of nodes in the subtree of a node, including the node.
 func (t *Tree) below(node int) int {
 	n := 0
 	for first, last := node, node; first < t.nodes; first, last = first*Arity+1, last*Arity+Arity {
@@ -315,7 +315,7 @@ func (t *Tree) Lost(node int, reason string) []Effect {
 	return t.effects
 }
 
-// fail ends everything and lets go of the data.
+// fail ends all exchanges and drops their data.
 func (t *Tree) fail(err error) {
 	t.failed = err
 	t.exchanges = [kinds]exchange{}
@@ -340,7 +340,7 @@ func (t *Tree) send(to int, op Op, step Step, data [][]byte) {
 
 func (t *Tree) emit(effect Effect) { t.effects = append(t.effects, effect) }
 
-// size is what the pieces of the subtree take together.
+// size returns the size of the subtree's pieces together.
 func (x *exchange) size() int {
 	size := len(x.own)
 	for i := range x.pieces {

@@ -82,7 +82,7 @@ func (w *network) handle(self int, effects []Effect) {
 		case Failed:
 			w.failed[self] = e.Err
 		case Large:
-			panic("of a Front alone")
+			panic("of a SmallExchange alone")
 		}
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// early are the jobs whose files are fetched while they wait.
+// early holds the jobs whose files are fetched while they wait.
 type early struct {
 	mu   sync.Mutex
 	ends map[uint64]context.CancelFunc
 }
 
-// begin gives the context of a job's fetching, instead of one that was begun before.
+// begin returns the context in which a job's files are fetched. It ends the context of an earlier
+// call.
 func (e *early) begin(parent context.Context, job uint64) context.Context {
 	ctx, cancel := context.WithCancel(parent)
 	e.mu.Lock()

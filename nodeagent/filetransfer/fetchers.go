@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// fetchers are the nodes whose agents may fetch the files of jobs here.
+// fetchers holds the nodes whose agents may fetch the files of jobs here.
 type fetchers struct {
 	mu    sync.Mutex
 	nodes map[uint64][]string // by job
@@ -50,8 +50,8 @@ func (f *fetchers) dropBut(keeps func(job uint64) bool) {
 	}
 }
 
-// check refuses an agent that may not fetch the job's files, or not yet: the leader may still tell
-// of it.
+// check refuses an agent that may not fetch the job's files, or not yet: the leader may name it
+// later.
 func (f *fetchers) check(ctx context.Context, job uint64) error {
 	caller, _ := access.CallerOf(ctx)
 	f.mu.Lock()
@@ -62,7 +62,7 @@ func (f *fetchers) check(ctx context.Context, job uint64) error {
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s has no part in job %d, as far as is known here", caller, job))
 }
 
-// nodesOf are the names of a job's nodes.
+// nodesOf returns the names of a job's nodes.
 func nodesOf(places []*scorev1.NodePlace) []string {
 	nodes := make([]string, len(places))
 	for i, place := range places {

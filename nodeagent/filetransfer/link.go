@@ -14,7 +14,7 @@ const (
 	// stageDirName is the directory with a job's files in the job's own; libraries are in one
 	// below.
 	stageDirName, stageLibraries = "stage", "lib"
-	// libraryVariable is where the dynamic loader looks first.
+	// libraryVariable names the directories that the dynamic loader searches first.
 	libraryVariable = "LD_LIBRARY_PATH"
 )
 
@@ -63,7 +63,7 @@ func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, e
 	return programs, nil
 }
 
-// canEnter tells whether the user has the directory on this node.
+// canEnter reports whether the user may enter the directory on this node.
 func canEnter(user *scorev1.Identity, dir string) bool {
 	return launch.AsUser(userOf(user), func() error {
 		info, err := os.Stat(dir)
@@ -74,7 +74,7 @@ func canEnter(user *scorev1.Identity, dir string) bool {
 	}) == nil
 }
 
-// prepend puts a directory before those of a variable.
+// prepend adds a directory to the front of a variable's list.
 func prepend(env []string, name, dir string) []string {
 	for i, v := range env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

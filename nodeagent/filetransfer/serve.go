@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// stageFilesMost bounds the files of one job; scrun and the servers know it, too.
+// stageFilesMost bounds the files of one job; scrun and the servers have the same bound.
 const stageFilesMost = 256
 
 var errStageMessages = errors.New("the messages do not come in the order of the files")
@@ -80,11 +80,11 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	return stream.Send(&scorev1.StageReply{Node: t.options.Node, Whole: true})
 }
 
-// putTries bounds how often a file is begun that somebody else was sending, too, and gave up.
+// putTries bounds how often a file is begun again after somebody else who was sending it gave up.
 const putTries = 3
 
-// putOne takes one file. If somebody else sends it already, that one is waited for, and what comes
-// here is not needed.
+// putOne takes one file. If somebody else is sending it already, putOne waits for that and discards
+// what comes here.
 func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
 	taken := int64(0)
 	for range putTries {

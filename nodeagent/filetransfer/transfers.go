@@ -1,5 +1,3 @@
-// Package filetransfer brings the files that are sent along with a job to its nodes, through a tree of
-// agents, and serves them to other agents. Package staging keeps them.
 package filetransfer
 
 import (
@@ -22,16 +20,16 @@ import (
 )
 
 const (
-	// stageFanout is how many nodes fetch from one: each file leaves a node so often, at the whole
-	// speed of its network, and a thousand nodes are ten steps deep.
+	// stageFanout is the number of nodes that fetch from one node. Each file leaves a node that
+	// often at the full speed of its network; a thousand nodes are ten levels deep.
 	stageFanout = 2
 	// stageTimeout is how long a node tries to get a file without getting a byte of it: a node on
 	// the way may have started again.
 	stageTimeout = 15 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond
-	// stageAtOnce is how many of a job's files come at once: small ones would wait for each other's
-	// way.
+	// stageAtOnce is the number of a job's files that come at once, so that small files do not wait
+	// for each other's round trips.
 	stageAtOnce = 4
 )
 
@@ -44,25 +42,25 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Transfers are the files of jobs on their way to this node and from it.
+// Transfers moves the files of jobs to this node and from it.
 type Transfers struct {
 	options  Options
 	early    early
 	fetchers fetchers
 }
 
-// New is without any job's files.
+// New returns Transfers without files.
 func New(options Options) *Transfers { return &Transfers{options: options} }
 
-// errGone is a file that the node that was given it first does not have any more.
+// errGone is returned if the node that was given a file first does not have it any more.
 var errGone = errors.New("it is not kept any longer")
 
 func userOf(identity *scorev1.Identity) *launch.User {
 	return &launch.User{UID: identity.GetUid(), GID: identity.GetGid(), Groups: identity.GetGroups()}
 }
 
-// User is whose directory of the cache it is: an agent that is not root's has everybody's
-// ranks run as its own user.
+// User returns the user whose directory of the cache it is. An agent that is not root's runs all
+// ranks as its own user.
 func User(identity *scorev1.Identity) *launch.User {
 	u := userOf(identity)
 	if uid := os.Geteuid(); uid != 0 {
@@ -71,7 +69,7 @@ func User(identity *scorev1.Identity) *launch.User {
 	return u
 }
 
-// stagedFile is a file of a message. Whoever sent it has checked it, but not for us.
+// stagedFile checks a file of a message. The sender has checked it too, but need not be trusted.
 func stagedFile(f *scorev1.StagedFile) (staging.File, error) {
 	if len(f.GetSha256()) != staging.SumBytes || f.GetSize() > 1<<62 || !plainName(f.GetName()) {
 		return staging.File{}, fmt.Errorf("%q is no file that can be sent along", f.GetName())
@@ -94,8 +92,8 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 	return files, nil
 }
 
-// tree is the agents that fetch a job's files, the one that was given them first, and which
-// of them this is.
+// tree lists the agents that fetch a job's files, beginning with the one that was given them, and
+// which of them this is.
 func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
@@ -111,8 +109,8 @@ func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	return addresses, index
 }
 
-// above are the agents from which one may fetch: its parent in the tree, the parent's, and so on to
-// the first.
+// above returns the agents that one may fetch from: its parent in the tree, the parent's parent,
+// and so on up to the root.
 func above(addresses []string, index int) []string {
 	var path []string
 	for index > 0 {
@@ -152,8 +150,8 @@ func (t *Transfers) fetchAll(ctx context.Context, job uint64, user *scorev1.Iden
 	return group.Wait()
 }
 
-// fetching gets a file from the first of the agents that gives it. When one is lost the next goes
-// on from where that ended.
+// fetching gets a file from the first of the agents that has it. If that one is lost, the next
+// continues where it ended.
 func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
 	return func(ctx context.Context, from int64, to staging.Writer) error {
 		request := &scorev1.FetchStagedRequest{JobId: job, User: user, File: file, From: uint64(from)}
@@ -193,7 +191,7 @@ func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.S
 	}
 }
 
-// countingWriter tells an error in writing from one in reading.
+// countingWriter distinguishes errors of writing from errors of reading.
 type countingWriter struct {
 	to    staging.Writer
 	count int64
@@ -207,8 +205,8 @@ func (w *countingWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// FetchEarly fetches the files of a job that waits, in the background. What goes wrong is told when
-// the job is prepared.
+// FetchEarly fetches the files of a waiting job in the background. Errors are reported when the job
+// is prepared.
 func (t *Transfers) FetchEarly(ctx context.Context, order *scorev1.Stage) {
 	addresses, index := order.GetAddresses(), int(order.GetIndex())
 	if index >= len(addresses) {
@@ -221,7 +219,7 @@ func (t *Transfers) FetchEarly(ctx context.Context, order *scorev1.Stage) {
 		t.options.Peers.Expect(address, order.GetNodes()[i])
 	}
 	if index == 0 {
-		return // it has them, and is to keep them
+		return // this node was given the files, and keeps them
 	}
 	ctx = t.early.begin(ctx, order.GetJobId())
 	t.options.Go(func() {
@@ -238,8 +236,8 @@ func (t *Transfers) Hold(order *scorev1.Prepare) {
 	t.fetchers.add(order.GetJobId(), nodesOf(order.GetPlaces())...)
 }
 
-// ReleaseBut releases the files of all jobs but those, and ends what FetchEarly has begun: the leader
-// orders it again.
+// ReleaseBut releases the files of all jobs except these, and ends what FetchEarly has begun: the
+// leader orders it again.
 func (t *Transfers) ReleaseBut(keeps func(job uint64) bool) {
 	t.early.endAll()
 	t.options.Cache.ReleaseBut(keeps)
@@ -252,7 +250,7 @@ func (t *Transfers) hold(job uint64, user *scorev1.Identity, from []*scorev1.Sta
 	}
 }
 
-// Release ends what FetchEarly has begun, and lets the files go.
+// Release ends what FetchEarly has begun, and releases the files.
 func (t *Transfers) Release(job uint64) {
 	t.early.end(job)
 	t.options.Cache.Release(job)

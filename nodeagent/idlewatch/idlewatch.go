@@ -71,8 +71,8 @@ type Options struct {
 	ClusterTime func(local int64) int64
 }
 
-// Watcher reports to the leader which jobs sleep. One goroutine runs it; only the methods that say so
-// may be called by others.
+// Watcher reports to the leader which jobs sleep. One goroutine runs it; only the methods that say
+// so may be called by others.
 type Watcher struct {
 	options Options
 	asked   chan *scorev1.AskCut
@@ -81,7 +81,7 @@ type Watcher struct {
 	jobs    map[Job]*sleeper
 }
 
-// sleeper is what is known of a job with channels.
+// sleeper is the state of a job with channels.
 type sleeper struct {
 	watch quiescence.Watch
 	cut   node.Cut

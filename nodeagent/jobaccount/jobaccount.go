@@ -20,8 +20,8 @@ type Account struct {
 	start  *scorev1.NodeStart // by the cluster's clock; replaced, never changed
 }
 
-// New returns an empty account. It converts instants by clusterTime, and gives countKeys the bytes of
-// keys in fences before and after they were packed.
+// New returns an empty account. It converts instants by clusterTime, and gives countKeys the bytes
+// of keys in fences before and after they were packed.
 func New(clusterTime func(local int64) int64, countKeys func(plain, packed uint64)) *Account {
 	return &Account{clusterTime: clusterTime, countKeys: countKeys, usage: &scorev1.Usage{}, start: &scorev1.NodeStart{}}
 }
@@ -40,7 +40,7 @@ func (a *Account) Staged(now int64) {
 	a.start = &scorev1.NodeStart{OrderedNanos: a.start.GetOrderedNanos(), StagedNanos: a.clusterTime(now)}
 }
 
-// Start is what is known of the job's start.
+// Start returns what is known of the job's start.
 func (a *Account) Start() *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,8 +82,8 @@ func (a *Account) Fences() *scorev1.Fences {
 }
 
 // Started takes what the steward knows of the job's start, by the machine's clock, and returns all
-// that is known of it, by the cluster's clock. Known instants stay as they are, since the estimate of
-// the cluster's clock moves.
+// that is known of it, by the cluster's clock. Known instants stay as they are, since the estimate
+// of the cluster's clock moves.
 func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()

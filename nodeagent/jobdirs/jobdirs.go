@@ -1,5 +1,3 @@
-// Package jobdirs makes and removes what jobs have on the disks of a node: a directory each, those of
-// their ranks in /dev/shm and /tmp, and shared memory.
 package jobdirs
 
 import (
@@ -21,7 +19,8 @@ import (
 )
 
 const (
-	// dirVariable names the directory that a job has on the node, for files that need not outlive it.
+	// dirVariable names the directory that a job has on the node, for files that need not outlive
+	// it.
 	dirVariable = "SCORE_JOB_DIR"
 	// dirsMode lets users reach the directories of their jobs, and list nobody's.
 	dirsMode = 0o711
@@ -97,8 +96,8 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	return nil
 }
 
-// noteDirs notes what is wrong with the place of the jobs' directories. The agent starts all the same:
-// jobs may be running, and a full disk may have room for the next one.
+// noteDirs notes what is wrong with the place of the jobs' directories. The agent starts all the
+// same: jobs may be running, and a full disk may have room for the next one.
 func (d *Dirs) noteDirs(err error) {
 	note := ""
 	switch {
@@ -131,8 +130,8 @@ func makePlace(dir string) error {
 	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
 }
 
-// sweepDirs removes the directories in a place, except those that are held, and the shared memory of
-// their jobs' ranks.
+// sweepDirs removes the directories in a place, except those that are held, and the shared memory
+// of their jobs' ranks.
 func (d *Dirs) sweepDirs(place string, held map[string]bool) error {
 	// Ranks of the jobs that go on look for the socket until this agent listens there.
 	left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
@@ -172,8 +171,8 @@ func ownersOf(dirs []string) (owners []*launch.User) {
 	return owners
 }
 
-// Sweep removes what jobs have left after the last agent of a node: their directories in a place, and
-// shared memory. It drops errors.
+// Sweep removes what jobs have left after the last agent of a node: their directories in a place,
+// and shared memory. It drops errors.
 func Sweep(place string) {
 	left, _ := jobsIn(place, func(dir string) bool { return filepath.Base(dir) == RanksSocket })
 	for _, owner := range ownersOf(left) {

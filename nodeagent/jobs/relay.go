@@ -16,8 +16,8 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a few
-	// others' keys at once. More are dropped, and their steward sends them again.
+	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a
+	// few others' keys at once. More are dropped, and their steward sends them again.
 	maxRelays = 4096
 )
 
@@ -27,7 +27,7 @@ const (
 func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
-		Data: m.GetData(), Envelope: m.GetEnvelope(),
+		Data: m.GetData(), Header: m.GetHeader(),
 	}
 	if j.relays.Add(1) > maxRelays {
 		j.relays.Add(-1)
@@ -64,8 +64,8 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 }
 
 // relay takes a message for the steward of a job here. Only agents of the cluster can call (package
-// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of the
-// same user.
+// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of
+// the same user.
 func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
@@ -91,7 +91,7 @@ func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),
-		Envelope: request.GetEnvelope(),
+		Header: request.GetHeader(),
 	})
 }
 

@@ -26,7 +26,7 @@ func (j *Job) onStewardLost(err error) {
 	j.step(jobstate.Lost)
 }
 
-// lossReason says what has happened to the job's steward.
+// lossReason describes what has happened to the job's steward.
 func (j *Job) lossReason() string {
 	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node, j.stewardOf().Pid())
 }

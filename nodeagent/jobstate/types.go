@@ -14,7 +14,7 @@ const (
 	Preparing
 	// Ready has passed all checks, and waits for its row.
 	Ready
-	// Launched has ranks, some of which may have ended.
+	// Launched has ranks. Some may have ended.
 	Launched
 	// Orphaned has lost its steward. The processes that it left are being killed.
 	Orphaned

@@ -111,8 +111,8 @@ func newKeyring() error {
 	}
 }
 
-// countAs sets the login uid of this thread, from which ranks have it. Where the
-// kernel has no audit, or an administrator has forbidden changes, it stays.
+// countAs sets the login uid of this thread, which ranks inherit. It does nothing if the kernel has
+// no audit or an administrator has forbidden changes.
 func countAs(u *User) error {
 	if u == nil || os.Geteuid() != 0 {
 		return nil

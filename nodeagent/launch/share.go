@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// autogroups says whether the kernel shares processors by sessions (sched(7)).
+// autogroups is the file that says whether the kernel shares processors by sessions (sched(7)).
 const autogroups = "/proc/sys/kernel/sched_autogroup_enabled"
 
 const (

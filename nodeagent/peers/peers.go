@@ -163,7 +163,7 @@ func (c *Clients) Close() { c.client.CloseIdleConnections() }
 // none. An agent that starts again takes over its jobs before it answers anybody.
 var ErrNoPart = errors.New("the job has no part on this node")
 
-// Gossip delivers one piece of news.
+// Gossip delivers one failure.
 func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error {
 	if err := c.MayCall(address); err != nil {
 		return err

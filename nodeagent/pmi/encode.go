@@ -9,7 +9,7 @@ import (
 //
 //	block := length rest            length of rest in bytes
 //	rest  := version kind job node seq (sets | rings)
-//	sets  := nothing, or the keys and values of the node's ranks as package cards packs them
+//	sets  := nothing, or the keys and values of the node's ranks as package kvpack packs them
 //	rings := n n*(rank count left right)
 //
 // All numbers are unsigned LEB128, which for the small numbers here takes one

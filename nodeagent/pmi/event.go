@@ -38,10 +38,10 @@ const (
 	// EventGroup: Rank's collective Tag of some processes is over; OK is false
 	// when one of them cannot come any more.
 	EventGroup
-	// EventNotice: Rank hears of Notice, for which it has registered.
+	// EventNotice: Rank gets Notice; it has registered for such events.
 	EventNotice
-	// EventRelay: carry Data to the engine of node Node of Job (Relayed), in any
-	// order with others, once; RelayFailed tells if that cannot be.
+	// EventRelay: forward Data once to the engine of node Node of Job (Relayed). Order does not
+	// matter. If it cannot be delivered, call RelayFailed.
 	EventRelay
 	// EventPlaces: find out where the ranks of Job are; PlacesResult answers.
 	EventPlaces

@@ -43,7 +43,7 @@ type group struct {
 	nodes   []address
 	members []int
 
-	// heard is, on the first node, who has come to which number.
+	// heard is, on the first node, the latest number that each node has come to.
 	heard map[address]uint64
 	// broken is set once a process of the group can come no more: all that come
 	// are told so.

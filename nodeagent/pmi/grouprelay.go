@@ -13,7 +13,7 @@ func (e *Engine) opened(g *group) {
 	}
 }
 
-// notifyAll is, on the first node, the end of a collective to which all have come.
+// notifyAll ends, on the first node, a collective that all have come to.
 func (e *Engine) notifyAll(g *group) {
 	for _, a := range g.nodes {
 		if g.heard[a] < g.seq {
@@ -32,7 +32,7 @@ func (e *Engine) notifyOthers(g *group, outcome Outcome) {
 	}
 }
 
-// groupPart takes, on the first node of a group, the news of another.
+// groupPart takes, on the first node of a group, the part of another node.
 func (e *Engine) groupPart(from address, m *relayed) error {
 	g, err := e.groupNamed(from, m)
 	if g == nil {
@@ -79,7 +79,7 @@ func (e *Engine) groupOver(from address, m *relayed) error {
 	return nil
 }
 
-// groupOpened takes the news of a group.
+// groupOpened takes the opening of a group.
 func (e *Engine) groupOpened(from address, m *relayed) error {
 	g, err := e.groupNamed(from, m)
 	if g != nil {

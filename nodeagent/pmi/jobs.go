@@ -107,8 +107,8 @@ func validPlaces(p Places) bool {
 	return true
 }
 
-// someFetches lists the waiting fetches for which is holds, oldest first: effects
-// come in one order, whatever that of a map is.
+// someFetches lists the waiting fetches that is selects, oldest first, so that the order of effects
+// does not depend on a map.
 func (e *Engine) someFetches(is func(*fetch) bool) []*fetch {
 	var some []*fetch
 	for _, w := range e.fetches.waiting {

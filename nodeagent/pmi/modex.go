@@ -18,7 +18,7 @@ type Fetch struct {
 	Job uint64
 	// Of is the rank whose keys are wanted.
 	Of int
-	// Key is the one without which the answer is of no use; "" takes any.
+	// Key must be in the answer; "" accepts any answer.
 	Key string
 	// Immediate takes what is known here and does not wait.
 	Immediate bool
@@ -124,7 +124,7 @@ func (e *Engine) wait(f fetch) *fetch {
 	return &f
 }
 
-// known tells what this node knows of a rank's key.
+// known returns what this node knows of a rank's key.
 func (e *Engine) known(of int, key string) Outcome {
 	c := e.store.cards[int32(of)]
 	if c != nil && key == "" && (c.committed || !e.isLocal(of)) {

@@ -34,8 +34,8 @@ type failures struct {
 	given map[int32]uint64
 }
 
-// AllFences stands for a node of which it is not known to how many fences it gave its part: who
-// exchanges them finds out.
+// AllFences stands for a node whose number of completed fences is unknown. The exchange of its
+// fences finds out.
 const AllFences = math.MaxUint64
 
 // AskRespawn notes that a rank wants to be started again so often when it fails; 0 takes that back.
@@ -98,8 +98,8 @@ func (e *Engine) Lost(rank int, given uint64) error {
 	return e.maybeAllHere()
 }
 
-// lostElsewhere ends the fences once no rank of a node is left, but for those to which the node has
-// given its part before: they may be on their way.
+// lostElsewhere ends the fences once no rank of a node is left. Fences that the node gave its part
+// to before go on: they may still complete.
 func (e *Engine) lostElsewhere(node int32, given uint64) {
 	if e.failures.given == nil {
 		e.failures.given = make(map[int32]uint64)

@@ -43,6 +43,9 @@ type spinner struct {
 // Real-time loops that go wrong on all processors cost a slice or two, and not the host: they
 // become ordinary threads, which is told, and have their priority again when they are calm.
 func TestAThreadThatSpinsIsLowered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	var mu sync.Mutex
 	var told []string
 	guard := NewGuard(func(sentence string) {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// monitorSlack is how much later than asked Go's monitor thread may wake. After each moment of
-// idleness it asks for 50 sleeps of 20 us, each of which takes a rank's processor away for some 20
-// us more. A tenth of the 10 ms after which it has goroutines preempted and the network polled
-// changes nothing that a daemon does.
+// monitorSlack is how late Go's monitor thread may wake. After each moment of idleness the thread
+// sleeps 50 times for 20 us, and each wake-up takes some 20 us of a rank's processor. The slack is
+// a tenth of the 10 ms after which the monitor preempts goroutines and polls the network, so a
+// daemon does not notice it.
 const monitorSlack = time.Millisecond
 
 // CalmMonitor lets the thread with which Go's runtime watches this process (sysmon) wake less

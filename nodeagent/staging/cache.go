@@ -28,7 +28,7 @@ var (
 	ErrIdle    = fmt.Errorf("no byte of it came for %v; submit the job again", idleWait)
 )
 
-// File is what is in a file: its digest and its length in bytes.
+// File identifies a file's content: its digest and its length in bytes.
 type File struct {
 	Sum  [SumBytes]byte
 	Size int64
@@ -48,7 +48,7 @@ type key struct {
 	sum [SumBytes]byte
 }
 
-// Cache is a node's. Its methods may be called at once.
+// Cache is the cache of a node. Its methods may be called concurrently.
 type Cache struct {
 	dir   string
 	limit int64
@@ -60,12 +60,13 @@ type Cache struct {
 	mu      sync.Mutex
 	entries map[key]*entry
 	held    map[uint64][]key // by job
-	total   int64            // what counts of all entries, in bytes
+	total   int64            // bytes that count, of all entries
 	changed chan struct{}    // closed, and replaced, when an entry comes
 	clock   uint64           // counts uses
 }
 
-// Open takes the directory, which it makes, and removes from it what is half. limit is in bytes.
+// Open opens the directory, making it if needed, and removes incomplete files from it. limit is in
+// bytes.
 func Open(dir string, limit int64) (*Cache, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cache{
@@ -83,7 +84,7 @@ func Open(dir string, limit int64) (*Cache, error) {
 	return c, nil
 }
 
-// dirMode lets users reach their own directories, and list nobody's.
+// dirMode lets users reach their own directories, but not list the others.
 const dirMode = 0o711
 
 func (c *Cache) openDir() error {
@@ -110,7 +111,7 @@ func (c *Cache) Close() {
 	c.fillers.Wait()
 }
 
-// userDir is where a user's files are.
+// userDir returns the directory of a user's files.
 func (c *Cache) userDir(uid uint32) string {
 	return filepath.Join(c.dir, strconv.FormatUint(uint64(uid), 10))
 }
@@ -119,8 +120,8 @@ func (c *Cache) path(k key) string {
 	return filepath.Join(c.userDir(k.uid), hex.EncodeToString(k.sum[:]))
 }
 
-// makeUserDir makes a user's directory, which root gives to the user. Another file of the user, or
-// an agent that died, may have made it and not given it yet.
+// makeUserDir makes a user's directory and, as root, gives it to the user. For another file of the
+// user, or by an agent that died, it may have been made and not given yet.
 func (c *Cache) makeUserDir(u *launch.User) error {
 	if err := c.openDir(); err != nil {
 		return err
@@ -135,8 +136,7 @@ func (c *Cache) makeUserDir(u *launch.User) error {
 	return os.Lchown(dir, int(u.UID), int(u.GID))
 }
 
-// Hold keeps files from being removed until the job is released. It may be called again for a job,
-// with more.
+// Hold keeps files until the job is released. It may be called again for a job, with more files.
 func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,14 +161,14 @@ func (c *Cache) HoldsFile(job uint64, u *launch.User, f File) bool {
 	return slices.Contains(c.held[job], key{u.UID, f.Sum})
 }
 
-// Release ends a Hold; of a job that holds nothing it does nothing.
+// Release ends a job's holds, if it has any.
 func (c *Cache) Release(job uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.held, job)
 }
 
-// ReleaseBut ends the holds of all jobs but those.
+// ReleaseBut ends the holds of all jobs except these.
 func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +179,8 @@ func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	}
 }
 
-// Get gives the path of a file, for the user's programs. What is not here is fetched, once for all
-// who wait.
+// Get returns the path of a file, for the user's programs. If the file is not here, it is fetched
+// once for all callers that wait.
 func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (string, error) {
 	k := key{u.UID, f.Sum}
 	for range maxTries {
@@ -201,11 +201,11 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
 }
 
-// maxTries bounds how often a file is fetched for one Get: one that is changed again is somebody's
-// doing.
+// maxTries bounds how often a file is fetched for one Get: if it changes again and again, somebody
+// changes it on purpose.
 const maxTries = 3
 
-// Has reports whether a file is here, whole and right.
+// Has reports whether a complete and correct file is here.
 func (c *Cache) Has(u *launch.User, f File) bool {
 	c.mu.Lock()
 	e := c.entries[key{u.UID, f.Sum}]
@@ -251,7 +251,7 @@ func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, er
 	return e, nil
 }
 
-// releaseEntry gives an entry back. A file that nobody waits for any more is not fetched further.
+// releaseEntry returns an entry. If nobody waits for the file any more, its fetch ends.
 func (c *Cache) releaseEntry(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -289,7 +289,7 @@ func (c *Cache) drop(e *entry) {
 	c.remove(e.key)
 }
 
-// remove removes the file of a key; what its user has put in its place stays the user's.
+// remove removes the file of a key. If its user has put another file in its place, that one stays.
 func (c *Cache) remove(k key) { _ = removeAs(k.uid, c.path(k)) }
 
 // removeAs removes a file with its user's permissions, so that no link in the user's directory
@@ -298,7 +298,8 @@ func removeAs(uid uint32, path string) error {
 	return launch.AsUser(&launch.User{UID: uid, GID: uid}, func() error { return os.Remove(path) })
 }
 
-// await waits for a file to be here or on its way, for a node that asks before it has come.
+// await waits for a file to be here or on its way. It is for a node that asks before the file has
+// come.
 func (c *Cache) await(ctx context.Context, k key, timeout time.Duration) *entry {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -325,5 +326,5 @@ func (c *Cache) await(ctx context.Context, k key, timeout time.Duration) *entry 
 	}
 }
 
-// Path is where a user's file is, once it is here.
+// Path returns the path of a user's file once it is here.
 func (c *Cache) Path(u *launch.User, f File) string { return c.path(key{u.UID, f.Sum}) }

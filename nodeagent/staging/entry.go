@@ -16,7 +16,7 @@ type entry struct {
 
 	// These are guarded by the cache's mu.
 	bytes  int64  // that count as its own: of a file on its way those that came, and a bit more
-	users  int    // who wait for it or read it
+	users  int    // number that wait for it or read it
 	used   uint64 // when last, by the cache's clock
 	cancel func() // ends the filling
 
@@ -28,8 +28,8 @@ type entry struct {
 	verified identity // of the file whose digest was right; zero: not looked at yet
 }
 
-// identity tells a file from another one, and from itself with another content: only the kernel
-// sets ctime.
+// identity distinguishes a file from other files and from itself with other content: only the
+// kernel sets ctime.
 type identity struct {
 	dev, ino     uint64
 	size         int64
@@ -57,7 +57,7 @@ func (e *entry) failed() bool {
 
 func (e *entry) isWhole() bool { return e.isOver() && !e.failed() }
 
-// grow tells readers that there is more.
+// grow wakes readers: there is more to read.
 func (e *entry) grow(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +66,7 @@ func (e *entry) grow(n int) {
 	e.grown = make(chan struct{})
 }
 
-// end reports that the file is whole, or why it never will be. What is said first counts.
+// end records that the file is complete, or why it never will be. Only the first call counts.
 func (e *entry) end(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,7 +79,7 @@ func (e *entry) end(err error) {
 	close(e.over)
 }
 
-// wait waits until the file is whole.
+// wait waits until the file is complete.
 func (e *entry) wait(ctx context.Context) error {
 	select {
 	case <-e.over:
@@ -91,8 +91,8 @@ func (e *entry) wait(ctx context.Context) error {
 	return e.err
 }
 
-// until tells how much there is, once that is more than n; less only with an error, or if it is
-// all.
+// until returns how many bytes there are, once they are more than n. It returns fewer only with an
+// error or at the end of the file.
 func (e *entry) until(ctx context.Context, n int64) (int64, error) {
 	for {
 		e.mu.Lock()

@@ -13,15 +13,15 @@ const (
 	// be removed: a job holds them, or they are on their way. So no user alone keeps the files of
 	// others out.
 	userShare = 2
-	// grantBytes is for how much room is made at once: files are looked through some times for each
-	// of some size.
+	// grantBytes is the size for which room is made at once: the search for files to remove then
+	// runs a few times per file of some size.
 	grantBytes = 1 << 20
 	// maxFilesOfUser bounds the files of one user, however small: those of many jobs.
 	maxFilesOfUser = 4096
 )
 
-// quota is what files of one user may take that cannot be removed. An agent that is not root's has
-// one user.
+// quota returns the bytes that files of one user may take which cannot be removed. An agent that is
+// not root's has one user.
 func (c *Cache) quota() int64 {
 	if os.Geteuid() != 0 {
 		return c.limit
@@ -29,7 +29,8 @@ func (c *Cache) quota() int64 {
 	return c.limit / userShare
 }
 
-// admit refuses a file that cannot fit, and makes a place among its user's. The caller holds mu.
+// admit refuses a file that cannot fit, and makes room in the number of its user's files. The
+// caller holds mu.
 func (c *Cache) admit(uid uint32, size int64) error {
 	if size > c.quota() {
 		return fmt.Errorf("%w: it has %d bytes, and files of one user's jobs may take %d of the %d that all may take (stage_limit)",
@@ -155,7 +156,7 @@ type Kept struct {
 	Held  int // files that jobs hold, or that are on their way
 }
 
-// List tells what is kept, by user; of one user unless all is set.
+// List returns what is kept, by user; of one user unless all is set.
 func (c *Cache) List(uid uint32, all bool) []Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,7 +77,7 @@ func (c *Cache) reader(u *launch.User, e *entry) (*os.File, error) {
 	return c.open(u, e)
 }
 
-// reopen gives a descriptor of the same file, whatever becomes of its name.
+// reopen returns a descriptor of the same file, whatever becomes of its name.
 func reopen(file *os.File) (*os.File, error) {
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 }

@@ -31,7 +31,7 @@ func NewFiles(open Opener) *Files {
 	return &Files{open: open, files: make(map[string]*Sink)}
 }
 
-// Sink gives the file of that name, opened at the first call.
+// Sink returns the file of that name, opened at the first call.
 func (f *Files) Sink(path string) (*Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startBatch is how many ranks are forked between two looks at whether to stop:
-// some milliseconds of work, in which what they have in common is done once.
+// startBatch is the number of ranks that are forked before the next check whether to stop: some
+// milliseconds of work. What these ranks have in common is done once.
 const startBatch = 16
 
-// batch is some ranks that are forked together, and the descriptors that are
-// made for them right before.
+// batch is a group of ranks that are forked together, with the descriptors that are made for them
+// just before.
 type batch struct {
 	low, count int // local ranks
 
@@ -27,7 +27,7 @@ type batch struct {
 	sinks   []int // of those ranks that get input
 }
 
-// childFDs are the ends that a rank inherits, -1: none.
+// childFDs holds the ends that a rank inherits; -1: none.
 type childFDs struct {
 	stdin, stdout, stderr, pmi int
 }
@@ -79,7 +79,7 @@ func (b *batch) openInput(j *job, k int, c *childFDs) (err error) {
 	return notBlocking(sink)
 }
 
-// getsInput reports whether what the user types goes to a rank.
+// getsInput reports whether the user's input goes to a rank.
 func (j *job) getsInput(rank uint32) bool {
 	if j.spec.GetDetached() {
 		return false
@@ -116,9 +116,9 @@ func (b *batch) outputPipe() (child int, err error) {
 	return write, notBlocking(read)
 }
 
-// notBlocking is for the steward's end of what was just made for a rank, whose
-// own end must block. A new descriptor has no other flags to keep, so this is
-// one call where asking first makes two.
+// notBlocking makes the steward's end of a new pipe or socket non-blocking; the rank's end must
+// block. A new descriptor has no other flags to keep, so this is one call, where reading the flags
+// first would take two.
 func notBlocking(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK)
 	return err
@@ -141,7 +141,7 @@ func (b *batch) openPMI(c *childFDs) error {
 	return notBlocking(pair[0])
 }
 
-// launchRanks are the batch's ranks as package launch wants them.
+// launchRanks returns the batch's ranks in the form of package launch.
 func (b *batch) launchRanks(j *job) []launch.Rank {
 	ranks := make([]launch.Rank, b.count)
 	for i := range ranks {

@@ -42,7 +42,7 @@ func newCommands(spec *scorev1.JobSpec, size int) []command {
 	return commands
 }
 
-// checkCommands finds what is wrong with the commands of an order.
+// checkCommands returns what is wrong with the commands of an order.
 func (j *job) checkCommands() error {
 	for i := range j.commands {
 		if c := &j.commands[i]; len(c.argv) == 0 {
@@ -61,7 +61,7 @@ func (j *job) checkCommands() error {
 	return nil
 }
 
-// app is the number of the command that a rank runs.
+// app returns the number of the command that a rank runs.
 func (j *job) app(rank uint32) int {
 	i, _ := slices.BinarySearchFunc(j.commands, int(rank), func(c command, rank int) int {
 		if rank < c.end {
@@ -104,7 +104,7 @@ func (j *job) searchPath(c *command) string {
 	return path
 }
 
-// sentAlong is where a program is that was sent along; any other is what it was called.
+// sentAlong returns the path of a staged program; the path of any other stays as it is.
 func (j *job) sentAlong(program string) string {
 	for _, f := range j.spec.GetStaged() {
 		if f.GetKind() == scorev1.StagedKind_STAGED_KIND_PROGRAM && f.GetName() == filepath.Base(program) && j.order.GetPrograms() != "" {
@@ -114,7 +114,7 @@ func (j *job) sentAlong(program string) string {
 	return program
 }
 
-// rankApps are the numbers of the commands of all ranks; nil: one for all.
+// rankApps returns the command number of each rank; nil: all run the same command.
 func (j *job) rankApps() []int32 {
 	first := int32(j.spec.GetAppnum())
 	if len(j.commands) == 1 && first == 0 {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsentLimit bounds what waits for one client to read it, in bytes: a client
-// reads its answers at once, and one that does not is hung up on.
+// unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
+// once; one that does not is disconnected.
 const unsentLimit = 32 << 20
 
-// conn is the steward's end of a connection by which a rank speaks PMI or PMIx.
-// Clients wait for each answer, so unsent stays empty but for one that does not
-// read; from that one nothing more is taken until it does.
+// conn is the steward's end of a connection on which a rank speaks PMI or PMIx. Clients wait for
+// each answer, so unsent is empty unless a client does not read. Nothing more is read from that
+// client until it does.
 type conn struct {
 	fd     int // -1 once the connection has ended
 	unsent []byte

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxPeers bounds the connections that have not said yet what they are: an
-	// agent says so at once. The oldest makes room.
+	// maxPeers bounds the connections that have not yet said what they are for, which an agent does
+	// at once. If there are too many, the oldest is dropped.
 	maxPeers = 16
-	// maxUnread bounds what waits for an agent to read it, in bytes. One that lets
-	// more pile up hangs; it is cut off, and its successor gets all again.
+	// maxUnread bounds the bytes that wait for an agent to read them. An agent with more hangs: it
+	// is disconnected, and its successor gets everything again.
 	maxUnread = 80 << 20
 )
 
@@ -99,7 +99,7 @@ func (s *steward) drop(p *peer) {
 	}
 }
 
-// open learns from its first message what a connection is for.
+// open reads from the first message what a connection is for.
 func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	open := m.GetOpen()
 	if open == nil {
@@ -128,7 +128,7 @@ func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	return nil
 }
 
-// onMessage does what the agent says.
+// onMessage carries out a message of the agent.
 func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	switch body := m.GetMessage().(type) {
 	case *stewardpb.ToSteward_Prepare:
@@ -174,17 +174,16 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	}
 }
 
-// send queues a message for the agent, if there is one. A message too long for
-// the wire can only be a collective's, and ends the job.
+// send queues a message for the agent, if there is one. Only a collective's message can be too long
+// for the wire; it ends the job.
 func (s *steward) send(m *stewardpb.FromSteward) {
 	s.flushAt = time.Time{}
 	s.enqueue(m)
 }
 
-// sendLater queues a message on which nobody waits: it goes with the next that
-// is sent, or a while later together with its like. Ranks that end one after the
-// other would otherwise wake agent and leader once each, on the CPUs of the
-// ranks that are still at work.
+// sendLater queues a message that nobody waits for. It goes with the next message, or a while later
+// together with others like it. Otherwise ranks that end one after the other would wake agent and
+// leader once each, on the CPUs of ranks that still work.
 func (s *steward) sendLater(m *stewardpb.FromSteward) {
 	if s.control != nil && s.control.unsent() == 0 {
 		s.flushAt = s.now().Add(sendDelay)
@@ -192,8 +191,8 @@ func (s *steward) sendLater(m *stewardpb.FromSteward) {
 	s.enqueue(m)
 }
 
-// sendDelay is how long sendLater holds a message back: below what a person
-// notices, and long against the time in which one rank ends after the other.
+// sendDelay is how long sendLater delays a message: too short for a person to notice, and long
+// compared with the time between the ends of ranks.
 const sendDelay = 10 * time.Millisecond
 
 func (s *steward) enqueue(m *stewardpb.FromSteward) {
@@ -212,8 +211,8 @@ func (s *steward) enqueue(m *stewardpb.FromSteward) {
 
 var errUnread = errors.New("the agent does not read")
 
-// flush writes what was queued since the last call: one write for all that one
-// wait has brought. What only sendLater has queued waits for its time.
+// flush writes what was queued since the last call, in one write for everything that one wait has
+// brought. Messages of sendLater alone wait for their time.
 func (s *steward) flush() {
 	if s.control == nil || s.now().Before(s.flushAt) {
 		return

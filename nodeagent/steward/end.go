@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// killWait is how long one attempt to end all processes takes at most. The
-	// kernel needs microseconds, or as long as a device keeps a process waiting.
+	// killWait bounds one attempt to end all processes. The kernel needs microseconds, or as long
+	// as a device keeps a process waiting.
 	killWait = 2 * time.Second
 	// sweepPause is the time between two attempts.
 	sweepPause = 500 * time.Millisecond
-	// storeWait is how long the end of a detached job waits, once its processes are
-	// gone, for its output files. What is left of the pipes is written in
-	// milliseconds; a network file system that hangs must not hold the job's CPUs.
+	// storeWait is how long the end of a detached job waits for its output files once its processes
+	// are gone. The rest of the pipes is written in milliseconds; a network file system that hangs
+	// must not hold the job's CPUs.
 	storeWait = 10 * time.Second
 )
 
@@ -62,8 +62,9 @@ func (s *steward) exited(e launch.Exit) {
 // shellKilled is the exit code of a shell whose command was killed by SIGKILL.
 const shellKilled = 128 + int(unix.SIGKILL)
 
-// outOfMemory reports whether the kernel killed a rank for the job's limit, or a process of a rank
-// that is a shell and says so. After a kill of ours nobody can tell, and nobody asks.
+// outOfMemory reports whether the kernel killed a rank, or a process of a rank that is a shell and
+// reports that, because of the job's memory limit. After a kill of this steward it cannot be known
+// and does not matter.
 func (s *steward) outOfMemory(status launch.ExitStatus) bool {
 	killed := status.Signal == unix.SIGKILL || status.Code == shellKilled
 	if !killed || s.group == nil || s.life.Killed() {
@@ -87,7 +88,7 @@ func (s *steward) reportExit(k int) {
 	s.send(message)
 }
 
-// isClean is true for an end from which nothing follows for the other ranks.
+// isClean reports whether an end has no consequence for the other ranks.
 func isClean(m *scorev1.RankExited) bool {
 	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }
@@ -106,13 +107,13 @@ func (s *steward) reportAbort(a life.Abort) {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
 }
 
-// lease lets the ranks live until an instant of CLOCK_MONOTONIC.
+// lease extends the time that the ranks may live to an instant of CLOCK_MONOTONIC.
 func (s *steward) lease(until int64) {
 	now := s.now()
 	s.life.Lease(now, now.Add(time.Duration(until-monotonicNanos())))
 }
 
-// kill ends the ranks and all they have started, and the forking of more.
+// kill ends the ranks, their descendants, and further forking.
 func (s *steward) kill() {
 	s.stopForking.Store(true)
 	container := s.job.container
@@ -124,10 +125,10 @@ func (s *steward) kill() {
 	}()
 }
 
-// sweep ends what the ranks have left behind. It tries for as long as it takes:
-// a job with a process is not over. The way out of a process that the kernel
-// holds is the kernel's; the user is told of it. A job with output files is not
-// over before they are complete, since who waits for its end reads them next.
+// sweep ends what the ranks have left behind, for as long as it takes: a job with a process is not
+// over. If the kernel holds a process, only the kernel can end it, and the user is told. A job with
+// output files is not over before these are complete, since whoever waits for its end reads them
+// next.
 func (s *steward) sweep() {
 	s.acknowledge()
 	j, container, last, stored := s.job, s.job.container, s.life.Killed(), s.job.stored
@@ -186,8 +187,8 @@ func (s *steward) reportDone() {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
 }
 
-// usage sums up what the ranks have used. The container knows of descendants
-// that no rank has waited for, too.
+// usage sums up what the ranks have used. The container also counts descendants that no rank has
+// waited for.
 func (s *steward) usage() *scorev1.Usage {
 	u := &scorev1.Usage{}
 	for k := range s.job.ranks {
@@ -206,8 +207,8 @@ func (s *steward) usage() *scorev1.Usage {
 	return u
 }
 
-// signal sends to every living rank's process group. Until all ranks have been
-// forked it is kept, once each, as the kernel keeps pending signals.
+// signal sends a signal to every living rank's process group. Until all ranks are forked the signal
+// is kept, each number once, as the kernel keeps pending signals.
 func (s *steward) signal(sig unix.Signal) {
 	if s.job == nil || sig < 1 || sig > maxSignal {
 		return
@@ -225,11 +226,11 @@ func (s *steward) signal(sig unix.Signal) {
 	}
 }
 
-// maxSignal is the number of the last signal that this keeps, of Linux's 64: the
-// very last real-time signal is given up for a bit set in one word.
+// maxSignal is the last signal that this keeps, of Linux's 64. The very last real-time signal is
+// given up so that the set fits one word.
 const maxSignal = 63
 
-// signalPending sends what came too early.
+// signalPending sends the signals that came before all ranks were forked.
 func (s *steward) signalPending() {
 	for sig := unix.Signal(1); s.pending != 0 && sig <= maxSignal; sig++ {
 		if s.pending&(1<<sig) != 0 {

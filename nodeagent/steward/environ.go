@@ -9,15 +9,15 @@ import (
 // pmiTarget is the number of the PMI connection in the ranks.
 const pmiTarget = 3
 
-// Where a rank gets its channels (package pm): the agent's socket, or a descriptor that
-// another launcher than this one has given it.
+// Variables that say where a rank gets its channels (package pm): the agent's socket, or a
+// descriptor from another launcher than this one.
 const (
 	pmSocket     = "SCORE_PM_SOCKET"
 	pmDescriptor = "SCORE_PM_FD"
 )
 
-// ownVariable reports whether every rank gets a value of its own or of its job for
-// a variable: a job started from within a job must not see the outer one's.
+// ownVariable reports whether a variable is set for every rank or job: a job started from within a
+// job must not see the outer job's value.
 func ownVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
@@ -51,7 +51,7 @@ func (j *job) commonEnv() []string {
 	)
 }
 
-// takenOver reports whether ranks get a variable (NAME=VALUE) that they were given.
+// takenOver reports whether ranks keep a variable (NAME=VALUE) of the user's environment.
 func takenOver(v string) bool {
 	name, _, ok := strings.Cut(v, "=")
 	return ok && name != "" && !ownVariable(name) && !pmi.Inherited(name) && strings.IndexByte(v, 0) < 0

@@ -15,23 +15,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// fences are the collectives of one job, as far as its stewards make them themselves: those without
-// much data. Others are the agents'.
+// fences makes a job's collectives with little data. Those with more are the agents'.
 type fences struct {
 	smallExchange *fence.SmallExchange // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
-	// ended is why there can be no more of them; "": nothing.
+	// ended says why there can be no more fences; "": there can.
 	ended string
 	stats pmi.Stats
 	last  uint64 // number of the last fence that began here
 	told  time.Time
 }
 
-// fencesPause is the time between two words to the agent of how many fences there were.
+// fencesPause is the time between two reports of the number of fences to the agent.
 const fencesPause = time.Second
 
-// newFences makes a job's. The agents of all its nodes must have stewards that do.
+// newFences returns the fences of a job. The agents of all its nodes must have stewards that
+// support them.
 func newFences(j *job) fences {
 	order := j.order.GetJob()
 	if !order.GetFencesByMessage() || j.nodes < 2 {
@@ -60,7 +60,7 @@ func (s *steward) fence(seq uint64, data []byte, stats pmi.Stats) {
 	s.applySmallExchange(f.smallExchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, append([]byte(nil), data...)))
 }
 
-// applySmallExchange carries out what the machine says.
+// applySmallExchange applies the machine's effects.
 func (s *steward) applySmallExchange(effects []fence.Effect) {
 	f := &s.messages.fences
 	for i := range effects {
@@ -90,7 +90,8 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: messageCollective, Timeout: collectiveTimeout})
 }
 
-// maxKind is what a fence.Kind and a fence.Algorithm can hold; the machine knows which there are.
+// maxKind is the largest fence.Kind or fence.Algorithm of a message; the machine checks which
+// exist.
 const maxKind = 1<<8 - 1
 
 var errCollective = errors.New("this is no step of a collective")
@@ -120,8 +121,8 @@ func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 	s.applySmallExchange(f.smallExchange.Receive(int(from.Node), m))
 }
 
-// lostCollective ends the fences if a step cannot arrive. One of an exchange that is over here has
-// arrived if its node's part of the job is over; but where nobody answers, ranks may wait for it.
+// lostCollective ends the fences if a step cannot arrive. A step of an exchange that is over here
+// has arrived if the node's part of the job is over; but if nobody answers, ranks may wait for it.
 func (s *steward) lostCollective(l reliable.Message, reason error) {
 	f, places := &s.messages.fences, s.job.order.GetJob().GetPlaces()
 	m, err := readCollective(l.Data)
@@ -138,8 +139,8 @@ func (s *steward) lostCollective(l reliable.Message, reason error) {
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
-// endFence ends the job if its ranks are in a fence, or when they come to the next. If the job goes
-// on without what it loses, they are told that there is none.
+// endFence ends the job if its ranks are in a fence, or when they come to the next one. If the job
+// goes on without what it has lost, it tells the ranks that there are no fences.
 func (s *steward) endFence(reason string) {
 	f := &s.messages.fences
 	f.ended = reason
@@ -154,7 +155,7 @@ func (s *steward) endFence(reason string) {
 }
 
 // answerCollective takes from the agent what all nodes gave to a fence with much data, or why there
-// can be no more fences.
+// are no more fences.
 func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if m.GetSequence() == 0 && m.GetError() != "" && s.messages != nil {
 		s.endFence(m.GetError())
@@ -216,7 +217,7 @@ func (s *steward) countFences() {
 	}
 }
 
-// notifyFences does when no more will come.
+// notifyFences reports the number when no more fences will come.
 func (s *steward) notifyFences() {
 	if s.messages != nil && s.messages.fences.smallExchange != nil && s.messages.fences.last > 0 {
 		s.send(s.messages.fences.message())

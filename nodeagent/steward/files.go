@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// files are where a detached job's output goes.
+// files holds the output files of a detached job.
 type files struct {
 	set    *stdio.Files
 	as     *launch.Actor // opens, writes and closes them: whose rights count is the user's
@@ -33,16 +33,16 @@ type fileStream struct {
 	as    *launch.Actor
 }
 
-// together reports whether both streams of a rank go to one file. They share a
-// pipe then, so that their order stays.
+// together reports whether both streams of a rank go to one file. Then they share a pipe, so that
+// their order stays.
 func (j *job) together() bool {
 	pattern := j.spec.GetStderrPattern()
 	return pattern == "" || pattern == j.spec.GetStdoutPattern()
 }
 
-// openFiles opens the output files of a detached job as its user, before
-// anything runs: what is wrong with them is wrong with the job. An empty pattern
-// has no file; a reader that is attached sees the stream all the same.
+// openFiles opens the output files of a detached job as its user, before anything runs: an error
+// there is an error of the job. An empty pattern means no file; an attached reader sees the stream
+// all the same.
 func openFiles(j *job) (*files, error) {
 	as, err := launch.NewActor(j.user)
 	if err != nil {
@@ -58,8 +58,8 @@ func openFiles(j *job) (*files, error) {
 	return f, nil
 }
 
-// openFile opens one file. What earlier attempts of the job have written stays in
-// it, and a line after it says that the job starts again.
+// openFile opens one file. It keeps the output of earlier attempts of the job, and adds a line that
+// says that the job starts again.
 func (j *job) openFile(path string, marks bool) (io.WriteCloser, error) {
 	mode := os.FileMode(0o666 &^ j.spec.GetUmask())
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
@@ -82,7 +82,7 @@ func (j *job) openFile(path string, marks bool) (io.WriteCloser, error) {
 	return file, nil
 }
 
-// restartLine stands between the output of two attempts in a file.
+// restartLine separates the output of two attempts in a file.
 func (j *job) restartLine() string {
 	because := j.order.GetJob().GetRestartedBecause()
 	if because != "" {
@@ -122,8 +122,7 @@ func (f *files) open(j *job, o *output) error {
 	return nil
 }
 
-// expand makes a file's name of a pattern; a relative one starts in the working
-// directory.
+// expand expands a pattern to a file name; a relative name starts in the working directory.
 func (j *job) expand(pattern string, rank uint32) (string, error) {
 	p, err := stdio.ParsePattern(pattern)
 	if err != nil {
@@ -139,9 +138,9 @@ func (j *job) expand(pattern string, rank uint32) (string, error) {
 	return path, nil
 }
 
-// write adds to a stream's file, as the user, since quotas, the blocks kept back for
-// root and set-id bits go by who writes. After an error the rest of the stream is
-// dropped: a job does not stop for a full disk, but its user is told.
+// write adds to a stream's file as the user, because quotas, reserved blocks and set-id bits depend
+// on who writes. After an error it drops the rest of the stream and tells the user: a full disk
+// does not stop a job.
 func (s *fileStream) write(data []byte, ended bool) error {
 	return s.as.Do(func() error {
 		err := s.lines.Add(data, s.sink.Write)

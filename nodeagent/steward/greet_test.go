@@ -11,7 +11,7 @@ import (
 
 func nowhere(uint32) uint16 { return 0 }
 
-// portOf is where a steward of startMail's job is looked for.
+// portOf is where a steward of startRelayPair's job is looked for.
 func portOf(p *stewardpb.PrepareJob, node uint32) uint16 {
 	return direct.PortOf(p.DirectKey, node, p.Job.Places[node].GetAddress())
 }
@@ -36,7 +36,7 @@ func TestStewardsGreet(t *testing.T) {
 	for name, taken := range map[string]bool{"its port is free": false, "its port is taken": true} {
 		t.Run(name, func(t *testing.T) {
 			a := start(t)
-			order := a.order(1, sh("sleep 1000"), mailed(0), withKey, withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX }))
+			order := a.order(1, sh("sleep 1000"), onNodeOfTwo(0), withKey, withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX }))
 			neighbour := listenAt(t, portOf(order, 1))
 			if own := listenAt(t, portOf(order, 0)); !taken { // it is nobody else's
 				own.Close()
@@ -58,17 +58,17 @@ func TestStewardsGreet(t *testing.T) {
 				if err != nil || node != 0 {
 					t.Fatal(node, err)
 				}
-				path.OnDatagram(node, p.Hears)
+				path.OnDatagram(node, p.Received)
 				return p, from
 			}
 			greeting, from := hear()
-			if greeting.Hears != 0 || greeting.Stream != 0 || (from.Port == int(portOf(order, 0))) == taken {
+			if greeting.Received != 0 || greeting.Stream != 0 || (from.Port == int(portOf(order, 0))) == taken {
 				t.Fatalf("it greets with %+v from port %d", greeting, from.Port)
 			}
 			if _, err := neighbour.WriteToUDP(path.Seal(nil, 0, direct.Packet{}), from); err != nil {
 				t.Fatal(err)
 			}
-			if answer, _ := hear(); answer.Hears != 1 {
+			if answer, _ := hear(); answer.Received != 1 {
 				t.Errorf("it answers %+v", answer)
 			}
 			a.do(a.conn.Kill())

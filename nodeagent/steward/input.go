@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input is what the user types, on its way to one rank or to all. One message
-// at a time is on its way, and the next is taken only when every rank has it:
-// that is the bound and the back-pressure.
+// input delivers what the user types to one rank or to all. One message is delivered at a time, and
+// the next is taken only when every rank has it: that is the bound and the back-pressure.
 type input struct {
 	loop  *loop
 	sinks []sink
@@ -22,13 +21,13 @@ type input struct {
 
 	terminal bool // the sinks are terminals, at which a character ends the input
 
-	// accepted is the offset in the input behind the last chunk. What is sent again by another
-	// reader is left out.
+	// accepted is the offset in the input after the last chunk. What another reader sends again is
+	// dropped.
 	accepted uint64
 	based    bool // accepted counts from what came first: an earlier attempt of the job has had what was before it
 }
 
-// sink is the way to one rank's standard input.
+// sink is the write end of one rank's standard input.
 type sink struct {
 	fd      int // -1 once the rank reads no more
 	at      int // how much of the chunk it has
@@ -42,7 +41,7 @@ func (in *input) add(fds []int) {
 	}
 }
 
-// begin reports that all sinks are there.
+// begin records that all sinks are there.
 func (in *input) begin() { in.begun = true }
 
 // ready reports whether the next message may be taken.
@@ -70,11 +69,11 @@ func (in *input) accept(m *scorev1.Stdin) {
 	in.take(data, m.GetEof())
 }
 
-// taken is the offset up to which all ranks have the input.
+// taken returns the offset up to which all ranks have the input.
 func (in *input) taken() (offset uint64, known bool) { return in.accepted, in.busy == 0 }
 
-// take begins to deliver data. Without any rank that reads it is dropped, as by
-// a shell whose pipe's reader has gone.
+// take begins to deliver data. If no rank reads, the data is dropped, as by a shell whose pipe has
+// lost its reader.
 func (in *input) take(data []byte, eof bool) {
 	if eof && in.terminal {
 		data, eof = append(data, endOfInput...), false
@@ -127,7 +126,7 @@ func (in *input) drop(s *sink) {
 	in.settled(s)
 }
 
-// shut closes the way to one rank; see relay.unnest for why it is unwatched.
+// shut closes the input of one rank; relay.unnest explains why it is unwatched first.
 func (in *input) shut(s *sink) {
 	if s.fd < 0 {
 		return
@@ -137,7 +136,7 @@ func (in *input) shut(s *sink) {
 	s.fd = -1
 }
 
-// settled notes that s needs no more of the chunk.
+// settled records that s needs no more of the chunk.
 func (in *input) settled(s *sink) {
 	s.waiting = false
 	in.busy--
@@ -165,8 +164,7 @@ func (in *input) resize(size *scorev1.Terminal) {
 	}
 }
 
-// notifyInput tells the reader what the ranks have of the input: at first, and whenever that has
-// grown.
+// notifyInput tells the reader how much input the ranks have: at first, and whenever it grows.
 func (r *relay) notifyInput() error {
 	offset, known := r.input.taken()
 	if !known || r.last || r.toldInput && offset == r.lastInput {
@@ -176,8 +174,8 @@ func (r *relay) notifyInput() error {
 	return r.reader.queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
 }
 
-// takeInput hands the reader's messages on, as long as they can be delivered;
-// then it stops reading, and goes on when the ranks have read.
+// takeInput delivers the reader's messages as long as it can. Then it stops reading until the ranks
+// have read.
 func (r *relay) takeInput() {
 	for r.input.ready() {
 		var m stewardpb.ToSteward

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// job is a job's part on this node, as far as the core loop has it.
+// job is the core loop's state of a job's part on this node.
 type job struct {
 	order *stewardpb.PrepareJob
 	id    uint64
@@ -57,11 +57,11 @@ type localRank struct {
 
 const kvsPrefix = "score_"
 
-// kvsName is what a job is called among its ranks, on every node the same.
+// kvsName returns the job's name for its ranks, the same on every node.
 func kvsName(job uint64) string { return kvsPrefix + strconv.FormatUint(job, 10) }
 
-// newJob takes an order. The job is one to speak of even when the order
-// contradicts itself; check says so.
+// newJob makes a job of an order, even of an order that contradicts itself, so that it can be
+// reported; check finds that.
 func newJob(order *stewardpb.PrepareJob) *job {
 	p := order.GetJob()
 	j := &job{order: order, id: p.GetJobId(), spec: p.GetSpec(), node: order.GetNode(), nodes: len(p.GetPlaces())}
@@ -78,8 +78,8 @@ func newJob(order *stewardpb.PrepareJob) *job {
 	return j
 }
 
-// check finds what is wrong with the order itself: a fault of the agent or the
-// server, not of the user.
+// check returns what is wrong with the order itself: a fault of the agent or the server, not of the
+// user.
 func (j *job) check() error {
 	if j.place == nil || j.order.GetJob().GetUser() == nil {
 		return fmt.Errorf("%w: no user, or no node", errOrder)
@@ -104,7 +104,7 @@ func (j *job) check() error {
 	return nil
 }
 
-// size is the number of ranks of the whole job.
+// size returns the number of ranks of the whole job.
 func (j *job) size() int {
 	n := 0
 	for _, place := range j.order.GetJob().GetPlaces() {
@@ -132,8 +132,8 @@ func (j *job) rankNode() ([]int32, error) {
 	return nodes, nil
 }
 
-// cpus are the kernel's numbers of the CPUs of local rank k: cpus_per_task of
-// the place's from k*cpus_per_task on, modulo their number. None: no pinning.
+// cpus returns the kernel's numbers of the CPUs of local rank k: cpus_per_task of the place's CPUs
+// from k*cpus_per_task on, modulo their number. None: no pinning.
 func (j *job) cpus(k int) []int {
 	given := j.place.GetCpus()
 	if len(given) == 0 {
@@ -148,7 +148,7 @@ func (j *job) cpus(k int) []int {
 	return ids
 }
 
-// allCPUs are the kernel's numbers of the CPUs of all local ranks. None: no pinning.
+// allCPUs returns the kernel's numbers of the CPUs of all local ranks. None: no pinning.
 func (j *job) allCPUs() (ids []int) {
 	for _, index := range j.place.GetCpus() {
 		ids = append(ids, int(j.order.GetCpuIds()[index]))
@@ -156,7 +156,7 @@ func (j *job) allCPUs() (ids []int) {
 	return ids
 }
 
-// sharers returns how many local ranks each CPU of the place has at most.
+// sharers returns the largest number of local ranks that share a CPU of the place.
 func (j *job) sharers() int {
 	given := len(j.place.GetCpus())
 	if given == 0 {
@@ -166,7 +166,7 @@ func (j *job) sharers() int {
 	return (len(j.ranks)*each + given - 1) / given
 }
 
-// variable is the value of an environment variable of the user's.
+// variable returns the value of a variable of the user's environment.
 func (j *job) variable(name string) string { return valueOf(j.spec.GetEnv(), name) }
 
 func valueOf(env []string, name string) string {
@@ -186,7 +186,7 @@ func (j *job) streams() int {
 	return 2
 }
 
-// release gives back what a job that never ran holds.
+// release releases what a job that never ran holds.
 func (j *job) release() {
 	j.closeInputs(0)
 	j.pmix.close()

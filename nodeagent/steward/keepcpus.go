@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// muchOutput is after how many bytes a steward keeps to its job's CPUs. Before that it
-	// works wherever there is a CPU, so that ranks at work are not disturbed.
+	// muchOutput is the number of bytes after which a steward keeps to its job's CPUs. Before that
+	// it runs wherever a CPU is free, so that it does not disturb working ranks.
 	muchOutput = 1 << 20
 	// threadsDir names the threads of this process.
 	threadsDir = "/proc/self/task"
-	// newThreads is how often at most threads are looked for that others have begun meanwhile.
+	// newThreads bounds the passes over the threads: others may begin new ones meanwhile.
 	newThreads = 4
 )
 
-// keepCPUs has a steward read and store much output on the CPUs of the job that writes it, so that
-// this takes nothing from others: with all its threads, since Go gives each piece of work to any of
-// them.
+// keepCPUs makes a steward read and store much output on the CPUs of the job that writes it, so
+// that others lose nothing. It moves all threads, since Go gives work to any of them.
 type keepCPUs struct {
 	cpus  []int // the job's; none: the kernel chooses
 	read  int   // bytes, until it keeps to them
@@ -27,7 +26,7 @@ type keepCPUs struct {
 	usual unix.CPUSet // where it was before
 }
 
-// took notes output.
+// took records output.
 func (k *keepCPUs) took(bytes int) {
 	if k.kept || len(k.cpus) == 0 {
 		return
@@ -44,7 +43,7 @@ func (k *keepCPUs) took(bytes int) {
 	}
 }
 
-// leave ends it, for another job.
+// leave lets the steward run anywhere again, for another job.
 func (k *keepCPUs) leave() {
 	if k.kept && k.usual.Count() > 0 {
 		allThreadsOn(&k.usual)
@@ -52,8 +51,8 @@ func (k *keepCPUs) leave() {
 	*k = keepCPUs{}
 }
 
-// allThreadsOn lets the threads of this process run on the CPUs of the set. Those to come inherit
-// that. Where a thread must not, it stays where it is.
+// allThreadsOn restricts the threads of this process to the CPUs of the set; new threads inherit
+// that. Where that is not permitted, a thread stays where it is.
 func allThreadsOn(set *unix.CPUSet) {
 	for range newThreads {
 		threads, err := os.ReadDir(threadsDir)

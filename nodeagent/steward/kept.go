@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// unacked is the output of an attached job that is on its way to the reader: it was read from the
-// ranks' pipes and the reader has not said that it is shown. A reader that comes after
-// another gets it again, so that none is lost with an agent, and none comes twice.
+// unacked is the output of an attached job that was read from the ranks' pipes and that the reader
+// has not acknowledged. A new reader gets it again, so no output is lost with an agent, and none
+// comes twice.
 type unacked struct {
 	frames []byte  // as they are sent, one after the other
 	pieces []piece // of frames from head on
@@ -36,7 +36,7 @@ func (k *unacked) add(number uint64, m proto.Message) (frame []byte, err error) 
 // waiting returns how many bytes are kept.
 func (k *unacked) waiting() int { return len(k.frames) - k.start }
 
-// take forgets what the reader has, up to the number.
+// take drops what the reader has acknowledged, up to the number.
 func (k *unacked) take(number uint64) {
 	for k.head < len(k.pieces) && k.pieces[k.head].number <= number {
 		k.start = k.pieces[k.head].end
@@ -57,10 +57,10 @@ func (k *unacked) take(number uint64) {
 	}
 }
 
-// has reports whether the message of a number is among those that are kept.
+// has reports whether the message with this number is kept.
 func (k *unacked) has(number uint64) bool {
 	return k.head < len(k.pieces) && number >= k.pieces[k.head].number && number <= k.last
 }
 
-// all are the frames that are kept.
+// all returns the frames that are kept.
 func (k *unacked) all() []byte { return k.frames[k.start:] }

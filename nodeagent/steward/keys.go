@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinKeys lets local rank k into the node's store of keys, which is made for the first that asks:
-// programs that ask for none cost nothing.
+// joinKeys gives local rank k the node's store of keys. The store is made for the first rank that
+// asks, so programs that do not ask cost nothing.
 func (s *steward) joinKeys(k int, welcome []byte) {
 	err := s.job.openKeys()
 	if err == nil {
@@ -23,7 +23,7 @@ func (s *steward) joinKeys(k int, welcome []byte) {
 	}
 }
 
-// openKeys makes the store, with all that ranks here may see already.
+// openKeys makes the store, with everything that ranks here may see already.
 func (j *job) openKeys() (err error) {
 	if j.keys != nil {
 		return nil
@@ -34,7 +34,7 @@ func (j *job) openKeys() (err error) {
 	return j.pmi.Engine().PublishTo(j.keys)
 }
 
-// closeKeys gives the store up; ranks that read it keep what they have.
+// closeKeys closes the store; ranks that read it keep what they have.
 func (j *job) closeKeys() {
 	if j.keys != nil {
 		_ = j.keys.Close() // it has nothing that anybody waits for

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// mail is what a new agent must hear again, since the old one may have died
-// before it passed it on. All of it may be told twice.
+// mail holds what a new agent must be told again, because the old one may have died before it
+// passed it on. All of it may arrive twice.
 type mail struct {
 	prepared *scorev1.Prepared
 	launched *scorev1.Launched
@@ -17,7 +17,7 @@ type mail struct {
 	requests []request                // unanswered
 }
 
-// request is something that only the agent, or who is behind it, can answer.
+// request is a question that only the agent, or somebody behind it, can answer.
 type request struct {
 	kind    requestKind
 	number  uint64
@@ -61,7 +61,7 @@ func (s *steward) replay() {
 	}
 }
 
-// replayExits tells the ends of ranks again, in the order of the ranks: their instants say which
+// replayExits sends the exits of ranks again, in the order of the ranks: their instants say which
 // was first.
 func (s *steward) replayExits() {
 	if s.job == nil {
@@ -100,7 +100,7 @@ func (s *steward) answered(r request) bool {
 // maxNotes bounds the sentences kept for an agent that is away.
 const maxNotes = 16
 
-// note tells the user a sentence, once.
+// note sends the user a sentence, once.
 func (s *steward) note(text string) {
 	if s.job == nil {
 		return

@@ -20,8 +20,8 @@ import (
 const (
 	// listenerFD is where the agent leaves the listening socket.
 	listenerFD = 3
-	// processors is enough: one loop for control and PMI, one for output, and a
-	// forking thread that mostly waits. The CPUs are the ranks'.
+	// processors is the number of Go processors: one loop for control and PMI, one for output, and
+	// a forking thread that mostly waits. The CPUs belong to the ranks.
 	processors = 2
 )
 
@@ -31,7 +31,7 @@ const (
 	exitUsage = 2
 )
 
-// config is what the agent says on the command line.
+// config is the steward's command line.
 type config struct {
 	slot    int
 	cluster string
@@ -104,8 +104,7 @@ func checkListener(fd int) error {
 	return nil
 }
 
-// removeSocket takes the socket's name away, so that nobody connects to one
-// that nobody serves.
+// removeSocket removes the socket's name, so that nobody connects to a socket without a server.
 func removeSocket(fd int) {
 	name, err := unix.Getsockname(fd)
 	if err != nil {

@@ -45,11 +45,11 @@ type agent struct {
 	status  *stewardpb.Status
 	group   *cgroup.Group // nil without control groups
 
-	mu     sync.Mutex
-	dials  int
-	heard  []*stewardpb.FromSteward
-	closed bool
-	news   chan struct{} // one element when something was heard
+	mu      sync.Mutex
+	dials   int
+	heard   []*stewardpb.FromSteward
+	closed  bool
+	arrived chan struct{} // one element when something was heard
 }
 
 // option changes the slot before its steward starts.
@@ -100,7 +100,7 @@ func start(t testing.TB, options ...option) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{t: t, news: make(chan struct{}, 1)}
+	a := &agent{t: t, arrived: make(chan struct{}, 1)}
 	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: timeout, Stderr: complaints(t)}
 	for _, o := range options {
 		o(a)
@@ -188,7 +188,7 @@ func (a *agent) note(dial int, m *stewardpb.FromSteward) {
 		a.heard = append(a.heard, m)
 	}
 	select {
-	case a.news <- struct{}{}:
+	case a.arrived <- struct{}{}:
 	default:
 	}
 }
@@ -215,7 +215,7 @@ func await[T any](a *agent, what string, n int, pick func(*stewardpb.FromSteward
 			a.t.Fatalf("the connection ended before %s", what)
 		}
 		select {
-		case <-a.news:
+		case <-a.arrived:
 		case <-timeout:
 			a.t.Fatalf("waited in vain for %s; heard %v", what, a.all())
 		}

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// gcPercent and memoryLimit keep the resident size of a process of which
-	// there is one per job, mostly idle. The live heap is well below 2 MB, so a
-	// collection comes every 8 MB: after tens of short jobs, not after each.
+	// gcPercent and memoryLimit keep the resident size of a steward small: each job has one, and
+	// most are idle. The live heap is well below 2 MB, so a collection comes every 8 MB: after tens
+	// of short jobs, not after each.
 	gcPercent   = 200
 	memoryLimit = 24 << 20
-	// rankMemory is what a rank of the job takes here wherever it is, in bytes: its node, its place
-	// in tables.
+	// rankMemory is the memory that a rank of the job takes here, on whichever node it runs, in
+	// bytes: its node and its place in tables.
 	rankMemory = 64
-	// keptGrowth is what a byte that comes from other nodes can take here: cards are squeezed to a
-	// seventh, and what is kept of them has keys, lengths and places in tables.
+	// keptGrowth is the memory that a byte from other nodes can take here. Keys and values are
+	// packed to a seventh, and unpacked they have lengths and places in tables.
 	keptGrowth = 32
 )
 

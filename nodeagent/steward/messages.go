@@ -17,33 +17,32 @@ const (
 )
 
 const (
-	// collectiveTimeout is how long a step of a fence is sent before its receiver is taken for
-	// lost: its agent may be starting again, and the leader gives it 10 s for that before it ends
-	// the job.
+	// collectiveTimeout is how long a step of a fence is repeated before its receiver counts as
+	// lost. The receiver's agent may be starting again; the leader gives it 10 s for that before it
+	// ends the job.
 	collectiveTimeout = 15 * time.Second
-	// directRepeat is when a message that went by a datagram is sent again, by the agents: more
-	// than post waits with an acknowledgement, and than a busy machine takes.
+	// directRepeat is when a message that went by a datagram is sent again, by the agents. It is
+	// longer than an endpoint delays an acknowledgement, and longer than a busy machine takes.
 	directRepeat = 250 * time.Millisecond
 )
 
-// Why a message does not arrive, besides post.ErrFull.
+// Why a message does not arrive, besides reliable.ErrFull.
 var (
 	errNoJob  = errors.New("the job is not there any more")
 	errSilent = fmt.Errorf("its steward has not answered for %v", collectiveTimeout)
 )
 
-// messages are what a job's steward says to others: of other nodes and, for jobs that are
-// connected, of other jobs. Those of the same job it sends itself where they arrive, the others go
-// by the agents.
+// messages exchanges messages with the stewards of the job's other nodes and of connected jobs.
+// Those of the same job go by datagrams where these arrive, all others through the agents.
 type messages struct {
-	office *reliable.Endpoint
-	fences fences
-	path   *path // nil: all go by the agents
+	endpoint *reliable.Endpoint
+	fences   fences
+	path     *path // nil: all go by the agents
 }
 
-// newMessages makes a job's; nothing is opened before something is sent.
+// newMessages makes the messages of a job. It opens nothing before the first message.
 func newMessages(j *job, now time.Time) *messages {
-	return &messages{office: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
+	return &messages{endpoint: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
 }
 
 func (l *messages) close() {
@@ -57,76 +56,76 @@ func (s *steward) sendRelay(e *pmi.Event) {
 	s.write(reliable.Peer{Job: e.Job, Node: uint32(e.Node)}, e.Data, reliable.SendOptions{Kind: messageEngine})
 }
 
-// write sends a message, which must not be changed any more.
-func (s *steward) write(to reliable.Peer, data []byte, terms reliable.SendOptions) {
+// write sends a message. The caller must not change data after that.
+func (s *steward) write(to reliable.Peer, data []byte, options reliable.SendOptions) {
 	if s.messages.path.reaches(s.job.id, to, len(data)) {
-		terms.RepeatAfter = directRepeat
+		options.RepeatAfter = directRepeat
 	}
-	message, err := s.messages.office.Send(s.now(), to, data, terms)
+	message, err := s.messages.endpoint.Send(s.now(), to, data, options)
 	if err != nil {
-		s.lost(reliable.Message{To: to, Kind: terms.Kind, Data: data}, err)
+		s.lost(reliable.Message{To: to, Kind: options.Kind, Data: data}, err)
 		return
 	}
 	s.sendMessage(message)
 }
 
-// sendMessage sends a message by the short way, if there is one.
+// sendMessage sends a message by a datagram if it can, else through the agents.
 func (s *steward) sendMessage(l reliable.Message) {
 	if !s.sendDirect(l) {
 		s.sendByAgents(l)
 	}
 }
 
-// sendByAgents hands a message to the agent. Without one it is kept, and handed to the next. A
-// copy goes by a datagram all the same, where the port is known: it may arrive, by then, and shows
-// the way.
+// sendByAgents passes a message to the agent, or keeps it for the next agent if there is none. If
+// the receiver's port is known, a copy goes by a datagram as well: if it arrives, the next messages
+// need no agent.
 func (s *steward) sendByAgents(l reliable.Message) {
-	envelope := &scorev1.Envelope{
-		Stream: l.Stream, Number: l.Number, Least: l.Least, HeardStream: l.HeardStream, Heard: l.Heard,
+	header := &scorev1.MessageHeader{
+		Stream: l.Stream, Number: l.Number, Least: l.Least, AckStream: l.AckStream, Ack: l.Ack,
 		Collective: l.Kind == messageCollective,
 	}
 	if l.To.Job == s.job.id {
-		envelope.Port, envelope.Hears = s.pathTo(l.To.Node)
+		header.Port, header.Received = s.pathTo(l.To.Node)
 		if l.Number != 0 {
 			s.copyDirect(l)
 		}
 	}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Relay{Relay: &stewardpb.Relay{
-		JobId: l.To.Job, NodeIndex: l.To.Node, Address: s.job.addressOf(l.To.Job, int(l.To.Node)), Data: l.Data, Envelope: envelope,
+		JobId: l.To.Job, NodeIndex: l.To.Node, Address: s.job.addressOf(l.To.Job, int(l.To.Node)), Data: l.Data, Header: header,
 	}}})
 }
 
-// replayMessages hands a new agent what may have been lost with the one before.
+// replayMessages passes a new agent the messages that may have been lost with the one before.
 func (s *steward) replayMessages() {
 	if s.messages == nil {
 		return
 	}
-	for _, message := range s.messages.office.ResendAll(s.now()) {
+	for _, message := range s.messages.endpoint.ResendAll(s.now()) {
 		s.sendByAgents(message)
 	}
 }
 
-// relayed takes a message of another node or job that the agents have carried.
+// relayed takes a message of another node or job that the agents have forwarded.
 func (s *steward) relayed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
 	}
-	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetEnvelope()
+	from, e := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}, m.GetHeader()
 	if from.Job == s.job.id {
-		s.updatePath(from.Node, e.GetPort(), e.GetHears())
+		s.updatePath(from.Node, e.GetPort(), e.GetReceived())
 	}
 	kind := messageEngine
 	if e.GetCollective() {
 		kind = messageCollective
 	}
 	s.take(from, kind, reliable.Header{
-		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), HeardStream: e.GetHeardStream(), Heard: e.GetHeard(),
+		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), AckStream: e.GetAckStream(), Ack: e.GetAck(),
 	}, m.GetData())
 }
 
-// take takes a message, in whatever way it has come. The data is not kept.
-func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable.Header, data []byte) {
-	if !s.messages.office.Receive(s.now(), from, envelope) {
+// take takes a message that came by either way. It does not keep the data.
+func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.Header, data []byte) {
+	if !s.messages.endpoint.Receive(s.now(), from, header) {
 		return
 	}
 	s.countMemory(len(data))
@@ -138,13 +137,14 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, envelope reliable
 	}
 }
 
-// relayFailed takes back a message to a job that is not there, or to where the agent sends nothing.
+// relayFailed withdraws a message to a job that has ended, or one that the agent refused to
+// forward.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
 	}
 	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
-	message, ok := s.messages.office.Withdraw(to, m.GetEnvelope().GetNumber())
+	message, ok := s.messages.endpoint.Withdraw(to, m.GetHeader().GetNumber())
 	switch {
 	case !ok:
 	case m.GetRefused() != "":
@@ -154,8 +154,8 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	}
 }
 
-// lost tells who has sent a message that it will not arrive, once that is through with what it
-// does: it may have been sent right now.
+// lost tells the sender of a message that it will not arrive. It does so later, because the sender
+// may be in the middle of sending it.
 func (s *steward) lost(l reliable.Message, reason error) {
 	s.runLater(func() {
 		switch {
@@ -170,13 +170,13 @@ func (s *steward) lost(l reliable.Message, reason error) {
 	})
 }
 
-// tickMessages repeats what was not acknowledged, acknowledges, and gives up.
+// tickMessages repeats messages, acknowledges what has come, and reports messages that timed out.
 func (s *steward) tickMessages() {
 	now := s.now()
 	if at := s.messages.deadline(); at.IsZero() || now.Before(at) {
 		return
 	}
-	messages, lost := s.messages.office.Tick(now)
+	messages, lost := s.messages.endpoint.Tick(now)
 	for _, message := range messages {
 		if message.Number == 0 {
 			s.sendMessage(message)
@@ -194,31 +194,30 @@ func (l *messages) deadline() (none time.Time) {
 	if l == nil {
 		return none
 	}
-	return l.office.Deadline()
+	return l.endpoint.Deadline()
 }
 
-// acknowledge says at once what has come. The ranks here have ended, and stewards of other nodes
-// wait with the end of their part.
+// acknowledge acknowledges at once what has come: the ranks here have ended, and stewards of other
+// nodes wait for it before they end their part.
 func (s *steward) acknowledge() {
 	if s.messages == nil {
 		return
 	}
-	for _, message := range s.messages.office.Acknowledge() {
+	for _, message := range s.messages.endpoint.Acknowledge() {
 		s.sendMessage(message)
 	}
 }
 
-// swept ends the node's part, no sooner than what was sent for the job's fences has arrived: ranks
-// of other nodes may be in one that is over here. A job that was killed has none any more.
+// swept ends the node's part after everything sent for the job's fences has arrived: ranks of other
+// nodes may still be in a fence that is over here. A killed job does not wait.
 func (s *steward) swept() {
-	s.awaitsMessages = s.messages != nil && !s.life.Killed() && s.messages.office.Awaits(messageCollective)
+	s.awaitsMessages = s.messages != nil && !s.life.Killed() && s.messages.endpoint.Awaits(messageCollective)
 	if !s.awaitsMessages {
 		s.life.Swept(s.now())
 	}
 }
 
-// runLater has f run once what is under way is done: by the same call of the loop, but for none of
-// its callers.
+// runLater runs f at the end of the current turn of the loop, after all callers have returned.
 func (s *steward) runLater(f func()) {
 	of := s.job
 	s.after = append(s.after, func() {
@@ -228,7 +227,7 @@ func (s *steward) runLater(f func()) {
 	})
 }
 
-// runAfter runs what was put off, and what that puts off.
+// runAfter runs what was put off, including what that puts off in turn.
 func (s *steward) runAfter() {
 	for len(s.after) > 0 {
 		f := s.after[0]

@@ -42,10 +42,10 @@ func TestFencesByMessage(t *testing.T) {
 		"no number": {func(p *stewardpb.PrepareJob) { withKey(p); p.Job.Places[p.Job.NodeIndex].Address = "localhost:1" }, 2 * fences, 3 * fences},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startMail(t, exchanging(fences, ""), c.change)
+			p := startRelayPair(t, exchanging(fences, ""), c.change)
 			p.end()
 			if p.messages < c.least || p.messages > c.most {
-				t.Errorf("the agents carried %d letters for %d fences; it should be %d to %d", p.messages, fences, c.least, c.most)
+				t.Errorf("the agents carried %d messages for %d fences; it should be %d to %d", p.messages, fences, c.least, c.most)
 			}
 			for i, a := range p.agents {
 				if has(a, (*stewardpb.FromSteward).GetCollective) {
@@ -64,7 +64,7 @@ func TestFencesByMessage(t *testing.T) {
 func TestLargeFencesAreTheAgents(t *testing.T) {
 	needBash(t)
 	ring := withSpec(func(s *scorev1.JobSpec) { s.Exchange = scorev1.ExchangeMode_EXCHANGE_MODE_RING })
-	p := startMail(t, `say "cmd=barrier_in"`+"\n"+exchanging(2, fmt.Sprintf("%x", direct.JobKey("", "", 0, 0))), withKey, ring)
+	p := startRelayPair(t, `say "cmd=barrier_in"`+"\n"+exchanging(2, fmt.Sprintf("%x", direct.JobKey("", "", 0, 0))), withKey, ring)
 	for n := range uint64(2) {
 		var data [2][]byte
 		p.until("an exchange", func() bool {
@@ -89,9 +89,9 @@ func TestLargeFencesAreTheAgents(t *testing.T) {
 // A fence goes on under another agent, who is given what the former one may have lost.
 func TestAnotherAgentCarriesMessagesAgain(t *testing.T) {
 	needBash(t)
-	p := startMail(t, exchanging(5, ""))
+	p := startRelayPair(t, exchanging(5, ""))
 	p.holds = func(int, *stewardpb.Relay) bool { return true }
-	p.until("a letter", func() bool { return len(p.held) > 0 })
+	p.until("a message", func() bool { return len(p.held) > 0 })
 	a := p.agents[p.held[0].from]
 	a.conn.Close()
 	p.passed[p.held[0].from] = 0
@@ -104,7 +104,7 @@ func TestAnotherAgentCarriesMessagesAgain(t *testing.T) {
 // for it for ever.
 func TestTheEndWaitsForMessages(t *testing.T) {
 	needBash(t)
-	p := startMail(t, `say "cmd=barrier_in"; say "cmd=finalize"`)
+	p := startRelayPair(t, `say "cmd=barrier_in"; say "cmd=finalize"`)
 	fromFirst := func(from int, _ *stewardpb.Relay) bool { return from == 0 }
 	p.holds = fromFirst
 	exited := func() bool { return has(p.agents[0], (*stewardpb.FromSteward).GetRankExited) }
@@ -115,11 +115,11 @@ func TestTheEndWaitsForMessages(t *testing.T) {
 	// What it does not say cannot be waited for; its message is repeated meanwhile.
 	p.until("a repetition", func() bool { return len(p.held) > 1 })
 	if has(a, (*stewardpb.FromSteward).GetNodeDone) {
-		t.Error("the part is over, and its letter has not arrived")
+		t.Error("the part is over, and its message has not arrived")
 	}
 	p.holds = nil
 	for _, h := range p.held {
-		p.carry(h.from, h.relay)
+		p.forward(h.from, h.relay)
 	}
 	p.end()
 }
@@ -127,9 +127,9 @@ func TestTheEndWaitsForMessages(t *testing.T) {
 // Where the job is gone, nobody will come to the fence.
 func TestMessageToNobody(t *testing.T) {
 	needBash(t)
-	p := startMail(t, `say "cmd=barrier_in"; exit 1`)
+	p := startRelayPair(t, `say "cmd=barrier_in"; exit 1`)
 	p.holds = func(int, *stewardpb.Relay) bool { return true }
-	p.until("a letter", func() bool { return len(p.held) > 0 })
+	p.until("a message", func() bool { return len(p.held) > 0 })
 	h := p.held[0]
 	a, node := p.agents[h.from], fmt.Sprintf("n%d", 2-h.from)
 	a.do(a.conn.RelayFailed(h.relay))
@@ -149,14 +149,14 @@ func TestNoFenceCanEnd(t *testing.T) {
 	for name, before := range map[string]bool{"under way": false, "the next": true} {
 		t.Run(name, func(t *testing.T) {
 			a := start(t)
-			a.ready(a.order(1, speaking(`say "cmd=barrier_in"; exit 1`), mailed(0)))
+			a.ready(a.order(1, speaking(`say "cmd=barrier_in"; exit 1`), onNodeOfTwo(0)))
 			over := &stewardpb.CollectiveResult{Error: "node n2 was lost"}
 			if before {
 				a.do(a.conn.Collective(over))
 			}
 			a.do(a.conn.Launch())
 			if !before {
-				await(a, "a letter", 0, (*stewardpb.FromSteward).GetRelay)
+				await(a, "a message", 0, (*stewardpb.FromSteward).GetRelay)
 				a.do(a.conn.Collective(over))
 			}
 			if m := a.abort(); m.GetMessage() != "node n2 was lost" || m.GetRank() != -1 {
@@ -171,11 +171,11 @@ func TestNoFenceCanEnd(t *testing.T) {
 // this job.
 func TestHostileMessages(t *testing.T) {
 	needBash(t)
-	p := startMail(t, exchanging(50, ""), withKey)
+	p := startRelayPair(t, exchanging(50, ""), withKey)
 	at, port := 0, uint32(0) // of the first that sends a message; the other one may need no agent
 	p.until("a port", func() bool {
 		for i, a := range p.agents {
-			if n := last(a, (*stewardpb.FromSteward).GetRelay).GetEnvelope().GetPort(); n != 0 {
+			if n := last(a, (*stewardpb.FromSteward).GetRelay).GetHeader().GetPort(); n != 0 {
 				at, port = i, n
 			}
 		}
@@ -197,9 +197,9 @@ func TestHostileMessages(t *testing.T) {
 	}
 	a := p.agents[at]
 	for _, r := range []*stewardpb.Relay{
-		{JobId: testJob, NodeIndex: 99, Envelope: &scorev1.Envelope{Port: 5}},
-		{JobId: testJob, NodeIndex: uint32(1 - at), Envelope: &scorev1.Envelope{Port: 1 << 30}},
-		{JobId: testJob + 1, NodeIndex: uint32(1 - at), Data: []byte("x"), Envelope: &scorev1.Envelope{Stream: 1, Number: 1, Collective: true, Port: 9}},
+		{JobId: testJob, NodeIndex: 99, Header: &scorev1.MessageHeader{Port: 5}},
+		{JobId: testJob, NodeIndex: uint32(1 - at), Header: &scorev1.MessageHeader{Port: 1 << 30}},
+		{JobId: testJob + 1, NodeIndex: uint32(1 - at), Data: []byte("x"), Header: &scorev1.MessageHeader{Stream: 1, Number: 1, Collective: true, Port: 9}},
 		{},
 	} {
 		a.do(a.conn.Relay(r))
@@ -216,9 +216,9 @@ func TestBrokenStep(t *testing.T) {
 	}
 	for _, data := range [][]byte{[]byte("nonsense"), lie} {
 		a := start(t)
-		a.run(1, speaking(`say "cmd=barrier_in"; exit 1`), mailed(0))
-		await(a, "a letter", 0, (*stewardpb.FromSteward).GetRelay)
-		a.do(a.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: 1, Data: data, Envelope: &scorev1.Envelope{Stream: 1, Number: 1, Collective: true}}))
+		a.run(1, speaking(`say "cmd=barrier_in"; exit 1`), onNodeOfTwo(0))
+		await(a, "a message", 0, (*stewardpb.FromSteward).GetRelay)
+		a.do(a.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: 1, Data: data, Header: &scorev1.MessageHeader{Stream: 1, Number: 1, Collective: true}}))
 		if m := a.abort(); m.GetExitCode() != 125 || !strings.HasPrefix(m.GetMessage(), "node n1: ") {
 			t.Errorf("abort: %v", m)
 		}
@@ -250,7 +250,7 @@ func TestFencesWithoutAgents(t *testing.T) {
 		return heard
 	}
 	fences := `for ((i = 0; i < 20; i++)); do say "cmd=barrier_in"; done; echo done > `
-	p := startMail(t, fences+dir+`/met$PMI_RANK; read -r a < `+dir+`/go$PMI_RANK; `+fences+dir+`/over$PMI_RANK; say "cmd=finalize"`, withKey)
+	p := startRelayPair(t, fences+dir+`/met$PMI_RANK; read -r a < `+dir+`/go$PMI_RANK; `+fences+dir+`/over$PMI_RANK; say "cmd=finalize"`, withKey)
 	p.untilClosed("the fences before", hears("met"))
 	for i, a := range p.agents {
 		a.conn.Close()

@@ -32,7 +32,7 @@ func (j *job) chooseOffer() {
 	j.offer.pmi, j.offer.pmix = found.Offers()
 }
 
-// family tells what the program was linked with; ok is false when it cannot be
+// family returns what the program was linked with; ok is false when it cannot be
 // read, or is made for another machine.
 func (j *job) family() (found mpidetect.Family, ok bool) {
 	var report mpidetect.Report

@@ -27,7 +27,7 @@ type path struct {
 	in  [direct.MaxDatagram + 1]byte
 }
 
-// newPath is nil for a job that has none.
+// newPath returns nil for a job without datagrams.
 func newPath(j *job) *path {
 	order := j.order.GetJob()
 	if len(j.order.GetDirectKey()) == 0 || j.nodes < 2 {
@@ -52,7 +52,7 @@ func newPath(j *job) *path {
 	return &path{Path: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
-// hostOf is the host of a node's agent, if it is known by number: to ask for a name could take
+// hostOf returns the host of a node's agent if it is a numeric address: resolving a name could take
 // long.
 func hostOf(place *scorev1.NodePlace) (netip.Addr, bool) {
 	at, err := netip.ParseAddrPort(place.GetAddress())
@@ -102,7 +102,7 @@ func (r *path) close() {
 	r.socket, r.port, r.closed = -1, 0, true
 }
 
-// reaches reports whether a message of so many bytes can go to a steward without agents.
+// reaches reports whether a message of this size can go to a steward without the agents.
 func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
@@ -114,7 +114,7 @@ func (r *path) missed(job uint64, to reliable.Peer) {
 	}
 }
 
-// send is false if the kernel does not take the packet.
+// send reports whether the kernel took the packet.
 func (r *path) send(to uint32, p direct.Packet) bool {
 	at := r.to[to]
 	if at == nil {
@@ -128,7 +128,7 @@ func (r *path) send(to uint32, p direct.Packet) bool {
 	return unix.Sendto(r.socket, r.Seal(r.out[:0], to, p), unix.MSG_NOSIGNAL, at) == nil
 }
 
-// sendDirect sends a message by a datagram; it is false where that cannot be.
+// sendDirect sends a message by a datagram. It reports whether it could.
 func (s *steward) sendDirect(l reliable.Message) bool {
 	r := s.messages.path
 	if !r.reaches(s.job.id, l.To, len(l.Data)) {
@@ -145,7 +145,8 @@ func packetOf(l reliable.Message) direct.Packet {
 	return direct.Packet{Header: l.Header, Collective: l.Kind == messageCollective, Data: l.Data}
 }
 
-// copyDirect sends a message that the agents carry as well; one that is too long, as a probe.
+// copyDirect sends a datagram with a message that also goes through the agents. If the message is
+// too long it sends a probe.
 func (s *steward) copyDirect(l reliable.Message) {
 	r := s.messages.path
 	switch {
@@ -157,15 +158,16 @@ func (s *steward) copyDirect(l reliable.Message) {
 	}
 }
 
-// pathTo is what the agents tell a node's steward of the way to this one.
-func (s *steward) pathTo(node uint32) (port uint32, hears uint64) {
+// pathTo returns what a node's steward must know to reach this one directly: the port, 0 for none,
+// and the number of its datagrams received here.
+func (s *steward) pathTo(node uint32) (port uint32, received uint64) {
 	if !s.openPath() {
 		return 0, 0
 	}
 	return uint32(s.messages.path.port), s.messages.path.Received(node)
 }
 
-// openPath makes the socket when it is first needed, and reports whether there is one.
+// openPath opens the socket at its first use, and reports whether there is one.
 func (s *steward) openPath() bool {
 	r := s.messages.path
 	if r == nil || r.closed {
@@ -185,8 +187,8 @@ func (s *steward) openPath() bool {
 	return true
 }
 
-// updatePath notes what the agents have brought of the way to a node.
-func (s *steward) updatePath(node, port uint32, hears uint64) {
+// updatePath records what a message through the agents says about the path to a node.
+func (s *steward) updatePath(node, port uint32, received uint64) {
 	r := s.messages.path
 	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
@@ -194,13 +196,13 @@ func (s *steward) updatePath(node, port uint32, hears uint64) {
 	if uint16(port) != r.Port(node) {
 		delete(r.to, node)
 	}
-	if r.OnRelayed(node, uint16(port), hears) {
+	if r.OnRelayed(node, uint16(port), received) {
 		s.probe(node)
 	}
 }
 
-// probePaths shows the way to those whose pieces of fences come here, so that the first fence needs
-// no agent. It is for jobs that will have one.
+// probePaths probes the nodes that send pieces of fences to this one, so that the first fence needs
+// no agent. It is for jobs that will have fences.
 func (s *steward) probePaths() {
 	if s.messages == nil || s.messages.fences.smallExchange == nil || !s.openPath() {
 		return
@@ -210,7 +212,7 @@ func (s *steward) probePaths() {
 	}
 }
 
-// probe sends a packet of which nothing depends on whether it arrives.
+// probe sends a packet that may be lost.
 func (s *steward) probe(node uint32) {
 	if r := s.messages.path; r.Port(node) != 0 {
 		_ = r.send(node, direct.Packet{})
@@ -231,7 +233,7 @@ func (s *steward) servePath() {
 	if err != nil || int64(from) >= int64(s.job.nodes) || from == s.job.order.GetJob().GetNodeIndex() {
 		return
 	}
-	if r.OnDatagram(from, p.Hears) {
+	if r.OnDatagram(from, p.Received) {
 		s.probe(from)
 	}
 	if p.Stream == 0 {

@@ -29,8 +29,8 @@ func (s *steward) allowRespawns(k, times int) {
 	}
 }
 
-// respawn forks a rank of which nothing is left once more, on the same CPUs and into the same
-// control group: a gang that is stopped has it when it goes on.
+// respawn forks a rank again after all its processes have ended, on the same CPUs and into the same
+// control group. If the gang is stopped, the rank starts when the gang continues.
 func (s *steward) respawn(k, incarnation int) {
 	r := &s.job.ranks[k]
 	s.note(fmt.Sprintf("rank %d on node %s %s; it is started again (%d)", r.rank, s.job.node, howEnded(r), incarnation))
@@ -119,7 +119,7 @@ func (s *steward) onRespawned(k int) {
 	}
 }
 
-// loseRank has the others go on without a rank for which the job does not end.
+// loseRank lets the other ranks go on without a rank whose failure does not end the job.
 func (s *steward) loseRank(k int) {
 	e, rank := s.engine(), int(s.job.ranks[k].rank)
 	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {

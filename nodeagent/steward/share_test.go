@@ -16,6 +16,9 @@ const enough = 600 * time.Millisecond
 // Ranks that share a processor get together no more of it than about one other program beside them:
 // else many ranks would keep it from the daemons.
 func TestManyRanksLeaveOthersTheProcessor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("the kernel lets ordinary users set few sessions in a second")
 	}

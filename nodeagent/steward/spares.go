@@ -139,7 +139,7 @@ func (r *rights) read(fd int, b []byte) (int, error) {
 	return n, nil
 }
 
-// take gives the descriptors that came first.
+// take returns the descriptors that came first.
 func (r *rights) take(n int) (fds []int, ok bool) {
 	if r.lost || len(r.fds) < n {
 		return nil, false

@@ -27,6 +27,9 @@ func residentBytes(t testing.TB, pid int) int64 {
 }
 
 func TestOutputOfManyRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	a := start(t)
 	s := a.stdio() // before there is a job
 	a.run(16, sh("echo out $SCORE_RANK; echo err $SCORE_RANK >&2; printf end"))
@@ -42,6 +45,9 @@ func TestOutputOfManyRanks(t *testing.T) {
 }
 
 func TestFloodWithASlowReader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	const bound = residentMost
 	a := start(t)
 	a.run(1, sh("exec head -c 1000000000 /dev/zero"))
@@ -385,6 +391,9 @@ func TestAFullDiskIsTold(t *testing.T) {
 }
 
 func TestIdleStewardIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	a := start(t)
 	a.run(64, []string{"sleep", "1000"})
 	a.launched()

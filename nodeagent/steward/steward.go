@@ -46,7 +46,7 @@ type steward struct {
 	kept        int          // bytes that came from the job's other nodes
 	keptTold    int          // of kept, what the collector's limit has been set for
 	stopForking atomic.Bool
-	// awaitsLetters: the ranks' processes have gone, and what they gave to fences has not arrived
+	// awaitsMessages: the ranks' processes are gone, and what they gave to fences has not arrived
 	// everywhere.
 	awaitsMessages bool
 	pending        uint64 // signals that came before the ranks, by number
@@ -87,8 +87,8 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	return s, s.loop.watch(listener, unix.EPOLLIN, tag{kind: kindListener})
 }
 
-// joinGroups has the ranks counted by the group's halves of version 1: now, since
-// the kernel waits for all CPUs when a thread changes its group.
+// joinGroups lets the version 1 halves of the control group count the ranks. It does so now,
+// because the kernel waits for all CPUs when a thread changes its group.
 func (s *steward) joinGroups() {
 	if s.group == nil {
 		return
@@ -142,7 +142,7 @@ func (s *steward) run() error {
 	return nil
 }
 
-// earlier is the first of two deadlines, of which the zero time never comes.
+// earlier returns the earlier of two deadlines; the zero time never comes.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -198,8 +198,8 @@ func (s *steward) close() {
 	s.closeGroup()
 }
 
-// waitHelpers waits for what was begun. One goroutine may be in the hands of a
-// file system that does not answer; the end of the process ends it.
+// waitHelpers waits for the helper goroutines. One may be blocked by a file system that does not
+// answer; the end of the process ends it.
 func (s *steward) waitHelpers() {
 	done := make(chan struct{})
 	go func() {
@@ -212,12 +212,11 @@ func (s *steward) waitHelpers() {
 	}
 }
 
-// helperWait is how long the steward waits for a file system before it exits
-// all the same.
+// helperWait is how long the steward waits for a blocked file system before it exits anyway.
 const helperWait = 2 * time.Second
 
-// closeGroup leaves the control group to the agent. Without one the group is
-// removed here, since nobody else will for a while.
+// closeGroup leaves the control group to the agent. Without an agent it removes the group, since
+// nobody else will for a while.
 func (s *steward) closeGroup() {
 	if s.group == nil {
 		return
@@ -233,6 +232,6 @@ func (s *steward) closeGroup() {
 	s.group.Release()
 }
 
-// groupCloseWait is how long the kernel may take to let an empty group go:
-// after gigabytes of memory were given back.
+// groupCloseWait is how long the kernel may take to release an empty group: longest after gigabytes
+// of memory.
 const groupCloseWait = 5 * time.Second

@@ -24,11 +24,11 @@ const (
 	// retireWait is how long a steward may take to exit after Forget while nobody
 	// reads its output: it waits 10 s for a reader.
 	retireWait = 15 * time.Second
-	// quiet is how long nothing must have been launched before a steward is
-	// started: ranks of a short job are over by then.
+	// quiet is the time without launches after which a steward is started: ranks of a short job are
+	// over by then.
 	quiet = 20 * time.Millisecond
-	// refillLatest is how long a missing steward may be put off by launches that
-	// follow each other closely.
+	// refillLatest bounds how long launches in close succession can delay the start of a missing
+	// steward.
 	refillLatest = 500 * time.Millisecond
 	// retryEvery is the time between two attempts to start a steward, or to
 	// remove a group, after one failed.
@@ -58,7 +58,7 @@ type Options struct {
 	Cluster, Node string
 	// Root has the groups of the slots; nil: signals are used instead.
 	Root *cgroup.Root
-	// Warm is how many wait for jobs of anybody. Others that have had a job wait
+	// Warm is the number of stewards that wait for jobs of anybody. Others that have had a job wait
 	// for more of the same user.
 	Warm int
 	// Grace is how long a steward goes on without the agent.
@@ -71,7 +71,7 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Pool has the stewards of one node.
+// Pool holds the stewards of one node.
 type Pool struct {
 	options Options
 	kick    chan struct{} // tells Run that something has changed
@@ -88,9 +88,8 @@ type Pool struct {
 	stuck     []*remains // what could not be removed yet
 }
 
-// Open makes a pool that has no steward yet but those with jobs that a dead
-// agent of the same name has left, which it returns. What else that has left is
-// swept away.
+// Open returns a pool whose only stewards are those with jobs that a dead agent of the same name
+// has left, and returns these. It removes whatever else that agent has left.
 func Open(options Options) (*Pool, []*Orphan, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -109,17 +108,17 @@ func Open(options Options) (*Pool, []*Orphan, error) {
 	return p, orphans, nil
 }
 
-// Warm tells how many stewards wait for a job.
+// Warm returns how many stewards wait for a job.
 func (p *Pool) Warm() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.warm)
 }
 
-// Claim gives out a warm steward for a job of a user, by number, or starts one
-// if there is none. One that has had a job of somebody else is never given:
-// its memory may still hold what that job's environment or output was. From now
-// on the events are told. fresh asks for one that has had no job at all.
+// Claim returns a warm steward for a job of the user with this uid, or starts one if there is none.
+// It never returns one that has had a job of another user: its memory may still hold that job's
+// environment or output. From now on events are called. fresh asks for one that has had no job at
+// all.
 func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
 	for {
 		s, err := p.take(ctx, user, fresh)
@@ -152,8 +151,8 @@ func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, err
 	return p.start(ctx, number)
 }
 
-// choose finds the warm steward for a user: the last that has served them, whose
-// code is in the caches, else one that has served nobody. The caller holds mu.
+// choose returns the warm steward for a user: the last that has served the user, whose code is in
+// the caches, else one that has served nobody. The caller holds mu.
 func (p *Pool) choose(user uint32, fresh bool) int {
 	best := -1
 	for i, s := range slices.Backward(p.warm) {
@@ -204,8 +203,7 @@ func (p *Pool) free(number int) {
 	delete(p.used, number)
 }
 
-// Launching puts off the start of new stewards until the function it returns
-// has been called.
+// Launching delays the start of new stewards until the returned function is called.
 func (p *Pool) Launching() (done func()) {
 	p.mu.Lock()
 	p.launching++
@@ -219,11 +217,10 @@ func (p *Pool) Launching() (done func()) {
 	})
 }
 
-// Retire takes back a steward whose job is over and forgotten, when its last
-// output has been read. While reading says that somebody does, that is waited
-// for; otherwise it is ended after some seconds, and at once when ctx ends. It
-// then waits for another job of its user, or is ended with all that it had, as
-// the steward itself decides: see its design.
+// Retire takes back a steward after its job is over and forgotten. While reading reports that
+// somebody reads the last output, Retire waits for that; otherwise it ends the steward after some
+// seconds, and at once when ctx ends. The steward then waits for another job of its user, or ends
+// with everything it had, as it decides itself (steward/DESIGN.md).
 func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 	next := s.leave(ctx, reading)
 	if next == nil {
@@ -235,8 +232,8 @@ func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 	}
 }
 
-// keep puts a used steward among the warm ones, and returns the one that there
-// is no place for: of those that have been used, the one not used for longest.
+// keep adds a used steward to the warm ones, and returns the one for which there is no room: the
+// used one that has not been used for longest.
 func (p *Pool) keep(s *Steward) (surplus *Steward) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,8 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// maintain does what is due and tells in how long it must be called again, if
-// nothing changes before; 0: not.
+// maintain does what is due, and returns in how long it must be called again if nothing changes
+// before; 0: not at all.
 func (p *Pool) maintain(ctx context.Context) time.Duration {
 	p.dropDead()
 	again := p.retryStuck()
@@ -43,8 +43,7 @@ func (p *Pool) maintain(ctx context.Context) time.Duration {
 	return 0
 }
 
-// next reserves a slot if a steward is to be started now; else the number is
-// negative.
+// next reserves a slot if a steward must be started now; otherwise the number is negative.
 func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +60,7 @@ func (p *Pool) next(now time.Time) (number int, wait time.Duration) {
 	return p.reserve(), 0
 }
 
-// startDelay tells how long to wait before a missing steward is started.
+// startDelay returns how long to wait before a missing steward is started.
 func (p *Pool) startDelay(now time.Time) time.Duration {
 	if wait := p.failedAt.Add(retryEvery).Sub(now); wait > 0 {
 		return wait
@@ -110,7 +109,7 @@ func (p *Pool) dropDead() {
 	}
 }
 
-// sooner is the smaller of two times of which 0 means never.
+// sooner returns the smaller of two durations; 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b

@@ -8,16 +8,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// remains are what is left of a slot that could not be removed. The slot is not
-// used before they are gone.
+// remains is what is left of a slot that could not be removed. The slot is not used until it is
+// gone.
 type remains struct {
 	number int
 	remove func(deadline time.Time) error
 	err    error // why it is still there, as first seen
 }
 
-// retryStuck tries again to remove what could not be removed, and returns when it
-// must be called again; 0: nothing is left.
+// retryStuck tries again to remove what is left, and returns when it must be called again; 0:
+// nothing is left.
 func (p *Pool) retryStuck() time.Duration {
 	p.mu.Lock()
 	stuck := slices.Clone(p.stuck)
@@ -44,7 +44,7 @@ func (p *Pool) removed(gone *remains) {
 	delete(p.used, gone.number)
 }
 
-// Problem tells, in one sentence, of what could not be removed yet; empty: there is nothing.
+// Problem describes in a sentence what could not be removed yet; "": there is nothing.
 func (p *Pool) Problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

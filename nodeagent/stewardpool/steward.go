@@ -15,14 +15,14 @@ import (
 // ErrGone means that a steward ended before it was given a job.
 var ErrGone = errors.New("the steward ended before it had a job")
 
-// Steward is one steward process as one job has it, with the container for the
-// job's ranks and the connection to it. After Retire its orders have no effect.
+// Steward is a steward's process as used for one job, with the container for the job's ranks and
+// the connection. After Retire its orders have no effect.
 type Steward struct {
 	*client.Conn
 	*host
 }
 
-// host is what the uses of one steward process have in common.
+// host is what all uses of a steward's process share.
 type host struct {
 	// Number is its slot's.
 	Number int
@@ -47,8 +47,8 @@ type host struct {
 	renew  chan struct{} // closed when it has told that it is free again
 }
 
-// start makes a slot's group and steward, and connects to it. What there is of
-// them after an error is the caller's to destroy.
+// start makes a slot's group and steward, and connects to it. After an error the caller destroys
+// what there is of them.
 func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
 	s = &Steward{host: &host{Number: number, unused: unused}}
 	if o.Root != nil {
@@ -83,7 +83,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 	return s, nil
 }
 
-// claim directs what the steward tells to its claimant.
+// claim directs the steward's messages to its claimant.
 func (s *Steward) claim(user uint32, events client.Events) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *host) Exited() <-chan struct{} { return s.process.Done() }
 // KillProcess ends the steward itself by force, and with it the ranks.
 func (s *host) KillProcess() { s.process.Kill() }
 
-// Groups gives the directories that PrepareJob names, "" where there are none.
+// Groups returns the directories that PrepareJob names, "" where there are none.
 func (s *host) Groups() (group, memory string) {
 	if s.group == nil {
 		return "", ""
@@ -151,7 +151,7 @@ func (s *host) Groups() (group, memory string) {
 	return s.group.Dir(), s.group.MemoryDir()
 }
 
-// CPUTime is what the job has used so far, ended processes included.
+// CPUTime returns the CPU time that the job has used so far, including ended processes.
 func (s *host) CPUTime() (time.Duration, error) {
 	used, err := s.Container.CPUTime()
 	return used - s.cpuBefore, err
@@ -187,8 +187,8 @@ func (s *host) LimitProcesses(most uint32) error {
 	return s.group.LimitProcesses(most)
 }
 
-// leave has the steward become free again, or exit by itself, for as long as
-// that may take. It returns the steward for the next job, nil if there is none.
+// leave lets the steward become free again or exit by itself, for as long as that may take. It
+// returns the steward for the next job, or nil.
 func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 	s.mu.Lock()
 	renewed := s.renew
@@ -214,8 +214,8 @@ func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 	}
 }
 
-// next is the same process for another job of the same user, nil if its control
-// group does not let it.
+// next returns the same process for another job of the same user, or nil if its control group
+// prevents that.
 func (s *Steward) next() *Steward {
 	// A job that ended while it was stopped has left its group so.
 	if s.gone() || s.group == nil || s.group.Killed() || s.group.Thaw() != nil {
@@ -235,7 +235,7 @@ func (s *Steward) next() *Steward {
 	return &Steward{Conn: s.Next(), host: s.host}
 }
 
-// Leave lets go of a steward, which goes on with its job and waits for another agent.
+// Leave disconnects from a steward, which continues its job and waits for another agent.
 func (s *Steward) Leave() {
 	s.Close()
 	if s.group != nil {

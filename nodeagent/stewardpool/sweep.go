@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// visitWait bounds the conversation with the stewards that a dead agent has left: half of
-	// the time that the leader gives a node to come back.
+	// visitWait bounds the conversation with the stewards of a dead agent: half of the time that
+	// the leader gives a node to come back.
 	visitWait = 5 * time.Second
-	// sweepWait is how long the agent waits for what they leave to go. What is not gone then is
-	// put aside and swept later: the node's other jobs wait for the agent.
+	// sweepWait is how long the agent waits until what they leave is gone. The rest is removed
+	// later, because the node's other jobs wait for the agent.
 	sweepWait = time.Second
 )
 
@@ -33,9 +33,9 @@ type Orphan struct {
 	steward *Steward
 }
 
-// survey asks the stewards of a dead agent of the same name what they have. It returns those
-// whose jobs can go on, ends the others, and removes their sockets and groups. What does not go
-// in time it returns, too.
+// survey asks the stewards of a dead agent of the same name for their state. It returns those whose
+// jobs can continue, ends the others, and removes their sockets and groups. It also returns what
+// could not be removed in time.
 func survey(o *Options) ([]*Orphan, []*remains, error) {
 	numbers, err := client.Slots(o.RunDir)
 	if err != nil {
@@ -61,7 +61,7 @@ func survey(o *Options) ([]*Orphan, []*remains, error) {
 	return orphans, left, err
 }
 
-// sweep removes the groups that are no orphan's, all at once.
+// sweep removes at the same time all groups that are no orphan's.
 func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err error) {
 	if o.Root == nil {
 		return 0, nil, nil
@@ -89,8 +89,8 @@ func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err erro
 	return len(swept) - len(left), left, nil
 }
 
-// inspect asks one steward what it has. It is nil if nothing of it is wanted, and then
-// it has ended, as far as it obeys.
+// inspect asks one steward for its state. It returns nil if nothing of it is wanted; the steward
+// has then ended, unless it does not obey.
 func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 	socket := client.Socket(o.RunDir, number)
 	conn, status, err := client.Connect(ctx, socket)
@@ -119,7 +119,7 @@ var (
 	errProtocol = errors.New("its steward speaks another protocol: it was started by another version of the agent")
 )
 
-// receive makes an orphan of a steward that answers.
+// receive returns an orphan for a steward that answers.
 func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status) (_ *Orphan, err error) {
 	order := status.GetOrder()
 	switch {
@@ -207,7 +207,7 @@ func (s *host) stopped(status *stewardpb.Status) (bool, error) {
 	return true, s.Container.Freeze()
 }
 
-// Refuse ends the job of an orphan, and all there is of it.
+// Refuse ends an orphan's job and the steward.
 func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	o.steward.Listen(client.Events{Message: func(*stewardpb.FromSteward) {}, Closed: func(error) {}})
 	_ = o.steward.Forget() // one that is gone has ended its job
@@ -241,7 +241,7 @@ func endSteward(ctx context.Context, conn *client.Conn, socket string, pid int) 
 	}
 }
 
-// discardOutput takes what nobody will read any more.
+// discardOutput reads output that nobody will read any more.
 func discardOutput(ctx context.Context, conn *client.Conn, socket string) {
 	output, err := client.DialStdio(ctx, socket, 0, 0)
 	if err != nil {

@@ -33,8 +33,8 @@ type inbox struct {
 // closedInbox on top says that nobody reads any more.
 var closedInbox = new(command)
 
-// put is false when the inbox is closed. first tells whether it was empty, so
-// that the reader must be woken.
+// put adds a command. ok is false if the inbox is closed. first reports whether it was empty, so
+// the reader must be woken.
 func (b *inbox) put(l *command) (first, ok bool) {
 	for {
 		top := b.top.Load()

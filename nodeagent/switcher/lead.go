@@ -23,8 +23,7 @@ type lead struct {
 	time.Duration
 }
 
-// before is to which instant the timer is to be set, when the thread was last
-// punctual at the instant last.
+// before returns the instant to set the timer to. The thread was last on time at the instant last.
 func (l *lead) before(last, instant int64) int64 {
 	return instant - max(0, min(l.Nanoseconds(), (instant-last)/leadPart))
 }

@@ -15,8 +15,8 @@ import (
 // How often is looked at a job that has been ordered to stop. Where others wait for it: at once,
 // since processes on other CPUs take some ten microseconds, then after the eager pause, then after
 // twice as long each time. Where nobody does, a look takes 25 us of the incoming job's slice, with
-// its timer and two switches of the CPU: the next planned instant is early enough, or in long slices
-// the loose pause.
+// its timer and two switches of the CPU: the next planned instant is early enough, or in long
+// slices the loose pause.
 const (
 	eagerPause = 20 * time.Microsecond
 	loosePause = 25 * time.Millisecond
@@ -28,8 +28,8 @@ type Options struct {
 	// Raise gives the calling thread real-time priority; nil: the thread runs like any other, as
 	// it does where Raise fails.
 	Raise func() error
-	// Channels is how many contexts may stay on their channels, those of jobs that are off included;
-	// see ctxswitch.Config.
+	// Channels is how many contexts may stay on their channels, those of jobs that are off
+	// included; see ctxswitch.Config.
 	Channels int
 	// Logger default: none.
 	Logger *zap.Logger
@@ -136,9 +136,8 @@ func (s *Switcher) Respawned(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobRespawned(id)})
 }
 
-// Remove forgets a job, of which no process is left or shall be left. After
-// the answer the thread does not touch its container. The answer always comes,
-// also when the thread has ended.
+// Remove forgets a job whose processes have ended or must not continue. After the answer the thread
+// no longer touches the job's container. The answer always comes, also after the thread has ended.
 func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 	usage := make(chan Usage, 1)
 	l := &command{event: ctxswitch.JobRemoved(id), usage: usage}

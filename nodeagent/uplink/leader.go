@@ -22,8 +22,8 @@ func (l *leader) set(url string) {
 	l.changed = make(chan struct{})
 }
 
-// Leader is the base URL of the server that leads, as far as the node knows: the one to which it
-// has a stream; "": none.
+// Leader returns the base URL of the server that the node has a stream to, the leader as far as the
+// node knows; "": none.
 func (l *Link) Leader() string {
 	l.leader.mu.Lock()
 	defer l.leader.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// MaxQueued bounds what waits for a slow leader. The largest burst that a node
-// makes is the exits of its ranks, of which it has at most 4,096.
+// MaxQueued bounds the messages that wait for a slow leader. The largest burst of a node is the
+// exits of its ranks, at most 4,096.
 const MaxQueued = 16384
 
 // queue holds messages for the present stream; without one it holds nothing.

@@ -36,8 +36,8 @@ func runLink(t *testing.T, own *pki.Credentials, revoked func(context.Context, s
 	return result
 }
 
-// door is a listener whose server takes no agent's certificate; it returns its URL.
-func door(t *testing.T, server *pki.Credentials) string {
+// rejectingServer starts a server that rejects every agent's certificate, and returns its URL.
+func rejectingServer(t *testing.T, server *pki.Credentials) string {
 	t.Helper()
 	config := server.Server(pki.Server)
 	config.NextProtos = []string{"h2"}
@@ -48,7 +48,7 @@ func door(t *testing.T, server *pki.Credentials) string {
 // ends when it is yes.
 func TestRemoved(t *testing.T) {
 	cluster := pkitest.New(t, "lab")
-	url := door(t, cluster.Daemon(t, pki.Server, "s1"))
+	url := rejectingServer(t, cluster.Daemon(t, pki.Server, "s1"))
 	var asked atomic.Int32
 	result := runLink(t, cluster.Daemon(t, pki.Agent, "n1"), func(_ context.Context, server string) bool {
 		if server != url {
@@ -72,8 +72,8 @@ func TestRemovedIsNotAsked(t *testing.T) {
 	}
 	gone.Close()
 	cluster := pkitest.New(t, "lab")
-	foreign := door(t, pkitest.New(t, "lab").Daemon(t, pki.Server, "s1"))
-	own := door(t, cluster.Daemon(t, pki.Server, "s1"))
+	foreign := rejectingServer(t, pkitest.New(t, "lab").Daemon(t, pki.Server, "s1"))
+	own := rejectingServer(t, cluster.Daemon(t, pki.Server, "s1"))
 	turns := make(chan struct{}, 1024)
 	runLink(t, cluster.Daemon(t, pki.Agent, "n1"), func(_ context.Context, server string) bool {
 		if server != own {

@@ -32,7 +32,7 @@ type seeker struct {
 	found    func()
 }
 
-// run asks until ctx ends or a leader was found, to whom the next attempt then goes.
+// run asks until ctx ends or it has found a leader. The next attempt goes to that leader.
 func (s *seeker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		silent := time.Duration(s.link.options.Now() - s.link.heard.Load())

@@ -94,7 +94,7 @@ func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error)
 	}
 }
 
-// causeOf prefers the reason for which we gave the stream up ourselves.
+// causeOf prefers the reason for which this side ended the stream.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -69,7 +69,7 @@ func (l *Link) Run(ctx context.Context) error {
 			l.options.Client.CloseIdleConnections()
 		}
 		if errors.Is(err, errLater) || errors.Is(err, errOther) && !sent {
-			continue // who was sent on by one to which it was sent waits a little
+			continue // after a second redirect in a row, wait
 		}
 		wait := pause.next()
 		l.logError(server, err, wait)

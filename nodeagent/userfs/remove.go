@@ -48,7 +48,8 @@ func Empty(dir *os.File) error {
 	return t.empty(dir, 1)
 }
 
-// tree is what is being removed. top is the directory with all of it, nil for a file.
+// tree is a directory tree that is being removed. top is the directory that holds it, nil for a
+// file.
 type tree struct {
 	top            *os.File
 	moved, removed int

@@ -35,6 +35,9 @@ func deepen(t *testing.T, path string, depth int) {
 
 // However deep a tree is, few descriptors are enough.
 func TestRemoveDeep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	const depth, few = 20_000, 64
 	dir := filepath.Join(t.TempDir(), "tree")
 	if err := os.Mkdir(dir, 0o700); err != nil {

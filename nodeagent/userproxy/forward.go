@@ -37,7 +37,7 @@ type forwarder struct {
 	logger  *zap.Logger
 
 	mu    sync.Mutex
-	shun  string // the server by way of which a call did not get through, last; the others are tried first
+	shun  string // the server that a call failed to reach last; the others are tried first
 	until time.Time
 }
 
@@ -153,8 +153,8 @@ func (h *forwarder) avoided() string {
 	return h.shun
 }
 
-// by has one server answer. It is false when that did not come to it; then the body tells whether
-// something may have been done all the same.
+// by lets one server answer, and reports whether it did. If not, the body reports whether the call
+// may have been carried out all the same.
 func (c *call) by(server string) (bool, error) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()

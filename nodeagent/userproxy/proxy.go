@@ -112,8 +112,7 @@ func (p *Proxy) serve(ctx context.Context, held *holding) error {
 	return err
 }
 
-// handler has calls of whom the kernel knows passed on, within what one user may keep the agent
-// busy with.
+// handler forwards calls of users whom the kernel identifies, within the limits for one user.
 func (p *Proxy) handler() http.Handler {
 	whose := func(r *http.Request) (any, error) { return userOf(r.Context()) }
 	return socket.NewLimits(p.forwarder, socket.OfUser(whose))

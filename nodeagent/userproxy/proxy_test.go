@@ -227,6 +227,9 @@ func TestStream(t *testing.T) {
 // TestOnlyServers: nothing goes to one that shows another certificate than a server's of this
 // cluster.
 func TestOnlyServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	c, path := pkitest.New(t, "c1"), filepath.Join(t.TempDir(), "s")
 	agent, foreign := startServer(t, c, pki.Agent, "n2"), startServer(t, pkitest.New(t, "c1"), pki.Server, "s1")
 	openProxy(t, c, path, newCluster(agent.url(), foreign.url()))

@@ -25,7 +25,7 @@ const (
 	bytesOfTimespec = 16
 )
 
-// sourceOf says what could end a thread's system call from outside the job; empty: nothing.
+// sourceOf describes what could end a thread's system call from outside the job; empty: nothing.
 func (p *process) sourceOf(c call) string {
 	switch c.number {
 	case unix.SYS_FUTEX:

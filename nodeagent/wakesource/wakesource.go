@@ -1,18 +1,3 @@
-// Package wakesource finds out what outside a job could wake one of its processes when all of them
-// sleep: a timer, a file, a socket, standard input, something that only the kernel knows. It reads
-// what each thread waits for (/proc/PID/task/TID/syscall, proc_pid_syscall(5)), which the kernel
-// tells to root and to the tracer-to-be of a process.
-//
-// A thread that waits for another thread (futex without a time), or for the end of a process,
-// cannot be woken from outside. What the run time of Go and package pm do for themselves is known:
-//
-//	Go's monitor      futex, private, 60 s    timers that come sooner shorten it
-//	Go's poller       epoll                   only while a goroutine waits for a file or a timer
-//	pm's sleep        futex in a context, 1 s
-//	pm's watcher      poll of a context's socket and an eventfd
-//
-// Whatever else a thread does counts as something that may wake it, also what cannot be read.
-// Signals do not count: they can come to any process.
 package wakesource
 
 import (
@@ -38,8 +23,8 @@ const threadsMost = 16384
 // always one that does.
 const lookTwice = 20 * time.Millisecond
 
-// Find says what could wake one of the processes, in a few words for people; empty: nothing can. It
-// takes lookTwice where something seems to.
+// Find describes what could wake one of the processes, in a few words for people; empty: nothing
+// can. It takes lookTwice where something seems to.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
 	if what != "" {
@@ -78,7 +63,7 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 	return threads, ""
 }
 
-// awakeThreads says which of the threads something could wake, and what could wake the last of
+// awakeThreads returns which of the threads something could wake, and what could wake the last of
 // them.
 func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	var p process
@@ -109,7 +94,7 @@ func (p *process) close() {
 	}
 }
 
-// wakeSource says what could wake a thread.
+// wakeSource describes what could wake a thread.
 func (p *process) wakeSource(thread string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/syscall", p.pid, thread))
 	if err != nil {

@@ -64,14 +64,14 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 			l.ready[protocol], configs[protocol] = ready, config
 		}
 	}
-	door := r.Credentials.NewcomerConfig()
-	door.NextProtos = []string{join.Protocol}
+	newcomers := r.Credentials.NewcomerConfig()
+	newcomers.NextProtos = []string{join.Protocol}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			for _, protocol := range hello.SupportedProtos {
 				if protocol == join.Protocol {
-					return door, nil
+					return newcomers, nil
 				}
 				if config := configs[protocol]; config != nil {
 					return hello.Conn.(*pki.Conn).Config(config), nil // it is made below
@@ -88,7 +88,7 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 // errNoProtocol is a connection for an unknown protocol.
 var errNoProtocol = errors.New("the other side speaks none of the daemons' protocols")
 
-// Of returns the connections of the way to which a protocol belongs.
+// Of returns a listener for the connections of the route that a protocol belongs to.
 func (l *Listener) Of(protocol string) net.Listener { return &branch{l, l.ready[protocol]} }
 
 // branch is one route of a Listener. Closing one closes all.

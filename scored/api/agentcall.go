@@ -1,8 +1,8 @@
 package api
 
-// ForUID is the header by which an agent says for whom it passes a call on: the number of the user
-// at the other end of its socket, as the kernel told. Servers believe that much of agents, and
-// ForLimits, and nothing else.
+// ForUID is the header in which an agent names the user for whom it forwards a call: the uid at the
+// other end of its socket, from the kernel. Servers accept this and ForLimits from agents, and
+// nothing else.
 const ForUID = "Score-For-Uid"
 
 // AgentSocketName is the name of the socket at which an agent serves the users of its host; it is

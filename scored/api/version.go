@@ -1,6 +1,3 @@
-// Package api holds what servers, agents and users' programs agree on: the
-// protobuf messages and services (package scorev1) and the name of the
-// build. It knows no machine and does no I/O.
 package api
 
 import (

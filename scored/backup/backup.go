@@ -106,7 +106,7 @@ type reader struct {
 	err  error
 }
 
-// take gives as many bytes, whose room it makes as they come: a length in a file is
+// take returns as many bytes, whose room it makes as they come: a length in a file is
 // only a claim.
 func (r *reader) take(length uint64) (data []byte) {
 	for r.err == nil && uint64(len(data)) < length {

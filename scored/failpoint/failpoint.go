@@ -34,7 +34,7 @@ type rule struct {
 // set holds the rules of each point.
 type set [pointCount][]*rule
 
-// armed is what is set, nil where nothing is.
+// armed holds the failpoints that are set; nil: none.
 var armed atomic.Pointer[set]
 
 // Hit returns called where a point is. It does what is set there, and returns ErrInjected

@@ -39,14 +39,14 @@ func idlePair(t *testing.T) *Gang {
 }
 
 // examine lets the nodes look what could wake the gang.
-func examine(t *testing.T, g *Gang, now int64, wakers ...string) {
+func examine(t *testing.T, g *Gang, now int64, sources ...string) {
 	t.Helper()
 	q := g.Tick(now, true)
 	if !q.Examine {
 		t.Fatalf("at %d ms nothing is to be looked at: %+v", now/ms, q)
 	}
-	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, WakeSource: wakers[0]}, now)
-	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, WakeSource: wakers[1]}, now)
+	g.OnCut("n1", Cut{Asleep: true, Epoch: 1, Request: q.Request, Examined: true, WakeSource: sources[0]}, now)
+	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request, Examined: true, WakeSource: sources[1]}, now)
 }
 
 func TestSecondCollection(t *testing.T) {

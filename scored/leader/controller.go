@@ -47,11 +47,11 @@ type controller struct {
 	sharedAt  int64                    // when users were last given points
 	shareAt   int64                    // when a new user is given points; 0: there is none
 
-	rotation   gang.Rotation
-	planTime   int64 // no later plan takes effect before
-	placeDirty bool  // Schedule may decide something
-	planDirty  bool  // the rows may have changed
-	ringDirty  bool  // the nodes that watch each other may have changed
+	rotation     gang.Rotation
+	planTime     int64 // no later plan takes effect before
+	placeDirty   bool  // Schedule may decide something
+	planDirty    bool  // the rows may have changed
+	watchesDirty bool  // the nodes that watch each other may have changed
 
 	stats     Stats
 	abandoned chan struct{} // closed when the controller is abandoned
@@ -237,8 +237,8 @@ func (c *controller) advance() {
 		c.planDirty = false
 		c.replan()
 	}
-	if c.ringDirty {
-		c.ringDirty = false
+	if c.watchesDirty {
+		c.watchesDirty = false
 		c.sendWatches()
 	}
 }

@@ -86,7 +86,7 @@ func (c *controller) removeNode(name string, answer func(int, error)) {
 		}
 		c.placeDirty, c.planDirty = true, true
 	}
-	c.ringDirty = true
+	c.watchesDirty = true
 	c.forgetOn(n)
 	delete(c.nodes, name)
 	c.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})

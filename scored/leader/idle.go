@@ -24,7 +24,7 @@ const (
 	maxWaitsKept = 4096
 )
 
-// idleness is what is known of a job whose ranks sleep.
+// idleness is the state of a job whose ranks sleep.
 type idleness struct {
 	gang     *idle.Gang
 	shown    idle.State // as last reported to the matrix and to users

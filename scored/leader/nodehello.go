@@ -31,7 +31,7 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	n.update(h)
 	n.link, n.lastMessage, n.since, n.deadline = link, c.now, c.now, 0
 	n.fellSilent, n.suspects, n.watches = false, nil, nil
-	c.ringDirty = true
+	c.watchesDirty = true
 	c.onCutLost(n) // the agent sends it again
 	c.closeLink(old, "")
 	if !n.sameAs(&before) {

@@ -62,7 +62,7 @@ func (c *controller) loseNode(n *node, reason string) {
 		c.log("a node could not be removed: "+err.Error(), zap.String("node", n.name))
 	}
 	n.inMatrix = false
-	c.placeDirty, c.planDirty, c.ringDirty = true, true, true
+	c.placeDirty, c.planDirty, c.watchesDirty = true, true, true
 	c.lostEnded(n.name)
 	for _, j := range c.sortedJobs() {
 		if p := j.part(n.name); p != nil && j.active() && !p.done {

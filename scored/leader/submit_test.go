@@ -11,6 +11,6 @@ func TestSpecIsKeptOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.b.jobs[id].spec != w.log.Job(id).Spec {
-		t.Error("the brain and the state have a copy each")
+		t.Error("the controller and the state have a copy each")
 	}
 }

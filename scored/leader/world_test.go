@@ -159,7 +159,7 @@ func (w *world) commit(commands []*statepb.Command) {
 		w.t.Fatalf("an entry cannot be decoded: %v", err)
 	}
 	if err := w.log.Apply(decoded); err != nil {
-		w.t.Fatalf("the brain decided what does not fit the state: %v\n%v\n%s", err, commands, w.seen.String())
+		w.t.Fatalf("the controller decided what does not fit the state: %v\n%v\n%s", err, commands, w.seen.String())
 	}
 	texts := make([]string, len(commands))
 	for i, command := range commands {
@@ -221,12 +221,12 @@ func (w *world) check() {
 		}[record.Phase]
 		if j == nil {
 			if record.Phase != state.Done {
-				w.t.Fatalf("the brain has lost job %d", record.ID)
+				w.t.Fatalf("the controller has lost job %d", record.ID)
 			}
 			continue
 		}
 		if !slices.Contains(want, j.state) {
-			w.t.Fatalf("job %d is %v in the log and %v in the brain\n%s", record.ID, record.Phase, j.state, w.seen.String())
+			w.t.Fatalf("job %d is %v in the log and %v in the controller\n%s", record.ID, record.Phase, j.state, w.seen.String())
 		}
 		w.checkJob(j, record)
 	}
@@ -236,7 +236,7 @@ func (w *world) check() {
 		}
 	}
 	if len(w.b.names) != len(w.log.Names()) {
-		w.t.Fatalf("%d names in the brain, %d in the log", len(w.b.names), len(w.log.Names()))
+		w.t.Fatalf("%d names in the controller, %d in the log", len(w.b.names), len(w.log.Names()))
 	}
 	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
 		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
@@ -249,7 +249,7 @@ func (w *world) checkJob(j *job, record *state.Job) {
 		w.t.Fatalf("job %d is done without a verdict", j.id)
 	}
 	if j.active() && int32(j.row) != record.Row {
-		w.t.Fatalf("job %d is in row %d of the log and %d of the brain", j.id, record.Row, j.row)
+		w.t.Fatalf("job %d is in row %d of the log and %d of the controller", j.id, record.Row, j.row)
 	}
 	if (j.state == starting || j.state == ending) && j.deadline == 0 {
 		w.t.Fatalf("job %d is %v without a deadline", j.id, j.state)

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxJobSeries bounds the pairs of a job and a node of which the metrics by job tell: some 10,000
-// series, which a scrape of a second still takes. Pairs of older jobs come first.
+// maxJobSeries bounds the pairs of job and node in the metrics by job. These are some 10,000
+// series, which a scrape of one second can carry. Older jobs come first.
 const maxJobSeries = 256
 
 func (c *collector) collectJobs(out chan<- prometheus.Metric, all []leader.JobShares) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// AddToJob adds the times of a job's switches to what its nodes told.
+// AddToJob adds the measured times of a job's switches to the shares of its nodes.
 func (s *Switches) AddToJob(r *scorev1.GetJobResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,8 @@ func (s *Switches) AddToJob(r *scorev1.GetJobResponse) {
 	slices.SortFunc(r.Nodes, func(x, y *scorev1.NodeShare) int { return cmp.Compare(x.GetNode(), y.GetNode()) })
 }
 
-// AddToTop adds the times of switches to the jobs, over all their nodes, and to the whole.
+// AddToTop adds the measured times of switches: for each job over all its nodes, and for the
+// cluster.
 func (s *Switches) AddToTop(r *scorev1.GetTopResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,7 @@ func mergeInto(to, h *histogram.Histogram) {
 	}
 }
 
-// times returns a measure's distribution, nil if it never occurred.
+// times returns a measure's distribution, or nil if it never occurred.
 func (d *distributions) times(m ctxswitch.Measure) *scorev1.StepTimes { return timesOf(m, d.steps[m]) }
 
 func timesOf(m ctxswitch.Measure, h *histogram.Histogram) *scorev1.StepTimes {
@@ -75,7 +76,7 @@ func timesOf(m ctxswitch.Measure, h *histogram.Histogram) *scorev1.StepTimes {
 	return stepTimes(ctxswitch.MeasureTable[m].Name, h, false)
 }
 
-// flushes returns how the contexts left their channels, nil if they never did.
+// flushes counts how contexts left their channels; nil if none ever did.
 func (d *distributions) flushes() *scorev1.Flushes {
 	if d.clean+d.cutOff+d.heldUp == 0 {
 		return nil
@@ -83,8 +84,8 @@ func (d *distributions) flushes() *scorev1.Flushes {
 	return &scorev1.Flushes{Clean: d.clean, CutOff: d.cutOff, Held: d.heldUp}
 }
 
-// Measures are the distributions of one job on one node, in the order of ctxswitch.MeasureTable,
-// and how its contexts left their channels.
+// Measures returns the distributions of one job on one node, in the order of
+// ctxswitch.MeasureTable, and how its contexts left their channels.
 func (s *Switches) Measures(job uint64, node string) (steps []*scorev1.StepTimes, flushes *scorev1.Flushes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

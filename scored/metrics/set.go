@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// statsTimeout bounds how long a scrape waits for the leader. While there is
-// none its metrics are left out.
+// statsTimeout bounds how long a scrape waits for the leader. Without a leader its metrics are left
+// out.
 const statsTimeout = time.Second
 
 // Sources are where the metrics come from.
@@ -23,7 +23,7 @@ type Sources struct {
 	Switches *Switches
 }
 
-// Set is all metrics of one server, in a registry of its own.
+// Set holds all metrics of one server, in a registry of its own.
 type Set struct {
 	sources  Sources
 	registry *prometheus.Registry
@@ -32,7 +32,7 @@ type Set struct {
 	errors   *prometheus.CounterVec
 }
 
-// New makes the metrics of the table.
+// New returns a Set with all metrics of the table.
 func New(sources Sources) *Set {
 	s := &Set{sources: sources, registry: prometheus.NewRegistry(), descs: make(map[string]*prometheus.Desc)}
 	for _, m := range Table {
@@ -64,7 +64,7 @@ func (s *Set) CountError(procedure, code string) {
 	s.errors.WithLabelValues(strings.TrimPrefix(procedure, "/"), code).Inc()
 }
 
-// collector gives the metrics that are derived when they are asked for.
+// collector derives metrics at the time of a scrape.
 type collector Set
 
 // Describe implements prometheus.Collector.
@@ -122,7 +122,7 @@ func shorten(name, prefix string) string { return strings.ToLower(strings.TrimPr
 func (c *collector) collectSwitches(out chan<- prometheus.Metric, r *scorev1.SwitchMetricsResponse) {
 	for _, group := range r.GetGroups() {
 		if group.GetJobId() != 0 {
-			continue // jobs come and go, and metrics should not with them
+			continue // series by job would come and go; jobs have metrics of their own
 		}
 		for _, step := range group.GetSteps() {
 			c.summary(out, switchSeconds, step, group.GetNode(), step.GetStep())

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// maxGroups bounds the jobs on nodes of which distributions are kept, the
-	// latest ones; one takes some 30 KiB.
+	// maxGroups bounds the pairs of job and node with distributions, at some 30 KiB each. The
+	// latest ones are kept.
 	maxGroups = 1024
-	// maxNodes bounds the nodes of which they are kept: those of a cluster.
+	// maxNodes bounds the nodes with distributions: as many as a cluster may have.
 	maxNodes = 4096
-	// joinWindow is how long a switch waits for the reports of other nodes,
-	// which come once a second, and a node for being forgotten.
+	// joinWindow is how long a switch waits for the reports of other nodes, which come once a
+	// second, and after how long without reports a node is forgotten.
 	joinWindow = 3 * time.Second
-	// maxPending bounds the switches that wait: those of three seconds with
-	// slices of 1 ms.
+	// maxPending bounds the switches that wait: three seconds with slices of 1 ms.
 	maxPending = 4096
 )
 
-// distributions are the measures of switches that have occurred, nil: none yet; and how
-// contexts left their channels in them.
+// distributions holds the measured steps (nil: it has not occurred yet), and counts how contexts
+// left their channels.
 type distributions struct {
 	steps                 [ctxswitch.MeasureCount]*histogram.Histogram
 	clean, cutOff, heldUp uint64
 }
 
-// merge takes in what was reported. What is damaged is left out.
+// merge adds a report. It skips damaged parts.
 func (d *distributions) merge(report *scorev1.SwitchReport_Steps) {
 	f := report.GetFlushes()
 	d.clean, d.cutOff, d.heldUp = d.clean+f.GetClean(), d.cutOff+f.GetCutOff(), d.heldUp+f.GetHeld()
@@ -49,19 +48,19 @@ func (d *distributions) merge(report *scorev1.SwitchReport_Steps) {
 	}
 }
 
-// groupKey names a job on a node; job 0 is the node's whole.
+// groupKey identifies a job on a node; job 0 is the whole node.
 type groupKey struct {
 	node string
 	job  uint64
 }
 
-// boundaryKey names one planned switch of the whole cluster.
+// boundaryKey identifies one planned switch of the cluster.
 type boundaryKey struct {
 	version, round uint64
 	row            uint32
 }
 
-// boundary joins what the nodes tell about one planned switch.
+// boundary joins the nodes' reports of one planned switch.
 type boundary struct {
 	key         boundaryKey
 	since       time.Time
@@ -70,7 +69,7 @@ type boundary struct {
 	nodes       int
 }
 
-// progress is how far a node has told of planned switches.
+// progress is the latest planned switch that a node has reported.
 type progress struct {
 	told int64 // cluster nanoseconds of the latest
 	at   time.Time
@@ -83,10 +82,10 @@ type Switches struct {
 	mu        sync.Mutex
 	nodes     map[string]*distributions
 	groups    map[groupKey]*distributions
-	recent    []groupKey // groups, the longest silent first
+	recent    []groupKey // groups, least recently reported first
 	pending   map[boundaryKey]*boundary
 	arrivals  []*boundary         // pending, oldest first
-	reporters map[string]progress // nodes that switch; those of late
+	reporters map[string]progress // nodes that have reported switches lately
 	skew      histogram.Histogram
 	toRunning histogram.Histogram
 	missed    uint64
@@ -127,7 +126,7 @@ func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 	s.settle(now.Add(-joinWindow))
 }
 
-// advance notes how far the node has told.
+// advance records the latest switch that the node has reported.
 func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Boundary, now time.Time) {
 	p, known := s.reporters[node]
 	if len(boundaries) == 0 || !known && len(s.reporters) >= maxNodes {
@@ -140,9 +139,9 @@ func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Bound
 	s.reporters[node] = p
 }
 
-// toldByAll returns the instant up to which every node that switches has told, of
-// several; a single one may not be the only one, but the first to report.
-func (s *Switches) toldByAll(before time.Time) int64 {
+// reportedByAll returns the instant up to which all nodes that switch have reported. With one node
+// it returns the earliest instant: others may switch too and not have reported yet.
+func (s *Switches) reportedByAll(before time.Time) int64 {
 	told := int64(math.MaxInt64)
 	for node, p := range s.reporters {
 		if p.at.Before(before) {
@@ -157,7 +156,7 @@ func (s *Switches) toldByAll(before time.Time) int64 {
 	return told
 }
 
-// distributionsOf finds or makes a group; nil if there are too many nodes.
+// distributionsOf returns a group, a new one if needed; nil if there are too many nodes.
 func (s *Switches) distributionsOf(key groupKey) *distributions {
 	if key.job == 0 {
 		if s.nodes[key.node] == nil && len(s.nodes) < maxNodes {
@@ -178,7 +177,7 @@ func (s *Switches) distributionsOf(key groupKey) *distributions {
 	return s.groups[key]
 }
 
-// join enters a node's word on a planned switch.
+// join adds a node's report of a planned switch.
 func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
 	if len(report.GetJobsIn()) == 0 || report.GetRunningNanos() < report.GetPlannedNanos() {
 		return // nothing began to run
@@ -200,9 +199,9 @@ func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
 	b.last = max(b.last, report.GetRunningNanos())
 }
 
-// settle counts the switches of which no more reports are awaited.
+// settle counts the switches for which no more reports are expected.
 func (s *Switches) settle(before time.Time) {
-	told := s.toldByAll(before)
+	told := s.reportedByAll(before)
 	s.arrivals = slices.DeleteFunc(s.arrivals, func(b *boundary) bool {
 		if b.planned > told && !b.since.Before(before) {
 			return false
@@ -222,7 +221,7 @@ func (b *boundary) addTo(toRunning, skew *histogram.Histogram) {
 	}
 }
 
-// joined are the distributions with what is pending, as far as it is known.
+// joined returns the distributions including pending switches, as far as these are known.
 func (s *Switches) joined() (toRunning, skew histogram.Histogram) {
 	toRunning, skew = s.toRunning, s.skew
 	for _, b := range s.arrivals {
@@ -231,8 +230,8 @@ func (s *Switches) joined() (toRunning, skew histogram.Histogram) {
 	return toRunning, skew
 }
 
-// Response tells the distributions that were asked for: those of every node and
-// of every job on it, unless a job or a node is named.
+// Response returns the requested distributions: of every node and every job on it, unless the
+// request names a job or a node.
 func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,8 +260,8 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 	return response
 }
 
-// sinceNanos returns the instant of the first report, 0 if none came yet. What was measured before
-// was told to another server, or to one that has ended.
+// sinceNanos returns the instant of the first report, 0 without any. Earlier measurements went to
+// another server, or to one that has ended.
 func (s *Switches) sinceNanos() int64 {
 	if s.since.IsZero() {
 		return 0
@@ -270,7 +269,7 @@ func (s *Switches) sinceNanos() int64 {
 	return s.since.UnixNano()
 }
 
-// keys returns all groups: by node, the node's whole before its jobs.
+// keys returns all groups by node, each node's whole before its jobs.
 func (s *Switches) keys() []groupKey {
 	keys := slices.Clone(s.recent)
 	for node := range s.nodes {
@@ -289,7 +288,7 @@ func (s *Switches) get(key groupKey) *distributions {
 	return s.groups[key]
 }
 
-// Quantiles that are told, beside the largest.
+// Quantiles in responses, beside the maximum.
 const (
 	median = 0.5
 	high   = 0.99

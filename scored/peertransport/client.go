@@ -11,9 +11,9 @@ import (
 
 // Calls reaches servers by URLs whose host is their name; address finds where that is. Errors of
 // calls that did not come as far wrap h2.ErrDial.
-func (m *Mesh) Calls(address func(name string) (string, error)) *http.Transport {
-	t := h2.NewTransport(m.credentials, pki.Server)
-	t.DialTLSContext = func(ctx context.Context, _, host string) (net.Conn, error) {
+func (t *Transport) Calls(address func(name string) (string, error)) *http.Transport {
+	calls := h2.NewTransport(t.credentials, pki.Server)
+	calls.DialTLSContext = func(ctx context.Context, _, host string) (net.Conn, error) {
 		name, _, err := net.SplitHostPort(host)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", h2.ErrDial, err)
@@ -24,11 +24,11 @@ func (m *Mesh) Calls(address func(name string) (string, error)) *http.Transport 
 		}
 		ctx, cancel := context.WithTimeout(ctx, h2.CallTimeout)
 		defer cancel()
-		conn, err := m.dial(ctx, name, where, h2.Protocol)
+		conn, err := t.dial(ctx, name, where, h2.Protocol)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", h2.ErrDial, err)
 		}
 		return conn, nil
 	}
-	return t
+	return calls
 }

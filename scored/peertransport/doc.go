@@ -5,8 +5,8 @@
 // is for stands in the TLS handshake (ALPN), so package admission knows whom to admit before a byte
 // is read. The caller names the server it dials, and closes a connection to any other.
 //
-//	m := peertransport.New(credentials, address)
-//	r, err := replica.Open(replica.Options{Network: m, ...})
-//	go m.Serve(listener) // of Protocol, from package admission
-//	client := m.Client(func() (name, address string) { return r.Leader() })
+//	t := peertransport.New(credentials, address)
+//	r, err := replica.Open(replica.Options{Network: t, ...})
+//	go t.Serve(listener) // of Protocol, from package admission
+//	client := t.Client(func() (name, address string) { return r.Leader() })
 package peertransport

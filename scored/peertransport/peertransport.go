@@ -16,8 +16,8 @@ const Protocol = "score-replica/1"
 // ErrImpostor is a server that answers where another one was to be.
 var ErrImpostor = errors.New("another server answers at this address")
 
-// Mesh holds one server's connections to the others. It implements replica.Network.
-type Mesh struct {
+// Transport holds one server's connections to the others. It implements replica.Network.
+type Transport struct {
 	credentials *pki.Credentials
 	address     net.Addr
 	arrived     chan net.Conn
@@ -28,28 +28,28 @@ type Mesh struct {
 	open map[*stream]struct{} // nil when closed
 }
 
-// New makes the mesh of the server whose credentials these are; address is what Addr gives.
-func New(credentials *pki.Credentials, address net.Addr) *Mesh {
-	return &Mesh{
+// New makes the transport of the server whose credentials these are; address is what Addr gives.
+func New(credentials *pki.Credentials, address net.Addr) *Transport {
+	return &Transport{
 		credentials: credentials, address: address,
 		arrived: make(chan net.Conn), closed: make(chan struct{}), open: make(map[*stream]struct{}),
 	}
 }
 
-// Serve accepts streams from the listener until the listener or the mesh is closed.
-func (m *Mesh) Serve(listener net.Listener) error {
+// Serve accepts streams from the listener until the listener or the transport is closed.
+func (t *Transport) Serve(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return err
 		}
-		kept, err := m.keep(conn)
+		kept, err := t.keep(conn)
 		if err != nil {
 			return err
 		}
 		select {
-		case m.arrived <- kept:
-		case <-m.closed:
+		case t.arrived <- kept:
+		case <-t.closed:
 			kept.Close()
 			return net.ErrClosed
 		}
@@ -57,32 +57,32 @@ func (m *Mesh) Serve(listener net.Listener) error {
 }
 
 // Accept implements net.Listener.
-func (m *Mesh) Accept() (net.Conn, error) {
+func (t *Transport) Accept() (net.Conn, error) {
 	select {
-	case conn := <-m.arrived:
+	case conn := <-t.arrived:
 		return conn, nil
-	case <-m.closed:
+	case <-t.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Addr implements net.Listener.
-func (m *Mesh) Addr() net.Addr { return m.address }
+func (t *Transport) Addr() net.Addr { return t.address }
 
 // Dial implements replica.Network.
-func (m *Mesh) Dial(name, address string, timeout time.Duration) (net.Conn, error) {
+func (t *Transport) Dial(name, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	conn, err := m.dial(ctx, name, address, Protocol)
+	conn, err := t.dial(ctx, name, address, Protocol)
 	if err != nil {
 		return nil, err
 	}
-	return m.keep(conn)
+	return t.keep(conn)
 }
 
 // dial connects with one server and no other.
-func (m *Mesh) dial(ctx context.Context, name, address, protocol string) (net.Conn, error) {
-	conn, err := m.credentials.Dial(ctx, address, protocol, pki.Server)
+func (t *Transport) dial(ctx context.Context, name, address, protocol string) (net.Conn, error) {
+	conn, err := t.credentials.Dial(ctx, address, protocol, pki.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -99,40 +99,40 @@ func (m *Mesh) dial(ctx context.Context, name, address, protocol string) (net.Co
 }
 
 // Close implements net.Listener: it ends all streams, too.
-func (m *Mesh) Close() error {
-	m.once.Do(func() { close(m.closed) })
-	m.mu.Lock()
-	open := m.open
-	m.open = nil
-	m.mu.Unlock()
+func (t *Transport) Close() error {
+	t.once.Do(func() { close(t.closed) })
+	t.mu.Lock()
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
 	for s := range open {
 		s.Conn.Close()
 	}
 	return nil
 }
 
-// stream is a connection that ends with the mesh.
+// stream is a connection that ends with the transport.
 type stream struct {
 	net.Conn
-	mesh *Mesh
+	transport *Transport
 }
 
-func (m *Mesh) keep(conn net.Conn) (net.Conn, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.open == nil {
+func (t *Transport) keep(conn net.Conn) (net.Conn, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
-	s := &stream{conn, m}
-	m.open[s] = struct{}{}
+	s := &stream{conn, t}
+	t.open[s] = struct{}{}
 	return s, nil
 }
 
 // Close implements net.Conn.
 func (s *stream) Close() error {
-	s.mesh.mu.Lock()
-	delete(s.mesh.open, s)
-	s.mesh.mu.Unlock()
+	s.transport.mu.Lock()
+	delete(s.transport.open, s)
+	s.transport.mu.Unlock()
 	return s.Conn.Close()
 }

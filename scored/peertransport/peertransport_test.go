@@ -16,32 +16,32 @@ import (
 // patience is for what must come on a busy machine.
 const patience = 20 * time.Second
 
-// newMesh serves until the test's end.
-func newMesh(t *testing.T, c *pki.Credentials) *Mesh {
+// newTransport serves until the test's end.
+func newTransport(t *testing.T, c *pki.Credentials) *Transport {
 	t.Helper()
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := admission.New(admission.Options{Credentials: c, Logger: zap.NewNop()}).
+	listener := admission.New(admission.Options{Credentials: c, Logger: zap.NewNop()}).
 		Listen(raw, admission.Route{Protocols: []string{Protocol}, Roles: []pki.Role{pki.Server}}).Of(Protocol)
-	m := New(c, raw.Addr())
+	transport := New(c, raw.Addr())
 	served := make(chan error, 1)
-	go func() { served <- m.Serve(door) }()
+	go func() { served <- transport.Serve(listener) }()
 	t.Cleanup(func() {
-		if err := errors.Join(door.Close(), m.Close()); err != nil {
+		if err := errors.Join(listener.Close(), transport.Close()); err != nil {
 			t.Error(err)
 		}
 		<-served
 	})
-	return m
+	return transport
 }
 
-// TestDial: a stream goes to the server that was meant and to no other, and ends with the mesh of
-// either side.
+// TestDial: a stream goes to the server that was meant and to no other, and ends with the transport
+// of either side.
 func TestDial(t *testing.T) {
 	cluster := pkitest.New(t, "lab")
-	a, b := newMesh(t, cluster.Daemon(t, pki.Server, "a")), newMesh(t, cluster.Daemon(t, pki.Server, "b"))
+	a, b := newTransport(t, cluster.Daemon(t, pki.Server, "a")), newTransport(t, cluster.Daemon(t, pki.Server, "b"))
 	conn, err := a.Dial("b", b.Addr().String(), patience)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestDial(t *testing.T) {
 // TestRoles: an agent is no server, whatever it dials or is dialed as.
 func TestRoles(t *testing.T) {
 	cluster := pkitest.New(t, "lab")
-	server, agent := newMesh(t, cluster.Daemon(t, pki.Server, "a")), newMesh(t, cluster.Daemon(t, pki.Agent, "n1"))
+	server, agent := newTransport(t, cluster.Daemon(t, pki.Server, "a")), newTransport(t, cluster.Daemon(t, pki.Agent, "n1"))
 	if _, err := server.Dial("n1", agent.Addr().String(), patience); pki.FaultOf(err) != pki.FaultRole {
 		t.Errorf("an agent answers: %v", err)
 	}

@@ -182,6 +182,9 @@ func TestRouterRepeats(t *testing.T) {
 // TestRouterDoubt: the error of a call that may have been carried out does not say that it had no
 // effect.
 func TestRouterDoubt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	var e *elsewhere
 	e = newElsewhere("s2", func(*http.Request) (*http.Response, error) { e.lead(""); return nil, io.ErrUnexpectedEOF })
 	got := askAt(NewRouter(local, e.routing()), scorev1connect.JobServiceCancelJobProcedure, unary, "")
@@ -192,6 +195,9 @@ func TestRouterDoubt(t *testing.T) {
 
 // TestRouterWithoutLeader: a call waits for one election; then its error says what is wrong.
 func TestRouterWithoutLeader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	e := newElsewhere("", func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, unary, "there"), nil })
 	h := NewRouter(local, e.routing())
 	elected := time.AfterFunc(electionPatience/10, func() { e.lead("s2") })

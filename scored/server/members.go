@@ -14,9 +14,9 @@ import (
 func (s *Server) openReplica() (err error) {
 	o := replica.Options{Dir: s.options.DataDir, Logger: s.logger, Observe: s.observe}
 	if own := s.options.Credentials; own != nil {
-		s.mesh = peertransport.New(own, s.agents)
-		s.others = s.mesh.Calls(s.addressOf)
-		o.Network, o.Name, o.Address, o.Start = s.mesh, own.Name().Name, s.advertised(), s.options.Start
+		s.transport = peertransport.New(own, s.agents)
+		s.others = s.transport.Calls(s.addressOf)
+		o.Network, o.Name, o.Address, o.Start = s.transport, own.Name().Name, s.advertised(), s.options.Start
 	}
 	s.replica, err = replica.Open(o)
 	return err

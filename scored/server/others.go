@@ -15,7 +15,7 @@ import (
 
 // servers returns the cluster's servers, or nil if there can be only one.
 func (s *Server) servers() rpc.Servers {
-	if s.mesh == nil {
+	if s.transport == nil {
 		return nil
 	}
 	return s.replica
@@ -35,9 +35,9 @@ func (s *Server) addresses() []string {
 }
 
 // announcedAddresses returns a function that lists the addresses of all servers for agents. It
-// returns nil without a mesh: agents know the addresses then.
+// returns nil without a transport: agents know the addresses then.
 func (s *Server) announcedAddresses() func() []string {
-	if s.mesh == nil {
+	if s.transport == nil {
 		return nil
 	}
 	return s.addresses
@@ -59,7 +59,7 @@ func (s *Server) addressOf(name string) (string, error) {
 
 // route makes the leader serve the calls.
 func (s *Server) route(users, agents http.Handler) (http.Handler, http.Handler) {
-	if s.mesh == nil {
+	if s.transport == nil {
 		return users, rpc.WithDaemon(agents)
 	}
 	place := &rpc.Routing{

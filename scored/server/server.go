@@ -38,11 +38,11 @@ type Server struct {
 	peers     *http.Transport // to the agents
 	endpoints []endpoint
 	agents    net.Addr
-	scraped   net.Addr             // nil: metrics are not served
-	registrar *admission.Registrar // nil: daemons have no certificates
-	mesh      *peertransport.Mesh  // with the other servers; nil: there can be none
-	streams   net.Listener         // of the mesh
-	others    *http.Transport      // to the other servers, by name; nil: likewise
+	scraped   net.Addr                 // nil: metrics are not served
+	registrar *admission.Registrar     // nil: daemons have no certificates
+	transport *peertransport.Transport // with the other servers; nil: there can be none
+	streams   net.Listener             // of the transport
+	others    *http.Transport          // to the other servers, by name; nil: likewise
 	// membership is held while a server becomes a member, and while all are asked for their
 	// protocols: no server may join during the question.
 	membership sync.Mutex
@@ -184,8 +184,8 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	if s.mesh != nil {
-		group.Go(func() error { return unlessClosed(s.mesh.Serve(s.streams)) })
+	if s.transport != nil {
+		group.Go(func() error { return unlessClosed(s.transport.Serve(s.streams)) })
 		group.Go(func() error { return s.maintainMembership(ctx) })
 	}
 	for _, e := range s.endpoints {

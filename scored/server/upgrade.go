@@ -73,7 +73,7 @@ func (s *Server) addServer(name string, request *scorev1.EnrolRequest) (voter bo
 
 // members returns the names of the cluster's servers, none without certificates.
 func (s *Server) members() ([]string, error) {
-	if s.mesh == nil {
+	if s.transport == nil {
 		return nil, nil
 	}
 	servers, err := s.replica.Servers()
@@ -87,7 +87,7 @@ func (s *Server) members() ([]string, error) {
 // describe asks a server for its version. A server that does not know the question uses the first
 // protocol.
 func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVersion, error) {
-	if s.mesh == nil || name == s.replica.Name() {
+	if s.transport == nil || name == s.replica.Name() {
 		return s.program(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)

@@ -53,7 +53,7 @@ func oneNodeStart(ctx context.Context, scored, work, program string, slot int) (
 	for n.took == (nodeStart{}) {
 		select {
 		case m := <-heard:
-			if err := n.hear(m); err != nil {
+			if err := n.onMessage(m); err != nil {
 				return took, err
 			}
 		case <-gone:
@@ -159,7 +159,7 @@ type playedAgent struct {
 	took              nodeStart
 }
 
-func (n *playedAgent) hear(m *stewardpb.FromSteward) error {
+func (n *playedAgent) onMessage(m *stewardpb.FromSteward) error {
 	switch m := m.GetMessage().(type) {
 	case *stewardpb.FromSteward_Prepared:
 		if m.Prepared.GetError() != "" {

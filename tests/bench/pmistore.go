@@ -90,16 +90,16 @@ func readStore(ctx context.Context, readers int, how string) (get, put float64, 
 	}
 	defer func() { _ = errors.Join(unix.Munmap(memory), file.Close()) }()
 	locks := newTwoLocks(memory, readers)
-	crowd, err := startReaders(ctx, readers, how, store, file)
+	group, err := startReaders(ctx, readers, how, store, file)
 	if err != nil {
 		return 0, 0, err
 	}
-	puts, err := putBeside(store, how, locks, crowd.over)
-	crowd.wait()
-	if err = errors.Join(err, crowd.failed); err != nil {
+	puts, err := putBeside(store, how, locks, group.over)
+	group.wait()
+	if err = errors.Join(err, group.failed); err != nil {
 		return 0, 0, err
 	}
-	return median(crowd.took), median(puts), nil
+	return median(group.took), median(puts), nil
 }
 
 // lockMemory is for the locks of so many readers, and who has the file.
@@ -119,22 +119,22 @@ func lockMemory(readers int) (*os.File, []byte, error) {
 	return file, memory, nil
 }
 
-// readerCrowd is readers at work.
-type readerCrowd struct {
+// readerGroup is readers at work.
+type readerGroup struct {
 	over   chan struct{}
 	took   []float64 // after over
 	failed error
 }
 
-func (c *readerCrowd) wait() { <-c.over }
+func (c *readerGroup) wait() { <-c.over }
 
 // startReaders starts processes and, when all are ready, lets them go at once.
-func startReaders(ctx context.Context, readers int, how string, store *keys.Store, locks *os.File) (*readerCrowd, error) {
-	c := &readerCrowd{over: make(chan struct{})}
+func startReaders(ctx context.Context, readers int, how string, store *keys.Store, locks *os.File) (*readerGroup, error) {
+	c := &readerGroup{over: make(chan struct{})}
 	var cmds []*exec.Cmd
 	var outs []*bufio.Reader
 	var ins []io.WriteCloser
-	undo := func(err error) (*readerCrowd, error) {
+	undo := func(err error) (*readerGroup, error) {
 		for _, in := range ins {
 			err = errors.Join(err, in.Close())
 		}

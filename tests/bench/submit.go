@@ -72,18 +72,18 @@ func submitCluster(ctx context.Context, b *bench, servers int) error {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	crowd, err := startCrowd(ctx, c)
+	agents, err := startStubAgents(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer crowd.stop()
+	defer agents.stop()
 	if err := submitSettings(ctx, c); err != nil {
 		return err
 	}
 	if _, _, err := submitBurst(ctx, c, submitRunning); err != nil {
 		return err
 	}
-	if err := crowd.awaitRunning(ctx, submitRunning); err != nil {
+	if err := agents.awaitRunning(ctx, submitRunning); err != nil {
 		return err
 	}
 	rate, took, err := submitBurst(ctx, c, submitQueued)

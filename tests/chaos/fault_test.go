@@ -327,7 +327,7 @@ func stewardStopped(w *world, ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// some gives a submission under way; nil: there is none.
+// some returns a submission under way; nil: there is none.
 func (w *world) some(r *rand.Rand) *submission {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -231,7 +231,7 @@ func (c *Cluster) Fail(list string) error {
 	return os.Rename(draft, c.Points())
 }
 
-// Agent gives the agent of a node.
+// Agent returns the agent of a node.
 func (c *Cluster) Agent(node string) *Daemon {
 	for _, a := range c.Agents {
 		if a.Name == node {

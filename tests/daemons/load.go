@@ -290,7 +290,7 @@ func (c *Cluster) AwaitLeader(ctx context.Context, not string, among ...*Daemon)
 	return c.ServerNamed(name), nil
 }
 
-// ServerNamed gives a server; nil: there is none of that name.
+// ServerNamed returns a server; nil: there is none of that name.
 func (c *Cluster) ServerNamed(name string) *Daemon {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // scrapeTimeout bounds one look at an agent's metrics; one that is stopped does not answer.
 const scrapeTimeout = time.Second
 
-// Metric gives the sum of an agent's metric over all labels that begin so, like
+// Metric returns the sum of an agent's metric over all labels that begin so, like
 // score_agent_connected or score_agent_flushes_total{kind="clean".
 func (d *Daemon) Metric(name string) (float64, error) {
 	sums, err := d.MetricsOf(name)
@@ -25,7 +25,7 @@ func (d *Daemon) Metric(name string) (float64, error) {
 	return sums[0], nil
 }
 
-// MetricsOf gives what Metric gives of several, from one look.
+// MetricsOf returns what Metric gives of several, from one look.
 func (d *Daemon) MetricsOf(names ...string) (sums []float64, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if network := d.cluster.Network; network != nil {

@@ -184,7 +184,7 @@ func (w *world) carryOut(node int, effects []fence.Effect) {
 			}
 		case fence.Failed:
 			w.result.Failed[node] = e.Err
-		case fence.Large: // of a Front alone, which this world has none of
+		case fence.Large: // of a SmallExchange alone, which this world has none of
 		}
 	}
 }

@@ -151,7 +151,7 @@ const (
 	passings = 37
 )
 
-// passing says which passing of the point is the one: in soaks every time through all faults
+// passing returns which passing of the point is the one: in soaks every time through all faults
 // another.
 func (s *scene) passing() int { return firstPassing + (s.round-1)/len(s.faults)*5%passings }
 

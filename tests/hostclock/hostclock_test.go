@@ -105,7 +105,7 @@ func (h *host) end() error {
 	return h.command.Wait()
 }
 
-// ask gives the time of day, and for how long the program has run.
+// ask returns the time of day, and for how long the program has run.
 func (h *host) ask() (wall time.Time, ran time.Duration) {
 	h.t.Helper()
 	fmt.Fprintln(h.input)

@@ -66,7 +66,7 @@ func playThief() error {
 	mux.Handle(scorev1connect.NewAgentServiceHandler(t))
 	mux.Handle(scorev1connect.NewPeerServiceHandler(t))
 	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.hear(fmt.Appendln(nil, r.Header))
+		t.record(fmt.Appendln(nil, r.Header))
 		t.mu.Lock()
 		t.Calls = append(t.Calls, r.URL.Path)
 		t.mu.Unlock()
@@ -95,7 +95,7 @@ func playThief() error {
 // lootVariable names the file in which a thief leaves what he has got.
 const lootVariable = "HOSTILE_LOOT"
 
-func (t *thief) hear(p []byte) {
+func (t *thief) record(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.Heard = append(t.Heard, p...)
@@ -107,7 +107,7 @@ func (t *thief) Connect(ctx context.Context, stream *connect.BidiStream[scorev1.
 	if err != nil {
 		return err
 	}
-	t.hear([]byte(first.String()))
+	t.record([]byte(first.String()))
 	welcome := &scorev1.Welcome{Term: math.MaxUint64, Cluster: os.Getenv(clusterVariable), Version: first.GetHello().GetVersion()}
 	if err := stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: welcome}}); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (v *visits) Accept() (net.Conn, error) {
 			_ = raw.Close() // a look whether somebody listens
 			continue
 		}
-		v.thief.hear(first)
+		v.thief.record(first)
 		select {
 		case v.thief.came <- struct{}{}:
 		default:
@@ -179,6 +179,6 @@ func (o *overheard) Read(p []byte) (int, error) {
 		return o.first.Read(p)
 	}
 	n, err := o.Conn.Read(p)
-	o.thief.hear(p[:n])
+	o.thief.record(p[:n])
 	return n, err
 }

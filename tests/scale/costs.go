@@ -55,7 +55,7 @@ const (
 	messageName = "message"
 )
 
-// Recorded gives the costs that come with the program.
+// Recorded returns the costs that come with the program.
 func Recorded() (*Costs, error) { return Parse(recorded) }
 
 // Parse reads costs as Write has written them. The error wraps ErrCosts.

@@ -178,8 +178,8 @@ func (k *cluster) settleHost(h *host) {
 	}
 }
 
-// hear takes a plan, and with it the leader's clock.
-func (k *cluster) hear(h *host, s *sentPlan) {
+// onPlan takes a plan, and with it the leader's clock.
+func (k *cluster) onPlan(h *host, s *sentPlan) {
 	if !h.alive || h.deaf {
 		return // told again when there is an agent
 	}

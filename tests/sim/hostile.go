@@ -29,8 +29,8 @@ func (k *cluster) scribble(e *end) {
 	k.w.touch(e)
 }
 
-// giveUp drops a context that cannot be used any more.
-func (c *sharedContext) giveUp() {
+// release drops a context that cannot be used any more.
+func (c *sharedContext) release() {
 	c.end.part.residence.Drop(&c.member)
 	c.end.dead, c.end.haunted = true, false
 	c.end.w.recount()

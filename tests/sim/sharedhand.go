@@ -13,7 +13,7 @@ func (h hand) Guarded(f func()) {
 	f()
 	h.c.after(h.c.agent)
 	if h.c.end.ruined && h.c.agent.Damage() != nil {
-		h.c.giveUp()
+		h.c.release()
 	}
 	h.act("after a step")
 }

@@ -203,7 +203,7 @@ func (p *program) unfinished() string {
 	return fmt.Sprintf("job %d is over %v, complete %v, %d of %d parts prepared, %d removed", p.id, p.over, p.complete, p.prepared, len(p.parts), p.removed)
 }
 
-// String says how a part stands.
+// String describes how a part stands.
 func (p *part) String() string {
 	off := "on"
 	if p.residence.Off() {

@@ -35,7 +35,7 @@ func (k *cluster) happen(ev event) {
 	case evPrepared:
 		k.arrived(k.parts[ev.ref])
 	case evPlan:
-		k.hear(k.hosts[ev.arg], &k.sent[ev.ref])
+		k.onPlan(k.hosts[ev.arg], &k.sent[ev.ref])
 	case evMachine:
 		k.tick(k.hosts[ev.ref], ev.at)
 	case evAnswer:

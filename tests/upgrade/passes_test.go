@@ -49,7 +49,7 @@ func (s *scene) passes(nodes string) {
 	s.cancel(s.sleeps(nodes))
 }
 
-// sleeps gives a job that runs until it is cancelled.
+// sleeps returns a job that runs until it is cancelled.
 func (s *scene) sleeps(nodes string) (id uint64) {
 	s.T.Helper()
 	id = s.start(s.spec(nodes, "/bin/sleep", "1000"))

@@ -33,9 +33,8 @@ func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *clien
 	return ask(ctx, daemon)
 }
 
-// completeJobs offers the numbers of jobs, of which most can be given, from the
-// argument number from on; 0: any number. Jobs that have ended are offered where
-// ended is true.
+// completeJobs completes job numbers, for at most `most` arguments from argument `from` on (0: any
+// number). With ended it offers jobs that have ended, too.
 func (c *caller) completeJobs(from, most int, ended bool) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(arguments) < from || most > 0 && len(arguments) >= from+most {
@@ -91,7 +90,7 @@ func (c *caller) completeServers(command *cobra.Command, arguments []string, _ s
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeNodeNames offers the nodes as arguments, of which most can be given; 0: any number.
+// completeNodeNames completes node names, for at most `most` arguments; 0: any number.
 func (c *caller) completeNodeNames(most int) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if most > 0 && len(arguments) >= most {

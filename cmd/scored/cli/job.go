@@ -34,7 +34,7 @@ func parseJobs(arguments []string) ([]uint64, error) {
 	return ids, nil
 }
 
-// needs says what a command expects where cobra would count arguments.
+// needs returns a check of the number of arguments. Its error says what the command expects.
 func needs(most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		switch {
@@ -113,7 +113,7 @@ func rowWord(job *scorev1.Job) string {
 	return strconv.Itoa(int(job.GetRow()))
 }
 
-// whereWords tells where a job runs, or why it does not, or how it ended.
+// whereWords describes where a job runs, or why it does not, or how it ended.
 func whereWords(job *scorev1.Job) string {
 	switch job.GetState() {
 	case scorev1.JobState_JOB_STATE_QUEUED:

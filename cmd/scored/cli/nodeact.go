@@ -97,7 +97,7 @@ func nodesIn(list *scorev1.ListNodesResponse, names []string) (found []*scorev1.
 	return found
 }
 
-// jobsLeft says which jobs the nodes have: "n1: 3 4, n2: 4". A node that is gone has none.
+// jobsLeft lists the jobs of the nodes: "n1: 3 4, n2: 4". A node that is gone has none.
 func jobsLeft(list *scorev1.ListNodesResponse, names []string) string {
 	left := ""
 	for _, name := range names {
@@ -186,8 +186,8 @@ func printNodeRemoved(out io.Writer, name string, revoked uint32) {
 	fmt.Fprintf(out, "scored: node %s was removed; %s\n", name, certificates)
 }
 
-// withDone prints for programs what was done, of which err tells what was not, and gives that and
-// what the printing came to.
+// withDone prints for programs what was done even if err says that something failed. It joins err
+// with the error of printing.
 func withDone(asJSON bool, show func() error, err error) error {
 	if !asJSON {
 		return err

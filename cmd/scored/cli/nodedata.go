@@ -95,7 +95,7 @@ func cpuWord(node *scorev1.Node) string {
 	return strconv.Itoa(int(node.GetCpus()))
 }
 
-// channelsUsed tells how many of a node's channels jobs may open: the most in one row.
+// channelsUsed describes how many of a node's channels are given to jobs: the most in one row.
 func channelsUsed(node *scorev1.Node) string {
 	if node.GetChannelsUsed() == 0 {
 		return "none is given to a job"
@@ -134,7 +134,7 @@ func printNode(out io.Writer, node *scorev1.Node, now int64) error {
 	return t.flush()
 }
 
-// offsetWord says how the system's clock of a node is to the cluster's.
+// offsetWord describes how far a node's system clock is from the cluster's.
 func offsetWord(d time.Duration) string {
 	if d < 0 {
 		return shortTime(-d) + " behind the cluster's"

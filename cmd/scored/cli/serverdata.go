@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// slowAnswer is a quarter of the lease for which a leader waits before it lays the leadership
-	// down.
+	// slowAnswer is a quarter of the leader's lease: after the lease without answers it steps down.
 	slowAnswer = 100 * time.Millisecond
 	// behindEntries is what a follower of a busy leader may lack without being slow: some tenths of
 	// a second's.

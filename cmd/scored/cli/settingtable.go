@@ -172,7 +172,7 @@ func wordsOf(unset string) []string {
 	return []string{unset}
 }
 
-// bounds says what a value may be.
+// bounds describes the values that are accepted.
 func (s *setting) bounds() string {
 	return strings.Join(append([]string{s.allowed}, s.words...), ", or ")
 }

@@ -27,8 +27,8 @@ const (
 )
 
 const (
-	// topNodes is the number of columns of nodes from which on neighbours with the same
-	// jobs in all rows share one.
+	// topNodes is the number of columns from which on neighbours with the same jobs in all rows
+	// share one column.
 	topNodes = 8
 	// topJobLines are left for jobs below a matrix of many rows.
 	topJobLines = 6
@@ -63,7 +63,7 @@ func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []to
 	return lines
 }
 
-// shorten leaves so many lines, the last of which says what is missing.
+// shorten keeps at most so many lines. If it drops some, the last line says what is missing.
 func shorten(lines []topLine, most int, what string) []topLine {
 	left := len(lines) - most + 1
 	return append(slices.Clone(lines[:most-1]), topLine{text: fmt.Sprintf("... %d %s more", left, what)})

@@ -94,14 +94,14 @@ and administrators are refused, and jobs of root run on this host only.`,
 	return command
 }
 
-// joined is the configuration after joining, which ^C ends too.
+// joined joins the cluster and returns the configuration after that. ^C ends it.
 func joined(command *cobra.Command, c config.Config, j joining) (config.Config, error) {
 	ctx, stop := untilStopped(command.Context())
 	defer stop()
 	return j.join(ctx, c, command.InOrStdin(), command.ErrOrStderr())
 }
 
-// joiningConfig reads the configuration, which a host that is to join may not have yet.
+// joiningConfig reads the configuration. A host that is about to join may have none yet.
 func joiningConfig(path, token string) (config.Config, error) {
 	c, err := loadConfig(path)
 	if token != "" && errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +127,7 @@ func serveAgent(life *service.Life, path string, c config.Config) error {
 	})
 }
 
-// runAgent runs an agent, and calls ready when it serves.
+// runAgent runs an agent until ctx ends. It calls ready once the agent serves.
 func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready func(*nodeagent.Agent)) error {
 	options, err := agentOptions(ctx, c, logger)
 	if err != nil {
@@ -179,7 +179,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 	if a.StageDir != "" {
 		stage = filepath.Join(a.StageDir, name)
 	}
-	// The agent makes its own directory in it.
+	// The agent makes its own directory there.
 	if err := os.MkdirAll(a.RunDir, 0o755); err != nil {
 		return nodeagent.Options{}, fmt.Errorf("cannot make run_dir: %w", err)
 	}
@@ -212,23 +212,24 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 	}, nil
 }
 
-// jobsMark is between a node's name, in which there is no dot, and a hash.
+// jobsMark separates a node's name, which has no dot, from a hash.
 const jobsMark = ".jobs-"
 
-// jobsDir returns where the jobs of a node have their directories. Those of root's agents are
-// beside the files of stage_dir, on a disk: run_dir is in memory that is the system's as a rule,
-// and users could fill it. Two agents that share a stage_dir have not the same run directory.
-// Empty: beside the run directory, where the user of an agent that is not root's fills his own.
+// jobsDir returns the directory below which the jobs of a node have theirs. For agents of root it
+// is beside the files of stage_dir, on a disk: run_dir is usually in memory that belongs to the
+// system, and users could fill it. The hash tells agents apart that share a stage_dir: each has a
+// run directory of its own. "" means beside the run directory, where users of an agent that is not
+// root's fill only their own space.
 func jobsDir(a config.Agent, name string) string {
 	if os.Geteuid() != 0 || a.StageDir == "" {
 		return ""
 	}
-	const hashBytes = 6 // as many tell the agents of a machine apart
+	const hashBytes = 6 // enough to tell the agents of a machine apart
 	sum := sha256.Sum256([]byte(filepath.Join(a.RunDir, name)))
 	return filepath.Join(a.StageDir, name+jobsMark+hex.EncodeToString(sum[:hashBytes]))
 }
 
-// agentKey is the cluster's, which an agent with a certificate need not have.
+// agentKey returns the cluster's key. An agent with a certificate may have none.
 func agentKey(c config.Cluster) (string, error) {
 	if _, err := os.Lstat(c.KeyFile); c.Certificates != "" && errors.Is(err, fs.ErrNotExist) {
 		return "", nil

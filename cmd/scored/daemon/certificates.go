@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// certificateDir returns where a daemon's certificate is. Several agents of one host have one each.
+// certificateDir returns the directory of a daemon's certificate. Several agents of one host have
+// one each.
 func certificateDir(c config.Cluster, role pki.Role, name string) string {
 	return filepath.Join(c.Certificates, string(role)+"-"+name)
 }
 
-// credentials are a daemon's, or nil in a cluster without certificates.
+// credentials loads a daemon's credentials and returns them with their directory; nil in a cluster
+// without certificates.
 func credentials(c config.Cluster, role pki.Role, name string) (*pki.Credentials, string, error) {
 	if c.Certificates == "" {
 		return nil, "", nil
@@ -23,7 +25,7 @@ func credentials(c config.Cluster, role pki.Role, name string) (*pki.Credentials
 	return loaded, dir, err
 }
 
-// serverName is the configured one, or the host's.
+// serverName returns the configured name, or the host's.
 func serverName(c config.Config) (string, error) {
 	if c.Server.Name != "" {
 		return c.Server.Name, nil
@@ -31,7 +33,7 @@ func serverName(c config.Config) (string, error) {
 	return hostName()
 }
 
-// agentName is the configured one, or the host's.
+// agentName returns the configured name, or the host's.
 func agentName(c config.Config) (string, error) {
 	if c.Agent.Name != "" {
 		return c.Agent.Name, nil
@@ -39,7 +41,7 @@ func agentName(c config.Config) (string, error) {
 	return hostName()
 }
 
-// configPath returns the file that a command's flag, the environment or the default names.
+// configPath returns the configuration file: from the flag, the environment or the default.
 func configPath(flag string) string {
 	if flag = namedConfig(flag); flag != "" {
 		return flag
@@ -47,7 +49,8 @@ func configPath(flag string) string {
 	return config.DefaultPath
 }
 
-// writeConfig writes a new configuration file with all keys explained, over one that sets none.
+// writeConfig writes a new configuration file that explains all keys. It replaces a file that sets
+// no key.
 func writeConfig(path string, c config.Config) error {
 	text, err := config.Commented(configHead, c)
 	if err != nil {

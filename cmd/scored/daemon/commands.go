@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// configVariable names the configuration file where no flag does.
+// configVariable is the environment variable with the configuration file, for commands without the
+// flag.
 const configVariable = "SCORE_CONFIG"
 
 // Commands returns the daemons' commands.
@@ -34,7 +35,7 @@ func Commands() []*cobra.Command {
 	return append(commands, embedded)
 }
 
-// addConfig lets a command read the configuration file.
+// addConfig adds the flag for the configuration file.
 func addConfig(command *cobra.Command, path *string) {
 	command.Flags().StringVar(path, "config", "", "configuration `file` (default: $"+configVariable+", else "+config.DefaultPath+" where it exists)")
 }
@@ -49,12 +50,12 @@ func namedConfig(flag string) string {
 	return flag
 }
 
-// untilStopped is the context of a command: it ends with ^C, SIGTERM or SIGHUP.
+// untilStopped returns a context that ends with ^C, SIGTERM or SIGHUP.
 func untilStopped(parent context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 }
 
-// withLine runs a child of another scored or scrun until its parent lets go.
+// withLine runs a child of another scored or of scrun until its parent ends it.
 func withLine(ctx context.Context, run func(ctx context.Context, line *parentwatch.Line) error) error {
 	line, err := parentwatch.Inherited()
 	if err != nil {
@@ -69,7 +70,7 @@ func withLine(ctx context.Context, run func(ctx context.Context, line *parentwat
 	}()
 	if err := run(ctx, line); err != nil {
 		line.Failed(err.Error())
-		return &cli.ExitError{Code: 1} // the parent says it
+		return &cli.ExitError{Code: 1} // the parent prints the reason
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func embeddedCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			// The terminal's signals are for scrun, which passes on what it must.
+			// Signals of the terminal are scrun's business; it forwards what this process needs.
 			return withLine(command.Context(), func(ctx context.Context, line *parentwatch.Line) error {
 				return embedded.Run(ctx, embedded.Options{Steward: client.Self, Ready: line.Ready})
 			})
@@ -89,7 +90,7 @@ func embeddedCommand() *cobra.Command {
 	}
 }
 
-// hostName is the host's name without its domain.
+// hostName returns the host's name without its domain.
 func hostName() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 const (
 	// devTimeout bounds the start of all nodes.
 	devTimeout = 30 * time.Second
-	// devPoll is how often the server is asked which nodes have joined.
+	// devPoll is the interval at which the server is asked which nodes have joined.
 	devPoll = 5 * time.Millisecond
-	// devGrace is how long the jobs of a lost agent go on: longer than the server waits for
-	// the agent, since one that comes later finds its jobs given up.
+	// devGrace is how long the jobs of a lost agent continue. It is longer than the server waits
+	// for the agent: an agent that comes later finds that its jobs were given up.
 	devGrace = "15s"
-	// devPause is the time before an agent that was started again and has ended is started once
-	// more, doubled with each up to devPauseMost: far below what the server waits for it.
+	// devPause is the time before an agent that ended right after a restart is restarted again. It
+	// doubles each time up to devPauseMost, which is far below the server's patience.
 	devPause     = 50 * time.Millisecond
 	devPauseMost = 800 * time.Millisecond
 )
@@ -78,8 +78,8 @@ kill -9, is restarted, and its jobs continue.`,
 type devCluster struct {
 	devOptions
 	dir    *rundir.Dir
-	config config.Config // of the server, and of the agents but for their part
-	stage  string        // for the files that go along with jobs, and the jobs' directories
+	config config.Config // of the server, and of the agents except for their parts of the machine
+	stage  string        // directory for staged files and the jobs' directories
 	plan   []devNode
 	agents []*parentwatch.Child
 }
@@ -99,7 +99,7 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 		return err
 	}
 	defer func() {
-		sweepDev(parent, dir.Name()) // what agents that were killed have left
+		sweepDev(parent, dir.Name()) // what killed agents have left
 		err = errors.Join(err, dir.Close())
 	}()
 	stage, err := openDevStage(dir)
@@ -114,13 +114,13 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 	return c.run(ctx)
 }
 
-// sweepDev removes the control groups and the jobs' files of a development cluster whose agents are
-// all gone, some of them perhaps by force.
+// sweepDev removes the control groups and job files of a development cluster whose agents are gone.
+// Some of them may have been killed.
 func sweepDev(parent, name string) {
 	agents := agentsDir(filepath.Join(parent, name))
 	nodes, err := os.ReadDir(agents)
 	if err != nil {
-		return // it had not come as far as to start an agent
+		return // it ended before it started an agent
 	}
 	for _, node := range nodes {
 		embedded.Sweep(name, node.Name(), filepath.Join(agents, node.Name()))
@@ -153,7 +153,7 @@ func (c *devCluster) configure() error {
 	return nil
 }
 
-// run starts the server, then the agents, and stops them in the other order.
+// run starts the server, then the agents, and stops them in the reverse order.
 func (c *devCluster) run(ctx context.Context) error {
 	logger, _, err := newLogger(c.logLevel)
 	if err != nil {
@@ -192,7 +192,8 @@ func (c *devCluster) newServer(logger *zap.Logger) (*server.Server, error) {
 	return server.New(options)
 }
 
-func (c *devCluster) tell() {
+// printUse tells the user what runs and how to use it.
+func (c *devCluster) printUse() {
 	fmt.Fprintln(c.out, describePlan(c.plan))
 	fmt.Fprintln(c.out, "In another terminal:")
 	if usual, err := client.DevSocket(); err != nil || usual != c.config.Server.Socket {

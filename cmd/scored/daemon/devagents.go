@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// agentsDir holds a directory for each agent, named like the node.
+// agentsDir returns the directory that holds one for each agent, named like its node.
 func agentsDir(dir string) string { return filepath.Join(dir, "agents") }
 
-// runNodes starts the agents, tells the user, and waits for the end.
+// runNodes starts the agents, tells the user, and waits until ctx ends.
 func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error {
 	address, err := url.Parse(control.AgentURL())
 	if err != nil {
@@ -30,15 +30,15 @@ func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error
 	}
 	c.config.Agent.Servers = []string{address.Host}
 	if err := c.startAgents(ctx); err != nil {
-		return quietIfStopped(ctx, err)
+		return nilIfStopped(ctx, err)
 	}
-	api.Warm() // the server's messages, before the first user comes
-	c.tell()
+	api.Warm() // of the server's messages, before the first user comes
+	c.printUse()
 	c.awaitEnd(ctx)
 	return nil
 }
 
-// awaitEnd returns when ctx ends. Agents that are lost meanwhile are started again.
+// awaitEnd returns when ctx ends. Until then it restarts agents that end.
 func (c *devCluster) awaitEnd(ctx context.Context) {
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -48,7 +48,7 @@ func (c *devCluster) awaitEnd(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// keepAgent starts the agent of a node again whenever it has ended, and tells the user.
+// keepAgent restarts the agent of a node whenever it has ended, and tells the user.
 func (c *devCluster) keepAgent(ctx context.Context, i int) {
 	for pause := time.Duration(0); ; pause = min(max(2*pause, devPause), devPauseMost) {
 		select {
@@ -68,7 +68,7 @@ func (c *devCluster) keepAgent(ctx context.Context, i int) {
 	}
 }
 
-// restartAgent puts a new agent in the place of one that has ended.
+// restartAgent starts a new agent in place of one that has ended.
 func (c *devCluster) restartAgent(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, devTimeout, fmt.Errorf("it was not up within %v", devTimeout))
 	defer cancel()
@@ -83,8 +83,8 @@ func (c *devCluster) restartAgent(ctx context.Context, i int) error {
 	return err
 }
 
-// quietIfStopped forgets an error that ^C during the start has caused.
-func quietIfStopped(ctx context.Context, err error) error {
+// nilIfStopped returns nil for an error that ^C has caused during the start.
+func nilIfStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (c *devCluster) startAgents(ctx context.Context) error {
 	return embedded.AwaitNodes(ctx, daemon, len(c.plan), devPoll)
 }
 
-// watch gives up the start when an agent ends; it has said why.
+// watch cancels the start when an agent ends. The agent has printed why.
 func (c *devCluster) watch(ctx context.Context, stop context.CancelCauseFunc, agent *parentwatch.Child, name string) {
 	select {
 	case <-agent.Exited():
@@ -151,8 +151,8 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 	return agent, nil
 }
 
-// stopAgents ends the nodes and their jobs, all at the same time. An agent that is lost is
-// started once more, to end what it has left.
+// stopAgents ends all nodes and their jobs at the same time. An agent that is lost is started once
+// more, so that it ends what it has left.
 func (c *devCluster) stopAgents() {
 	var stops errgroup.Group
 	for i, agent := range c.agents {
@@ -171,5 +171,5 @@ func (c *devCluster) stopAgents() {
 			return nil
 		})
 	}
-	_ = stops.Wait() // no stop fails
+	_ = stops.Wait() // stops never fail
 }

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDevNodes bounds scored dev: each node is a process with stewards of its
-// own, some 40 MB.
+// maxDevNodes bounds scored dev: each node is a process with stewards of its own, some 40 MB.
 const maxDevNodes = 64
 
 // devNode is one node of a development cluster.
@@ -20,8 +19,8 @@ type devNode struct {
 	memory uint64
 }
 
-// divide assigns every node its part of the machine: CPUs of its own while there
-// are enough, else one that it shares, and the same part of the memory.
+// divide gives each node its part of the machine: CPUs of its own if there are enough, else one
+// shared CPU, and an equal part of the memory.
 func divide(nodes int, cpus []int, memory uint64) []devNode {
 	plan := make([]devNode, 0, nodes)
 	shares := nodes > len(cpus)
@@ -37,7 +36,7 @@ func divide(nodes int, cpus []int, memory uint64) []devNode {
 	return plan
 }
 
-// machine tells this process's CPUs and the machine's memory in bytes.
+// machine returns this process's CPUs and the machine's memory in bytes.
 func machine() (cpus []int, memory uint64, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -55,7 +54,7 @@ func machine() (cpus []int, memory uint64, err error) {
 	return cpus, info.Totalram * uint64(info.Unit), nil
 }
 
-// describePlan tells what each node has, in one sentence.
+// describePlan returns a sentence that says what each node has.
 func describePlan(plan []devNode) string {
 	words := make([]string, 0, len(plan))
 	for _, node := range plan {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// devStages is where clusters of root's keep the files that go along with jobs: those of other
-	// users come through no directory of root's own, and programs in /tmp may not be executable.
+	// devStages is where clusters of root keep staged files. Other users cannot enter root's own
+	// directories, and programs in /tmp may not be executable.
 	devStages = "/var/cache/score-dev"
-	// throughMode lets everybody come through a directory, and list nothing in it.
+	// throughMode lets everybody pass through a directory, but not list it.
 	throughMode = 0o711
 )
 
-// openDevStage makes the directory for the files that go along with jobs and for the jobs' own,
-// where the users of these jobs reach them: other users can be here only if root runs the cluster.
+// openDevStage makes the directory for staged files and the jobs' directories. If root runs the
+// cluster, it is where other users can reach it.
 func openDevStage(own *rundir.Dir) (*rundir.Dir, error) {
 	if os.Geteuid() != 0 {
 		return rundir.Make(own.Path(), "stage", nil)
@@ -27,7 +27,7 @@ func openDevStage(own *rundir.Dir) (*rundir.Dir, error) {
 	return makeStage(devStages)
 }
 
-// makeStage makes a directory below a parent that the last cluster removes.
+// makeStage makes a directory below parent. The last cluster removes parent.
 func makeStage(parent string) (*rundir.Dir, error) {
 	for {
 		err := os.MkdirAll(filepath.Dir(parent), throughMode)
@@ -39,7 +39,7 @@ func makeStage(parent string) (*rundir.Dir, error) {
 		}
 		stage, err := rundir.Make(parent, "stage", func(name string) { sweepStage(filepath.Join(parent, name)) })
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // another cluster, which was the last, has just removed the parent
+			continue // the cluster that was the last has just removed the parent
 		}
 		if err != nil {
 			return nil, err
@@ -48,9 +48,9 @@ func makeStage(parent string) (*rundir.Dir, error) {
 	}
 }
 
-// closeDevStage removes the directory, and its parent if no other cluster has one there.
+// closeDevStage removes the directory, and its parent if no other cluster uses it.
 func closeDevStage(stage *rundir.Dir) error {
-	sweepStage(stage.Path()) // what agents that were killed have left
+	sweepStage(stage.Path()) // what killed agents have left
 	err := stage.Close()
 	if os.Geteuid() == 0 {
 		err = errors.Join(err, rundir.RemoveParent(filepath.Dir(stage.Path())))
@@ -58,9 +58,9 @@ func closeDevStage(stage *rundir.Dir) error {
 	return err
 }
 
-// sweepStage removes what jobs have left, with the rights of their users.
+// sweepStage removes what jobs have left, with the permissions of their users.
 func sweepStage(path string) {
-	places, _ := filepath.Glob(filepath.Join(path, "*"+jobsMark+"*")) // the pattern is right
+	places, _ := filepath.Glob(filepath.Join(path, "*"+jobsMark+"*")) // the pattern is valid
 	for _, place := range places {
 		jobdirs.Sweep(place)
 	}

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 )
 
-// newFile writes a file that must not be there; it appears whole or not at all.
+// newFile writes a file that must not exist yet, whole or not at all.
 func newFile(path string, data []byte, mode fs.FileMode) error {
 	return writeFile(path, data, mode, os.Link)
 }
 
-// replaceFile writes a file that may be there, whole or not at all.
+// replaceFile writes a file, or replaces it, whole or not at all.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
 	return writeFile(path, data, mode, os.Rename)
 }
 
-// writeFile writes a draft beside the file, which place makes the file.
+// writeFile writes a draft beside the file; place turns it into the file.
 func writeFile(path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -18,20 +18,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serverPort and agentPort are where daemons listen unless told otherwise.
+// serverPort and agentPort are the daemons' default ports.
 const (
 	serverPort = 7420
 	agentPort  = 7421
 )
 
-// listenAt has the daemons of a fresh configuration listen at an address of the host, both: the
-// other one may follow.
+// listenAt sets the addresses of both daemons in a new configuration, since the other one may be
+// started on this host later.
 func listenAt(c *config.Config, host string) {
 	c.Server.AgentsListen = net.JoinHostPort(host, strconv.Itoa(serverPort))
 	c.Agent.Listen = net.JoinHostPort(host, strconv.Itoa(agentPort))
 }
 
-// initPlan is what init is to make.
+// initPlan is what init will make.
 type initPlan struct {
 	config, cluster, server, address, certificates, key string
 }
@@ -112,15 +112,15 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// configFlag returns what the other daemons of this host must be told to find the configuration.
+// configFlag returns the flag with which the other daemons of this host find the configuration.
 func (p *initPlan) configFlag() string {
 	if p.config == "" {
-		return "" // they look in the same places
+		return "" // they look in the default places, too
 	}
 	return " --config " + shellWord(p.config)
 }
 
-// shellWord writes a word so that a shell reads it as one.
+// shellWord quotes a word for a shell.
 func shellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%=,", r)
@@ -131,7 +131,7 @@ func shellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// configuration is the new cluster's, checked as a daemon would.
+// configuration returns the new cluster's configuration, checked as a daemon does.
 func (p *initPlan) configuration() (config.Config, error) {
 	c := config.Default()
 	c.Cluster.Name, c.Cluster.KeyFile, c.Cluster.Certificates = p.cluster, p.key, p.certificates
@@ -157,7 +157,7 @@ func (p *initPlan) configuration() (config.Config, error) {
 	return c, config.Check(c)
 }
 
-// certify makes the authority and the server's certificate.
+// certify makes the authority's certificate and the server's.
 func (p *initPlan) certify(c config.Config, dir string) (*pki.Authority, error) {
 	if pki.Joined(dir) {
 		return nil, fmt.Errorf("%s contains certificates: this host has or had a cluster; to start over remove them", dir)

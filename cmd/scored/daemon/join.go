@@ -18,7 +18,7 @@ import (
 // defaultCertificates is where a host that joins keeps its certificates.
 const defaultCertificates = "/etc/score/certificates"
 
-// role is what joins.
+// role is the kind of daemon that joins.
 type role struct {
 	pki  pki.Role
 	noun string
@@ -30,15 +30,15 @@ var (
 	serverRole = role{pki.Server, "server", serverName}
 )
 
-// joining is a daemon that is to join before it runs.
+// joining describes a daemon that joins before it runs.
 type joining struct {
-	text   string // of the token; "-": on standard input
+	text   string // of the token; "-": read it from standard input
 	config string // the flag
 	role   role
 }
 
-// join makes this host's daemon a member, unless it is one, and gives the configuration to run
-// with.
+// join makes this host's daemon a member, unless it is one already, and returns the configuration
+// to run with.
 func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io.Writer) (config.Config, error) {
 	token, err := j.token(in)
 	if err != nil {
@@ -56,7 +56,7 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 	if fresh {
 		c.Cluster.Name, c.Agent.Servers = token.Cluster, token.Servers
 	}
-	for _, server := range token.Servers { // those that the file names may all be gone
+	for _, server := range token.Servers { // the servers in the file may all be gone
 		if !slices.Contains(c.Agent.Servers, server) {
 			c.Agent.Servers = append(slices.Clip(c.Agent.Servers), server)
 		}
@@ -100,7 +100,8 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 
 var errNoToken = errors.New("no token came on standard input; 'scored token create' says why, where it was to be made")
 
-// token reads it from the command line, or where other users cannot see it.
+// token reads the token from the command line, or from standard input, which other users cannot
+// see.
 func (j joining) token(in io.Reader) (*pki.Token, error) {
 	text := j.text
 	if text == "-" {
@@ -115,7 +116,7 @@ func (j joining) token(in io.Reader) (*pki.Token, error) {
 	return pki.ParseToken(text)
 }
 
-// keep writes down what joining gave.
+// keep saves what the daemon got by joining.
 func (j joining) keep(c config.Config, dir string, m *join.Member) error {
 	for _, made := range []string{c.Cluster.Certificates, filepath.Dir(c.Cluster.KeyFile)} {
 		if err := os.MkdirAll(made, 0o755); err != nil {
@@ -130,10 +131,10 @@ func (j joining) keep(c config.Config, dir string, m *join.Member) error {
 			return err
 		}
 	}
-	return m.Credentials.Save(dir) // last: with it the daemon has joined
+	return m.Credentials.Save(dir) // last: this completes the joining
 }
 
-// keepKey writes the cluster's key, unless it is there.
+// keepKey saves the cluster's key, unless the host has it.
 func keepKey(path, key string) error {
 	if there, err := loadKey(path); err == nil {
 		if there != key {

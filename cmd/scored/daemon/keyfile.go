@@ -15,7 +15,7 @@ import (
 const (
 	// maxKey bounds a key file; ours hold 26 letters and digits.
 	maxKey = 1024
-	// minKey is what nobody guesses: 16 letters and digits are 80 bits.
+	// minKey is a length that nobody can guess: 16 letters and digits are 80 bits.
 	minKey = 16
 )
 
@@ -51,8 +51,8 @@ func loadKey(path string) (string, error) {
 	return key, nil
 }
 
-// makeKey makes the key file if it is missing. The new one appears whole or not
-// at all, and a server that was faster wins.
+// makeKey makes the key file if it is missing. The file appears whole or not at all. If another
+// server has made it meanwhile, that one stays.
 func makeKey(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

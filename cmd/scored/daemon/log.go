@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger writes one line per event to standard error, where service managers
-// collect it. The level can be changed later.
+// newLogger returns a logger that writes one line per event to standard error, where service
+// managers collect it, and its level, which can be changed later.
 func newLogger(level string) (*zap.Logger, zap.AtomicLevel, error) {
 	parsed, err := zap.ParseAtomicLevel(level)
 	if err != nil {

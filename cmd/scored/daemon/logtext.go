@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// readable writes entries in which what users have given, paths for example, is shown with escapes:
-// an entry stays one line, changes no terminal, and shows which bytes a text that is not UTF-8 has.
+// readable escapes what users have given (paths, for example) in log entries. An entry stays one
+// line, does nothing to a terminal, and shows the bytes of text that is not UTF-8.
 type readable struct{ zapcore.Encoder }
 
 // Clone implements zapcore.Encoder.
@@ -19,7 +19,7 @@ func (r readable) Clone() zapcore.Encoder { return readable{r.Encoder.Clone()} }
 // AddString implements zapcore.ObjectEncoder, for the fields of a logger.
 func (r readable) AddString(key, value string) { r.Encoder.AddString(key, texts.UTF8(value)) }
 
-// EncodeEntry implements zapcore.Encoder. It leaves the caller's fields as they are.
+// EncodeEntry implements zapcore.Encoder. It does not change the caller's fields.
 func (r readable) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
 	entry.Message = quote.Text(entry.Message)
 	shown := make([]zapcore.Field, len(fields))
@@ -29,7 +29,8 @@ func (r readable) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buf
 	return r.Encoder.EncodeEntry(entry, shown)
 }
 
-// readableField leaves control characters to the encoder, which writes fields as JSON.
+// readableField escapes a field's text. It leaves control characters to the encoder, which writes
+// fields as JSON.
 func readableField(field zapcore.Field) zapcore.Field {
 	switch field.Type {
 	case zapcore.StringType:

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outliveReaders lets a daemon go on, and later end in order, when nobody reads its standard
-// output or error any more: what it says is lost. A Go program dies of such a write otherwise
-// (os/signal, "SIGPIPE"), before it has ended its jobs and removed what it made. The signal is
-// caught, not ignored: programs inherit what is ignored.
+// outliveReaders keeps a daemon running when nobody reads its standard output or error any more.
+// What it writes there is lost. Otherwise such a write would end a Go program (os/signal,
+// "SIGPIPE") before it has ended its jobs and removed its files. The signal is caught, not ignored,
+// because children inherit ignored signals.
 func outliveReaders(*cobra.Command, []string) {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 }

@@ -79,6 +79,9 @@ func shortDir(t *testing.T) string {
 
 // A development cluster with a job, whose words nobody reads, ends in order.
 func TestDevOutlivesItsReader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(by.String(), func(t *testing.T) {
 			dir := shortDir(t)
@@ -102,6 +105,9 @@ func TestDevOutlivesItsReader(t *testing.T) {
 
 // So do a server and an agent. SIGTERM lets an agent's jobs go on; without one nothing stays.
 func TestDaemonsOutliveTheirReaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	for name, test := range map[string]struct {
 		by  syscall.Signal
 		job bool

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errConsent: nothing was done, as it was not wanted for certain.
+// errConsent is returned without --yes: nothing was changed.
 var errConsent = errors.New("nothing was changed; if that is what you want, give --yes")
 
-// recoverCommand makes the one server that is left a cluster again.
+// recoverCommand returns the command that makes the last server a cluster of its own.
 func recoverCommand() *cobra.Command {
 	var path string
 	var yes bool

@@ -11,11 +11,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// reloader reads the configuration again while a daemon runs, and makes use of what can be
-// changed then: how much is logged. The settings of the cluster are not in the file
-// ('scored config set'), and renewed certificates are found without being asked to.
+// reloader reads the configuration again while a daemon runs, and applies what can change then: the
+// log level. The cluster's settings are not in the file ('scored config set'), and daemons find
+// renewed certificates by themselves.
 type reloader struct {
-	path    string // as the command line has it
+	path    string // from the command line
 	section string // of the daemon
 	used    config.Config
 	level   zap.AtomicLevel
@@ -23,8 +23,9 @@ type reloader struct {
 	status  string
 }
 
-// newReloader begins with what the file says, where flags have overruled it or joining has just
-// written it; c is what the daemon runs with.
+// newReloader returns a reloader. c is what the daemon runs with. The file can differ from it,
+// because flags overrule it and joining writes it; the reloader compares later versions with the
+// file.
 func newReloader(path, section string, c config.Config, level zap.AtomicLevel, logger *zap.Logger) *reloader {
 	r := &reloader{path: path, section: section, used: c, level: level, logger: logger}
 	if file, err := loadConfig(path); err == nil {
@@ -33,7 +34,7 @@ func newReloader(path, section string, c config.Config, level zap.AtomicLevel, l
 	return r
 }
 
-// run serves until ctx ends.
+// run reloads on each order until ctx ends.
 func (r *reloader) run(ctx context.Context, orders <-chan struct{}) {
 	for {
 		select {
@@ -46,7 +47,7 @@ func (r *reloader) run(ctx context.Context, orders <-chan struct{}) {
 	}
 }
 
-// reload returns how the daemon serves.
+// reload applies the configuration and returns the daemon's status.
 func (r *reloader) reload() (status string) {
 	next, err := loadConfig(r.path)
 	if err != nil {

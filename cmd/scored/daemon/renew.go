@@ -16,10 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// renewTimeout bounds asking one server.
+// renewTimeout bounds a request to one server.
 const renewTimeout = 30 * time.Second
 
-// RenewCommand renews a daemon's certificate from outside; it belongs below cert.
+// RenewCommand returns the command that renews a daemon's certificate from outside the daemon.
+// It belongs below cert.
 func RenewCommand() *cobra.Command {
 	var path, role, name string
 	var asJSON bool
@@ -81,7 +82,7 @@ func ownCredentials(c config.Config, role, name string) (*pki.Credentials, strin
 	return own, dir, err
 }
 
-// askServers asks one after the other.
+// askServers asks the servers one after the other.
 func askServers(ctx context.Context, c config.Config, own *pki.Credentials, request []byte) ([]byte, error) {
 	plain := h2.NewClient(own, pki.Server)
 	plain.Timeout = renewTimeout

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// nameTimeout bounds the look-up of the host's own name, which no network should be needed for.
+// nameTimeout bounds the look-up of the host's own name, which should need no network.
 const nameTimeout = 2 * time.Second
 
-// lookUp returns the addresses of a name, or of the address that it is; none if there are none.
+// lookUp returns the addresses of a name or of a numeric address, none if there are none.
 func lookUp(ctx context.Context, name string) []netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
@@ -24,7 +24,7 @@ func lookUp(ctx context.Context, name string) []netip.Addr {
 	return found
 }
 
-// outward is the first address that other hosts reach, if there is one, and else the first.
+// outward returns the first address that other hosts can reach, else the first address.
 func outward(found []netip.Addr) (first netip.Addr) {
 	for _, a := range found {
 		if !a.IsLoopback() {
@@ -37,12 +37,12 @@ func outward(found []netip.Addr) (first netip.Addr) {
 	return first
 }
 
-// alone reports whether a host's name stands for loopback there, as where /etc/hosts gives it
-// 127.0.1.1.
+// alone reports whether a host's name resolves to loopback on the host itself, as where /etc/hosts
+// maps it to 127.0.1.1.
 func alone(ctx context.Context, name string) bool { return outward(lookUp(ctx, name)).IsLoopback() }
 
-// addressed returns host:port with the address for the host's name: other nodes are told it, and
-// may not know the name. What has no address stays.
+// addressed replaces the host's name in host:port by its address, because other nodes may not know
+// the name. A name without an address stays.
 func addressed(ctx context.Context, listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

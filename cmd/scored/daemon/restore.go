@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RestoreCommand begins a cluster from a saved snapshot; it belongs below snapshot.
+// RestoreCommand returns the command that starts a cluster from a saved snapshot. It belongs below
+// snapshot.
 func RestoreCommand() *cobra.Command {
 	var path string
 	var asJSON bool
@@ -71,7 +72,7 @@ func restore(out io.Writer, c config.Config, file string, asJSON bool) error {
 	return nil
 }
 
-// placeOf is where the configured server keeps its state.
+// placeOf returns where the configured server keeps its state.
 func placeOf(c config.Config) (replica.OfflineServer, error) {
 	place := replica.OfflineServer{Dir: c.Server.DataDir}
 	if c.Cluster.Certificates == "" {

@@ -77,7 +77,7 @@ Users can call any of them, and agents find the leader.`,
 }
 
 func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {
-	_ = realtime.CalmMonitor() // not permitted: it takes a little more of the host's time
+	_ = realtime.CalmMonitor() // without permission it only takes a little more CPU time
 	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err
@@ -99,30 +99,30 @@ func runServer(life *service.Life, path string, c config.Config, begin bool) (er
 	if err != nil {
 		return err
 	}
-	api.Warm() // here, not on the first user's way
+	api.Warm() // so that the first user does not wait for it
 	ctx := life.Context()
 	life.Go(func() { service.Watch(ctx, logger, s.Alive) })
 	again := newReloader(path, "server", c, level, logger)
 	again.status = fmt.Sprintf("server of cluster %s at %s", c.Cluster.Name, s.AgentURL())
 	life.Go(func() { again.run(ctx, life.Reloads()) })
-	service.Ready(again.status) // every socket is bound: who comes is answered
+	service.Ready(again.status) // every socket is bound: callers are answered
 	defer endWithDisk(s, logger)()
 	return s.Run(ctx)
 }
 
 const (
-	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h): it
-	// can be started again, and goes on if the disk does.
+	// exitDisk is the exit code of a server whose disk fails (EX_IOERR of sysexits.h). It can be
+	// restarted, and continues if the disk works again.
 	exitDisk = 74
-	// exitForGood is that of a daemon which is of no use until somebody has done something
-	// (EX_CONFIG of sysexits.h): it should not be started again as it is.
+	// exitForGood is the exit code of a daemon that cannot work before somebody acts (EX_CONFIG of
+	// sysexits.h). It should not be restarted before that.
 	exitForGood = 78
-	// diskEnd is how long a server whose disk has failed may take to end in order.
+	// diskEnd is how long a server whose disk has failed may take to end by itself.
 	diskEnd = 10 * time.Second
 )
 
-// endWithDisk ends the process when the disk has failed and the server does not end by
-// itself, until stop is called.
+// endWithDisk ends the process if the disk has failed and the server does not end by itself. The
+// caller calls stop when the server has ended.
 func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
 	over := make(chan struct{})
 	go func() {
@@ -141,8 +141,7 @@ func endWithDisk(s *server.Server, logger *zap.Logger) (stop func()) {
 	return func() { close(over) }
 }
 
-// coded maps disk errors to exit code 74, and errors that a restart cannot fix, such as a wrong
-// end, theirs.
+// coded maps disk errors to exit code 74, and errors that a restart cannot fix to 78.
 func coded(err error) error {
 	switch {
 	case errors.Is(err, replica.ErrDisk):
@@ -153,7 +152,8 @@ func coded(err error) error {
 	return err
 }
 
-// serverOptions makes what the configuration only names: key and directories.
+// serverOptions returns the server's options. It makes the key and the directories that the
+// configuration only names.
 func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) {
 	if err := makeKey(c.Cluster.KeyFile); err != nil {
 		return server.Options{}, err
@@ -162,7 +162,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 	if err != nil {
 		return server.Options{}, err
 	}
-	// Everybody's programs come to this directory.
+	// All users' programs must reach this directory.
 	if err := os.MkdirAll(filepath.Dir(c.Server.Socket), 0o755); err != nil {
 		return server.Options{}, fmt.Errorf("cannot make the directory of the socket: %w", err)
 	}
@@ -204,7 +204,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 	}, nil
 }
 
-// startOf says what becomes of an empty data directory.
+// startOf returns what the server does with an empty data directory.
 func startOf(how pki.Bootstrap) replica.Start {
 	switch how {
 	case pki.BeginCluster:
@@ -222,7 +222,7 @@ func begun(certificates string, logger *zap.Logger) {
 	}
 }
 
-// firstSettings are those of a new cluster. The configuration was checked.
+// firstSettings returns the settings of a new cluster. The configuration was checked.
 func firstSettings(s config.Server) (*scorev1.Settings, error) {
 	slice, sliceErr := time.ParseDuration(s.Slice)
 	memory, memoryErr := s.DefaultMemory()

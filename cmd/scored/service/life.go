@@ -66,7 +66,7 @@ func (l *Life) Context() context.Context { return l.ctx }
 // may be one.
 func (l *Life) Reloads() <-chan struct{} { return l.reloads }
 
-// Go runs a part of the daemon, for which End waits. It must end with the context.
+// Go runs a part of the daemon, which must end with the context. End waits for it.
 func (l *Life) Go(part func()) { l.parts.Go(part) }
 
 // End gives signals back, ends the context and waits for the parts.

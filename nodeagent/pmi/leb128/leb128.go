@@ -12,7 +12,7 @@ type Reader struct {
 	bad  bool
 }
 
-// NewReader reads text, of which its chunks are substrings.
+// NewReader returns a Reader of text. The chunks that it returns are substrings of text.
 func NewReader(text string) Reader { return Reader{text: text} }
 
 // Left returns how many bytes have not been read.

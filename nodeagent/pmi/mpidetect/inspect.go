@@ -33,7 +33,7 @@ const (
 	maxText = 2047
 )
 
-// Inspect tells what the file looks like. Errors are those of opening and
+// Inspect returns what the file looks like. Errors are those of opening and
 // reading, and ErrDamaged.
 func Inspect(path string) (Report, error) {
 	// A pipe must neither block the opening nor the reading, and no terminal may become the

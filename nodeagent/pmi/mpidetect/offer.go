@@ -1,6 +1,6 @@
 package mpidetect
 
-// Offers tells which interfaces a launcher offers to a program of the family,
+// Offers returns the interfaces that a launcher offers to a program of the family,
 // unless its user says. Of a script, or of a program that may run one, nobody
 // knows what it will start, so it is offered both: each MPI takes its own, and
 // none that Debian ships minds the other. A static program is not Open MPI, which

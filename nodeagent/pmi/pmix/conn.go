@@ -127,7 +127,7 @@ func (c *conn) onHello(s *Server, data []byte) error {
 	return nil
 }
 
-// unread says why a client of the job cannot be served; empty: it can.
+// unread describes why a client of the job cannot be served; empty: it can.
 func unread(hello *message.Hello, known bool) string {
 	switch {
 	case hello.Security != security:

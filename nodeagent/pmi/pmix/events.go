@@ -89,8 +89,8 @@ func (s *Server) namespaceOf(job uint64) string {
 	return s.config.NameOf(job)
 }
 
-// RankLost tells those here who have registered for it that a rank of another node
-// is gone, of which nobody there can tell.
+// RankLost notifies the registered ranks here that a rank of another node is gone and that its node
+// cannot notify them.
 func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
 	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}

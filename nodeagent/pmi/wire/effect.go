@@ -27,8 +27,8 @@ const (
 	Respawn
 	// Finalized: Rank has finished with PMI and may close its connection.
 	Finalized
-	// Join: write Bytes to Rank, and with them hand it the descriptor of the
-	// node's store of keys, to which Engine.PublishTo has been told to publish.
+	// Join: write Bytes to Rank, together with the descriptor of the node's store of keys.
+	// Engine.PublishTo was called with that store.
 	Join
 	// Violation: Rank broke the protocol, or with Rank -1 the data of a fence
 	// was wrong. Err is the sentence for the user. The job must end: a client

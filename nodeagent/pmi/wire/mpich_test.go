@@ -168,6 +168,9 @@ func (l *liveJob) flush() {
 }
 
 func TestMPICH(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for seconds; run without -short")
+	}
 	program := buildMPICH(t, "hello")
 	if report, err := mpidetect.Inspect(program); err != nil || report.Family != mpidetect.MPICH || !report.Runs(runtime.GOARCH) {
 		t.Errorf("the program is taken for %+v, %v", report, err)

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// answerWait is how long a steward may take to say what it has, and to take
-	// an order. Its loop never waits for anything else.
+	// answerWait is how long a steward may take to report its state, and to take an order. Its loop
+	// never waits for anything else.
 	answerWait = 10 * time.Second
 )
 
-// ErrGone means that the steward has ended the connection or does not react.
+// ErrGone means that the steward has closed the connection or does not react.
 var ErrGone = errors.New("steward is gone")
 
-// Events are how a connection tells what it hears.
+// Events receive what a connection reads.
 type Events struct {
 	// Message takes one message; the next comes when it returns.
 	Message func(*stewardpb.FromSteward)
@@ -37,7 +37,7 @@ type Events struct {
 // goroutine, also from Events.Message; Close not from there.
 type Conn struct{ line *line }
 
-// line is what the Conns of a steward's jobs have in common.
+// line is the connection that the Conns of a steward's jobs share.
 type line struct {
 	stream stream
 	events Events
@@ -46,9 +46,8 @@ type line struct {
 	closed bool // by Close
 }
 
-// Dial connects to the steward that listens at socket and takes over its
-// control from any other agent. What the former one may have missed comes as
-// messages right away.
+// Dial connects to the steward that listens at socket, and takes over its control from any other
+// agent. Messages that the former agent may have missed come right away.
 func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.Status, error) {
 	c, status, err := Connect(ctx, socket)
 	if err != nil {
@@ -58,8 +57,8 @@ func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.
 	return c, status, nil
 }
 
-// Connect is Dial for who must know what the steward has before it hears more:
-// nothing is told before Listen, which is to be called once, and before Close.
+// Connect is Dial for callers that must know the steward's state before they get messages. Messages
+// come after Listen, which must be called once, and before Close.
 func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, error) {
 	l := &line{done: make(chan struct{})}
 	c := &Conn{line: l}
@@ -90,7 +89,7 @@ func answerDeadline(ctx context.Context) time.Time {
 	return by
 }
 
-// Listen begins to tell what is heard.
+// Listen starts the calls of Events.
 func (c *Conn) Listen(events Events) {
 	c.line.events = events
 	go c.line.listen()
@@ -114,9 +113,8 @@ func (l *line) listen() {
 	}
 }
 
-// Next is the connection for the steward's next job, once it has told that it
-// is free. What is sent on c from now on fails with ErrGone: an order that comes
-// late must not reach another job.
+// Next returns the connection for the steward's next job, after the steward has reported that it is
+// free. From now on sends on c fail with ErrGone: a late order must not reach another job.
 func (c *Conn) Next() *Conn {
 	next := &Conn{line: c.line}
 	c.line.stream.mu.Lock()

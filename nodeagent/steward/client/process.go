@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a steward as a process: one that was started here, or by an agent
-// that is gone.
+// Process is a steward's process, started here or by a former agent.
 type Process struct {
 	// Socket is where it listens.
 	Socket string
@@ -25,8 +24,8 @@ type Process struct {
 	kill  func()
 }
 
-// Find finds the process of a steward that an agent before this one has started,
-// by the number that the steward has told on a connection that still stands.
+// Find returns the process of a steward that a former agent has started, by the pid that the
+// steward has reported on a connection that is still open.
 func Find(socket string, pid int) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -50,7 +49,7 @@ func Find(socket string, pid int) (*Process, error) {
 // Done is closed when the steward has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended reports whether the steward has exited, also in the moment before Done tells.
+// Ended reports whether the steward has exited, also just before Done is closed.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -66,7 +65,7 @@ func (p *Process) childEnded() bool {
 	return err == unix.ECHILD || err == nil && info.Signo != 0
 }
 
-// strangerEnded looks whether the pidfd is readable.
+// strangerEnded reports whether the pidfd is readable.
 func (p *Process) strangerEnded() bool {
 	ended := true
 	// A file that is closed already says the same.

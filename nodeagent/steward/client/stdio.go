@@ -12,7 +12,8 @@ import (
 // reader makes the ranks wait.
 type Stdio struct {
 	stream stream
-	// InputTaken, if not nil, is told by Receive up to which offset the ranks have the input.
+	// InputTaken, if not nil, is called by Receive with the offset up to which the ranks have the
+	// input.
 	InputTaken func(offset uint64)
 }
 
@@ -29,7 +30,7 @@ func DialStdio(ctx context.Context, socket string, job, has uint64) (*Stdio, err
 	return s, nil
 }
 
-// Send hands input on. It waits while the ranks do not read; Close ends that.
+// Send sends input. It waits while the ranks do not read; Close ends that.
 func (s *Stdio) Send(input *scorev1.Stdin) error {
 	return s.stream.send(nil, &stewardpb.ToSteward{Message: &stewardpb.ToSteward_Stdin{Stdin: input}}, time.Time{})
 }

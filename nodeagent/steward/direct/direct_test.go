@@ -30,7 +30,7 @@ func TestSealed(t *testing.T) {
 		sent := Packet{
 			Header: reliable.Header{
 				Stream: number.Draw(rt, "stream"), Number: number.Draw(rt, "number"), Least: number.Draw(rt, "least"),
-				HeardStream: number.Draw(rt, "heard stream"), Heard: number.Draw(rt, "heard"),
+				AckStream: number.Draw(rt, "ack stream"), Ack: number.Draw(rt, "ack"),
 			},
 			Collective: rapid.Bool().Draw(rt, "collective"),
 			Data:       rapid.SliceOfN(rapid.Byte(), 0, MaxData).Draw(rt, "data"),
@@ -49,7 +49,7 @@ func TestSealed(t *testing.T) {
 func TestLongestFits(t *testing.T) {
 	a := path(t, testKey(7, 1), 0)
 	most := ^uint64(0)
-	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, HeardStream: most, Heard: most}, Data: make([]byte, MaxData)}
+	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, AckStream: most, Ack: most}, Data: make([]byte, MaxData)}
 	a.peer(1).heard = most
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)
@@ -65,7 +65,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 		"another cluster": path(t, JobKey("secret", "home", 7, 1), 0), "another key": path(t, JobKey("Secret", "lab", 7, 1), 0),
 	} {
 		if _, _, err := b.Open(other.Seal(nil, 1, Packet{})); !errors.Is(err, ErrPacket) {
-			t.Errorf("%s is heard: %v", name, err)
+			t.Errorf("%s is accepted: %v", name, err)
 		}
 	}
 	a := path(t, testKey(7, 1), 0)
@@ -149,7 +149,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := parse(p.append(nil))
-		if err != nil || again.Header != p.Header || again.Hears != p.Hears || again.Collective != p.Collective || !bytes.Equal(again.Data, p.Data) {
+		if err != nil || again.Header != p.Header || again.Received != p.Received || again.Collective != p.Collective || !bytes.Equal(again.Data, p.Data) {
 			t.Errorf("%+v, then %+v, %v", p, again, err)
 		}
 	})
@@ -164,7 +164,7 @@ func TestPath(t *testing.T) {
 		if err != nil || at != from.self {
 			t.Fatal(at, err)
 		}
-		return to.OnDatagram(at, p.Hears)
+		return to.OnDatagram(at, p.Received)
 	}
 	if a.Reaches(1) || a.Received(1) != 0 {
 		t.Fatal("a stranger is reached")

@@ -1,7 +1,7 @@
 // Package direct lets the stewards of a job exchange messages without their agents: it seals and
-// opens datagrams, and decides which nodes they reach. It is a machine without I/O; its user has the
-// socket. A fence of small pieces takes a seventh to a twelfth of the time that it takes through the
-// agents, and a tenth of their CPU time (docs/BENCHMARKS.md).
+// opens datagrams, and decides which nodes they reach. It is a machine without I/O; its user has
+// the socket. A fence of small pieces takes a seventh to a twelfth of the time that it takes
+// through the agents, and a tenth of their CPU time (docs/BENCHMARKS.md).
 //
 // AES-GCM seals a datagram with a key that only the stewards of one attempt of one job have: their
 // agents derive it from the cluster's key. Everything else, also from other jobs, is dropped. A
@@ -12,5 +12,5 @@
 //	path.OnRelayed(peer, port, received)    // a message through the agents has brought these
 //	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { through the agents, and a copy directly }
 //	packet, from, err := path.Open(datagram)
-//	if path.OnDatagram(from, packet.Hears) { send a probe, which acknowledges it }
+//	if path.OnDatagram(from, packet.Received) { send a probe, which acknowledges it }
 package direct

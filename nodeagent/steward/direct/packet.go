@@ -9,20 +9,20 @@ import (
 // Packet is what a datagram carries.
 type Packet struct {
 	reliable.Header
-	// Hears tells the receiver how many of its datagrams have arrived.
-	Hears uint64
+	// Received tells the receiver how many of its datagrams have arrived.
+	Received uint64
 	// Collective: the message is one of an exchange, and not the engine's.
 	Collective bool
-	// Data is the message, if the envelope has a number.
+	// Data is the message, if the header has a number.
 	Data []byte
 }
 
-// ErrPacket is what is no packet.
+// ErrPacket is returned for data that is no packet.
 var ErrPacket = errors.New("this is no packet")
 
 // Flags of a packet. Its form is
 //
-//	packet := flags hears stream number least heardStream heard data
+//	packet := flags received stream number least ackStream ack data
 //
 // with LEB128 numbers.
 const flagCollective = 1
@@ -33,7 +33,7 @@ func (p *Packet) append(dst []byte) []byte {
 		flags |= flagCollective
 	}
 	dst = append(dst, flags)
-	for _, n := range [...]uint64{p.Hears, p.Stream, p.Number, p.Least, p.HeardStream, p.Heard} {
+	for _, n := range [...]uint64{p.Received, p.Stream, p.Number, p.Least, p.AckStream, p.Ack} {
 		dst = binary.AppendUvarint(dst, n)
 	}
 	return append(dst, p.Data...)
@@ -46,7 +46,7 @@ func parse(text []byte) (p Packet, err error) {
 	}
 	p.Collective = text[0]&flagCollective != 0
 	text = text[1:]
-	for _, n := range [...]*uint64{&p.Hears, &p.Stream, &p.Number, &p.Least, &p.HeardStream, &p.Heard} {
+	for _, n := range [...]*uint64{&p.Received, &p.Stream, &p.Number, &p.Least, &p.AckStream, &p.Ack} {
 		value, width := binary.Uvarint(text)
 		if width <= 0 {
 			return Packet{}, ErrPacket

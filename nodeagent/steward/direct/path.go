@@ -43,26 +43,26 @@ func (r *Path) peer(node uint32) *peer {
 	return p
 }
 
-// OnRelayed notes what a message says that an agent has brought: the sender's port, 0 if it has
-// none, and how many datagrams it has heard. It reports whether a probe is to be sent.
-func (r *Path) OnRelayed(node uint32, port uint16, hears uint64) (probe bool) {
+// OnRelayed records what a message through the agents says: the sender's port, 0 if it has none,
+// and how many of our datagrams it has received. It reports whether to send a probe.
+func (r *Path) OnRelayed(node uint32, port uint16, received uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
-	p.port, p.found, p.told = port, true, max(p.told, hears)
+	p.port, p.found, p.told = port, true, max(p.told, received)
 	return probe && !p.reached()
 }
 
-// OnDatagram notes a datagram of a node, which says how many of ours have arrived there. It tells
-// whether a probe is to be sent, which says that this one has come.
-func (r *Path) OnDatagram(node uint32, hears uint64) (probe bool) {
+// OnDatagram records a datagram of a node, which says how many of ours have arrived there. It
+// reports whether to send a probe, which acknowledges this one.
+func (r *Path) OnDatagram(node uint32, received uint64) (probe bool) {
 	p := r.peer(node)
 	p.heard++
-	p.told = max(p.told, hears)
+	p.told = max(p.told, received)
 	return p.heard == 1 && p.port != 0
 }
 
-// OnMissed notes that something did not arrive at a node. Until that has heard something again
-// nothing is sent to it alone.
+// OnMissed records that something did not arrive at a node. Nothing goes to it by datagrams alone
+// until it has acknowledged another one.
 func (r *Path) OnMissed(node uint32) {
 	p := r.peer(node)
 	p.missed = p.told
@@ -84,7 +84,7 @@ func (p *Path) Port(node uint32) uint16 { return p.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.
 func (r *Path) Seal(dst []byte, to uint32, p Packet) []byte {
-	p.Hears = r.Received(to)
+	p.Received = r.Received(to)
 	return r.sealer.seal(dst, to, &p)
 }
 

@@ -62,7 +62,7 @@ func New(now time.Time, config Config) *Machine {
 	return &Machine{config: config, lostAt: now, grace: max(config.Grace, firstContact)}
 }
 
-// Phase tells where the job is.
+// Phase returns where the job is.
 func (m *Machine) Phase() Phase { return m.phase }
 
 // Killed reports whether the ranks were ordered to end.
@@ -71,7 +71,7 @@ func (m *Machine) Killed() bool { return m.killed }
 // Forgotten reports whether the job's end is known to the cluster.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
-// Rank tells how far local rank k has come and, once dead, how it ended.
+// Rank returns how far local rank k has come and, once dead, how it ended.
 func (m *Machine) Rank(k int) (RankState, Exit) { return m.ranks[k].state, m.ranks[k].exit }
 
 // Take returns the orders given since the last call. The slice is reused.

@@ -46,8 +46,8 @@ type Header struct {
 	// Least is the least number that may still come: the sender has given up, or
 	// knows to have arrived, all before it.
 	Least uint64
-	// Heard acknowledges all messages of the peer's stream HeardStream up to it.
-	HeardStream, Heard uint64
+	// Ack acknowledges all messages of the peer's stream AckStream up to it.
+	AckStream, Ack uint64
 }
 
 // Message is to be carried to a peer.
@@ -142,7 +142,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 
 // message writes a message, and with it what was heard.
 func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
-	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, HeardStream: p.stream, Heard: p.upTo}}
+	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, AckStream: p.stream, Ack: p.upTo}}
 	if len(p.open) > 0 {
 		l.Least = p.open[0].number
 	}
@@ -153,12 +153,12 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes a header, and reports whether the message with it is to be read: there is one, and it
-// has not come before.
+// Receive takes a header, and reports whether the message with it is to be read: there is one, and
+// it has not come before.
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
-	if h.HeardStream == e.stream {
-		e.acknowledged(p, h.Heard)
+	if h.AckStream == e.stream {
+		e.acknowledged(p, h.Ack)
 	}
 	switch {
 	case h.Stream < p.stream:

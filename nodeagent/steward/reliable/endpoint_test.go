@@ -133,7 +133,7 @@ func TestOnce(t *testing.T) {
 		}
 		for i, o := range w.endpoints {
 			if o.open != 0 || o.bytes != 0 || len(o.peer(peerOf(1-i)).beyond) != 0 {
-				t.Fatalf("office %d keeps %d messages of %d bytes", i, o.open, o.bytes)
+				t.Fatalf("endpoint %d keeps %d messages of %d bytes", i, o.open, o.bytes)
 			}
 		}
 	})

@@ -1463,7 +1463,7 @@ type Relay struct {
 	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`
 	Address       string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"` // of the node's agent
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
-	Envelope      *scorev1.Envelope      `protobuf:"bytes,5,opt,name=envelope" json:"envelope,omitempty"`
+	Header        *scorev1.MessageHeader `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
 	Refused       string                 `protobuf:"bytes,70,opt,name=refused" json:"refused,omitempty"` // with relay_failed: why it is not sent there; empty: there is no such job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1527,9 +1527,9 @@ func (x *Relay) GetData() []byte {
 	return nil
 }
 
-func (x *Relay) GetEnvelope() *scorev1.Envelope {
+func (x *Relay) GetHeader() *scorev1.MessageHeader {
 	if x != nil {
-		return x.Envelope
+		return x.Header
 	}
 	return nil
 }
@@ -1729,14 +1729,14 @@ const file_steward_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1f\n" +
 	"\vplain_bytes\x18\x04 \x01(\x04R\n" +
 	"plainBytes\x12!\n" +
-	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"\xbc\x01\n" +
+	"\fpacked_bytes\x18\x05 \x01(\x04R\vpackedBytes\"\xbd\x01\n" +
 	"\x05Relay\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x02 \x01(\rR\tnodeIndex\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
-	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\x12\x1f\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12/\n" +
+	"\x06header\x18\x05 \x01(\v2\x17.score.v1.MessageHeaderR\x06header\x12\x1f\n" +
 	"\arefused\x18F \x01(\tB\x05\xaa\x01\x02 \x03R\arefused\"s\n" +
 	"\x10CollectiveResult\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
@@ -1788,7 +1788,7 @@ var file_steward_proto_goTypes = []any{
 	(*scorev1.RankStatesReply)(nil), // 27: score.v1.RankStatesReply
 	(*scorev1.PlacesRequest)(nil),   // 28: score.v1.PlacesRequest
 	(*scorev1.Fences)(nil),          // 29: score.v1.Fences
-	(*scorev1.Envelope)(nil),        // 30: score.v1.Envelope
+	(*scorev1.MessageHeader)(nil),   // 30: score.v1.MessageHeader
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
@@ -1826,7 +1826,7 @@ var file_steward_proto_depIdxs = []int32{
 	20, // 32: score.steward.Status.exits:type_name -> score.v1.RankExited
 	2,  // 33: score.steward.Status.order:type_name -> score.steward.PrepareJob
 	7,  // 34: score.steward.Spares.contexts:type_name -> score.steward.Context
-	30, // 35: score.steward.Relay.envelope:type_name -> score.v1.Envelope
+	30, // 35: score.steward.Relay.header:type_name -> score.v1.MessageHeader
 	36, // [36:36] is the sub-list for method output_type
 	36, // [36:36] is the sub-list for method input_type
 	36, // [36:36] is the sub-list for extension type_name

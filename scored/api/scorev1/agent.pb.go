@@ -1340,7 +1340,7 @@ type RelayRequest struct {
 	FromJob       uint64                 `protobuf:"varint,2,opt,name=from_job,json=fromJob" json:"from_job,omitempty"`
 	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex" json:"from_node_index,omitempty"` // within that job
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
-	Envelope      *Envelope              `protobuf:"bytes,5,opt,name=envelope" json:"envelope,omitempty"`
+	Header        *MessageHeader         `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1403,9 +1403,9 @@ func (x *RelayRequest) GetData() []byte {
 	return nil
 }
 
-func (x *RelayRequest) GetEnvelope() *Envelope {
+func (x *RelayRequest) GetHeader() *MessageHeader {
 	if x != nil {
-		return x.Envelope
+		return x.Header
 	}
 	return nil
 }
@@ -1446,35 +1446,36 @@ func (*RelayResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
-// Envelope has messages between stewards arrive once, whatever agent dies with them.
-type Envelope struct {
+// MessageHeader numbers and acknowledges messages between stewards, so that each arrives once even
+// if an agent dies on the way.
+type MessageHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stream        uint64                 `protobuf:"varint,1,opt,name=stream" json:"stream,omitempty"` // the sender's
-	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"` // of the message in it; 0: only an acknowledgement
-	Least         uint64                 `protobuf:"varint,3,opt,name=least" json:"least,omitempty"`   // nothing below it will come any more
-	HeardStream   uint64                 `protobuf:"varint,4,opt,name=heard_stream,json=heardStream" json:"heard_stream,omitempty"`
-	Heard         uint64                 `protobuf:"varint,5,opt,name=heard" json:"heard,omitempty"`            // all of that stream up to it has come
-	Collective    bool                   `protobuf:"varint,70,opt,name=collective" json:"collective,omitempty"` // the message is one of an exchange, not the process manager's
-	Port          uint32                 `protobuf:"varint,71,opt,name=port" json:"port,omitempty"`             // of the sender's datagrams, beside the host of its agent; 0: it has none
-	Hears         uint64                 `protobuf:"varint,72,opt,name=hears" json:"hears,omitempty"`           // how many datagrams of the receiver have come to the sender
+	Stream        uint64                 `protobuf:"varint,1,opt,name=stream" json:"stream,omitempty"`                        // the sender's
+	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`                        // of the message in it; 0: only an acknowledgement
+	Least         uint64                 `protobuf:"varint,3,opt,name=least" json:"least,omitempty"`                          // nothing below it will come any more
+	AckStream     uint64                 `protobuf:"varint,4,opt,name=ack_stream,json=ackStream" json:"ack_stream,omitempty"` // the receiver's
+	Ack           uint64                 `protobuf:"varint,5,opt,name=ack" json:"ack,omitempty"`                              // the sender has all of that stream up to it
+	Collective    bool                   `protobuf:"varint,70,opt,name=collective" json:"collective,omitempty"`               // the message is one of an exchange, not the process manager's
+	Port          uint32                 `protobuf:"varint,71,opt,name=port" json:"port,omitempty"`                           // of the sender's datagrams, beside the host of its agent; 0: it has none
+	Received      uint64                 `protobuf:"varint,72,opt,name=received" json:"received,omitempty"`                   // how many datagrams of the receiver have come to the sender
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Envelope) Reset() {
-	*x = Envelope{}
+func (x *MessageHeader) Reset() {
+	*x = MessageHeader{}
 	mi := &file_score_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Envelope) String() string {
+func (x *MessageHeader) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Envelope) ProtoMessage() {}
+func (*MessageHeader) ProtoMessage() {}
 
-func (x *Envelope) ProtoReflect() protoreflect.Message {
+func (x *MessageHeader) ProtoReflect() protoreflect.Message {
 	mi := &file_score_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1486,63 +1487,63 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
-func (*Envelope) Descriptor() ([]byte, []int) {
+// Deprecated: Use MessageHeader.ProtoReflect.Descriptor instead.
+func (*MessageHeader) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *Envelope) GetStream() uint64 {
+func (x *MessageHeader) GetStream() uint64 {
 	if x != nil {
 		return x.Stream
 	}
 	return 0
 }
 
-func (x *Envelope) GetNumber() uint64 {
+func (x *MessageHeader) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
 	}
 	return 0
 }
 
-func (x *Envelope) GetLeast() uint64 {
+func (x *MessageHeader) GetLeast() uint64 {
 	if x != nil {
 		return x.Least
 	}
 	return 0
 }
 
-func (x *Envelope) GetHeardStream() uint64 {
+func (x *MessageHeader) GetAckStream() uint64 {
 	if x != nil {
-		return x.HeardStream
+		return x.AckStream
 	}
 	return 0
 }
 
-func (x *Envelope) GetHeard() uint64 {
+func (x *MessageHeader) GetAck() uint64 {
 	if x != nil {
-		return x.Heard
+		return x.Ack
 	}
 	return 0
 }
 
-func (x *Envelope) GetCollective() bool {
+func (x *MessageHeader) GetCollective() bool {
 	if x != nil {
 		return x.Collective
 	}
 	return false
 }
 
-func (x *Envelope) GetPort() uint32 {
+func (x *MessageHeader) GetPort() uint32 {
 	if x != nil {
 		return x.Port
 	}
 	return 0
 }
 
-func (x *Envelope) GetHears() uint64 {
+func (x *MessageHeader) GetReceived() uint64 {
 	if x != nil {
-		return x.Hears
+		return x.Received
 	}
 	return 0
 }
@@ -5777,25 +5778,26 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04data\x18\x06 \x03(\fR\x04data\x12\x14\n" +
 	"\x05again\x18\a \x01(\bR\x05again\x12\x1c\n" +
 	"\talgorithm\x18\b \x01(\rR\talgorithm\"\x11\n" +
-	"\x0fCollectResponse\"\xac\x01\n" +
+	"\x0fCollectResponse\"\xad\x01\n" +
 	"\fRelayRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\bfrom_job\x18\x02 \x01(\x04R\afromJob\x12&\n" +
 	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\x12.\n" +
-	"\benvelope\x18\x05 \x01(\v2\x12.score.v1.EnvelopeR\benvelope\"\x0f\n" +
-	"\rRelayResponse\"\xd3\x01\n" +
-	"\bEnvelope\x12\x16\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12/\n" +
+	"\x06header\x18\x05 \x01(\v2\x17.score.v1.MessageHeaderR\x06header\"\x0f\n" +
+	"\rRelayResponse\"\xd6\x01\n" +
+	"\rMessageHeader\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05least\x18\x03 \x01(\x04R\x05least\x12!\n" +
-	"\fheard_stream\x18\x04 \x01(\x04R\vheardStream\x12\x14\n" +
-	"\x05heard\x18\x05 \x01(\x04R\x05heard\x12\x1e\n" +
+	"\x05least\x18\x03 \x01(\x04R\x05least\x12\x1d\n" +
+	"\n" +
+	"ack_stream\x18\x04 \x01(\x04R\tackStream\x12\x10\n" +
+	"\x03ack\x18\x05 \x01(\x04R\x03ack\x12\x1e\n" +
 	"\n" +
 	"collective\x18F \x01(\bR\n" +
 	"collective\x12\x12\n" +
-	"\x04port\x18G \x01(\rR\x04port\x12\x14\n" +
-	"\x05hears\x18H \x01(\x04R\x05hears\"\x88\x02\n" +
+	"\x04port\x18G \x01(\rR\x04port\x12\x1a\n" +
+	"\breceived\x18H \x01(\x04R\breceived\"\x88\x02\n" +
 	"\rGossipRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
@@ -6211,7 +6213,7 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*CollectResponse)(nil),          // 22: score.v1.CollectResponse
 	(*RelayRequest)(nil),             // 23: score.v1.RelayRequest
 	(*RelayResponse)(nil),            // 24: score.v1.RelayResponse
-	(*Envelope)(nil),                 // 25: score.v1.Envelope
+	(*MessageHeader)(nil),            // 25: score.v1.MessageHeader
 	(*GossipRequest)(nil),            // 26: score.v1.GossipRequest
 	(*GossipResponse)(nil),           // 27: score.v1.GossipResponse
 	(*ProbeRequest)(nil),             // 28: score.v1.ProbeRequest
@@ -6296,7 +6298,7 @@ var file_score_v1_agent_proto_depIdxs = []int32{
 	81, // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
 	82, // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
 	83, // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	25, // 8: score.v1.RelayRequest.envelope:type_name -> score.v1.Envelope
+	25, // 8: score.v1.RelayRequest.header:type_name -> score.v1.MessageHeader
 	31, // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
 	32, // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
 	33, // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared

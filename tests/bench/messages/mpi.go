@@ -50,7 +50,7 @@ func OpenMPI() *MPI {
 	}
 }
 
-// Missing says which packages have to be installed; "" if none.
+// Missing describes which packages have to be installed; "" if none.
 func (m *MPI) Missing() string {
 	for _, program := range []string{m.compiler, m.command(Shm, "")[0]} {
 		if _, err := exec.LookPath(program); err != nil {

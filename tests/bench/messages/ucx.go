@@ -30,7 +30,7 @@ var errListen = errors.New("ucx_perftest does not listen")
 // ucxTransports are the fastest that it has for a path, on a machine without special hardware.
 var ucxTransports = map[Path]string{Shm: "posix", UDP: "tcp"}
 
-// Missing says what has to be installed; "" if nothing.
+// Missing describes what has to be installed; "" if nothing.
 func (UCX) Missing() string {
 	if _, err := exec.LookPath(ucxProgram); err != nil {
 		return "ucx-utils"

@@ -1,6 +1,6 @@
-// Package access is the table of which daemons may call which methods of each other, and the guard
-// that keeps it. What users may call is in scored/rpc, since it depends on roles that are in the
-// servers' state, and on whose job it is.
+// Package access has the table of the methods that daemons may call of each other, and enforces it.
+// What users may call is in scored/rpc, because it depends on their roles in the servers' state and
+// on the owner of the job.
 package access
 
 import (

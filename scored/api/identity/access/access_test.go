@@ -69,7 +69,7 @@ func TestWrongRolesAreRefused(t *testing.T) {
 		passed++
 		w.WriteHeader(http.StatusNoContent)
 	})))
-	// A door that lets all in, so that the guard alone is tried.
+	// The listener accepts all, so that the guard alone is tried.
 	server.TLS = cluster.Daemon(t, pki.Server, "s1").Server(pki.Server, pki.Agent)
 	server.TLS.VerifyConnection = nil
 	server.StartTLS()

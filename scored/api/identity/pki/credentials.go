@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// renewAfter is the part of a certificate's life after which a new one is asked for: a third of it,
-// a month by default, is left for a cluster that is down.
+// renewAfter is the part of a certificate's life after which the daemon asks for a new one. A third
+// of the life, a month by default, remains in case the cluster is down.
 const renewAfterNumerator, renewAfterDenominator = 2, 3
 
 // ErrOwn is wrapped by what is wrong with the daemon's own certificate or key.

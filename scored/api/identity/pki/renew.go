@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// keepEvery is how often Keep looks whether the certificate is to be renewed, for which a month
-	// is left, or was renewed by somebody else.
+	// keepEvery is the interval at which Keep checks whether the certificate must be renewed (a
+	// month remains for that) or was renewed by somebody else.
 	keepEvery = time.Minute
-	// keepRetry is the pause after it could not be.
+	// keepRetry is the pause after a renewal failed.
 	keepRetry = time.Hour
 )
 

@@ -103,14 +103,14 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// TestDoor: a newcomer recognises the cluster by its token, and nobody else's.
-func TestDoor(t *testing.T) {
+// TestNewcomerConfig: a newcomer recognises the cluster by its token, and nobody else's.
+func TestNewcomerConfig(t *testing.T) {
 	ours, theirs, at := newAuthority(t), newAuthority(t), &clock{epoch}
 	token := newToken(t, ours)
 	for _, c := range []struct {
-		name  string
-		door  *tls.Config
-		fault Fault
+		name   string
+		config *tls.Config
+		fault  Fault
 	}{
 		{"server", daemon(t, ours, Name{"c1", Server, "s1"}, at.now).NewcomerConfig(), FaultNone},
 		{"agent", daemon(t, ours, Name{"c1", Agent, "n1"}, at.now).NewcomerConfig(), FaultRole},
@@ -118,7 +118,7 @@ func TestDoor(t *testing.T) {
 		{"shows our authority", impostor(daemon(t, theirs, Name{"c1", Server, "s1"}, at.now), ours), FaultForeign},
 		{"authority alone", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{ours.cert.Raw}, PrivateKey: ours.key}}}, FaultForeign},
 	} {
-		_, _, err := shake(t, c.door, Joining(token, at.now))
+		_, _, err := shake(t, c.config, Joining(token, at.now))
 		if FaultOf(err) != c.fault || (err == nil) != (c.fault == FaultNone) {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -84,8 +84,8 @@ func (b *Body) Read(into []byte) (int, error) {
 	return b.stream.Read(into)
 }
 
-// Close implements io.Closer. A stream of which nothing was read can still go to another daemon; of
-// one that was read it ends whoever reads, without which the call could not end.
+// Close implements io.Closer. If nothing was read, the body can still go to another daemon.
+// Otherwise Close ends a pending Read, since the call could not end before that.
 func (b *Body) Close() error {
 	if !b.MayHaveRun() {
 		return nil

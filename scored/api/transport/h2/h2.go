@@ -67,7 +67,7 @@ func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transpo
 // Dialer makes a connection with an address, host:port.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// NewClientWithDialer returns NewClient for daemons to whom dial knows the way.
+// NewClientWithDialer returns a client like NewClient that connects with dial.
 func NewClientWithDialer(dial Dialer, credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 	t := NewTransport(credentials, roles...)
 	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {

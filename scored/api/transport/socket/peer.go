@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoIdentity is a connection of which the kernel did not tell the peer.
+// ErrNoIdentity is returned for a connection whose peer the kernel does not identify.
 var ErrNoIdentity = errors.New("the kernel does not tell who is at the other end of the connection")
 
 // PeerUID is the user at the other end of a connection, as the kernel told when it was made.

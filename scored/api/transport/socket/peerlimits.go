@@ -55,7 +55,7 @@ func limitsOf(who *unix.Ucred, pidfd int) ([]*scorev1.ResourceLimit, error) {
 		return nil, fmt.Errorf("%w: %w; it has ended, or /proc hides it", ErrNoLimits, err)
 	}
 	defer unix.Close(dir)
-	// The directory stays that of the process to which the number belonged when it was opened.
+	// The directory belongs to the process that had the number when it was opened.
 	if err := unix.PidfdSendSignal(pidfd, 0, nil, 0); errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("%w: it has ended; a program must stay until its submission is answered", ErrNoLimits)
 	}

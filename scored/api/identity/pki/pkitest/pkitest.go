@@ -1,4 +1,3 @@
-// Package pkitest makes clusters' authorities and daemons' certificates for tests.
 package pkitest
 
 import (

@@ -20,32 +20,33 @@ import (
 	"connectrpc.com/connect"
 )
 
-// crowdPing is how often agents give a sign of life.
-const crowdPing = 500 * time.Millisecond
+// stubPing is how often agents give a sign of life.
+const stubPing = 500 * time.Millisecond
 
-// crowd are agents without nodes: of them jobs are prepared and launched at once, and run for ever.
-type crowd struct {
+// stubAgents are agents without nodes. They prepare and launch jobs at once, and the jobs run for
+// ever.
+type stubAgents struct {
 	cancel  context.CancelFunc
 	all     sync.WaitGroup
 	mu      sync.Mutex
 	running map[uint64]bool
 }
 
-// crowdAgent is one of them.
-type crowdAgent struct {
-	crowd    *crowd
+// stubAgent is one of the stubAgents.
+type stubAgent struct {
+	stubs    *stubAgents
 	stream   *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	mu       sync.Mutex // of sending
 	launched map[uint64]bool
 }
 
-func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
+func startStubAgents(ctx context.Context, c *daemons.Cluster) (*stubAgents, error) {
 	version, err := c.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	k := &crowd{cancel: cancel, running: make(map[uint64]bool)}
+	k := &stubAgents{cancel: cancel, running: make(map[uint64]bool)}
 	hello := &scorev1.Hello{
 		Cluster: c.Name, Address: "127.0.0.1:1", Version: version.Msg.GetVersion(), Cpus: submitRunning / submitNodes,
 		MemoryBytes: 1 << 40, BootId: "b",
@@ -60,8 +61,8 @@ func startCrowd(ctx context.Context, c *daemons.Cluster) (*crowd, error) {
 	return k, nil
 }
 
-// crowdDoor is how an agent comes to the first server: where, and with what.
-func crowdDoor(ctx context.Context, c *daemons.Cluster, name string) (url string, client *http.Client, err error) {
+// stubClient returns the first server's URL and a client for an agent.
+func stubClient(ctx context.Context, c *daemons.Cluster, name string) (url string, client *http.Client, err error) {
 	if len(c.Servers) == 1 {
 		secret, err := os.ReadFile(c.KeyFile())
 		if err != nil {
@@ -86,13 +87,13 @@ func crowdDoor(ctx context.Context, c *daemons.Cluster, name string) (url string
 }
 
 // join waits until the server has taken the agent.
-func (k *crowd) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hello) error {
-	url, client, err := crowdDoor(ctx, c, hello.GetNode())
+func (k *stubAgents) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hello) error {
+	url, client, err := stubClient(ctx, c, hello.GetNode())
 	if err != nil {
 		return err
 	}
-	a := &crowdAgent{
-		crowd: k, launched: make(map[uint64]bool), stream: scorev1connect.NewAgentServiceClient(client, url).Connect(ctx),
+	a := &stubAgent{
+		stubs: k, launched: make(map[uint64]bool), stream: scorev1connect.NewAgentServiceClient(client, url).Connect(ctx),
 	}
 	if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
 		return err
@@ -114,15 +115,15 @@ func (k *crowd) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hel
 
 var errNotTaken = errors.New("the server does not take an agent")
 
-func (a *crowdAgent) send(m *scorev1.AgentMessage) error {
+func (a *stubAgent) send(m *scorev1.AgentMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream.Send(m)
 }
 
 // live gives signs of life.
-func (a *crowdAgent) live(ctx context.Context) {
-	tick := time.NewTicker(crowdPing)
+func (a *stubAgent) live(ctx context.Context) {
+	tick := time.NewTicker(stubPing)
 	defer tick.Stop()
 	for {
 		ping := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{AgentNanos: channels.Nanos()}}}
@@ -138,7 +139,7 @@ func (a *crowdAgent) live(ctx context.Context) {
 }
 
 // listen answers until the stream ends.
-func (a *crowdAgent) listen() {
+func (a *stubAgent) listen() {
 	for {
 		m, err := a.stream.Receive()
 		if err != nil {
@@ -155,19 +156,19 @@ func (a *crowdAgent) listen() {
 	}
 }
 
-func (a *crowdAgent) launch(id uint64) {
+func (a *stubAgent) launch(id uint64) {
 	if a.launched[id] {
 		return
 	}
 	a.launched[id] = true
 	_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
-	a.crowd.mu.Lock()
-	defer a.crowd.mu.Unlock()
-	a.crowd.running[id] = true
+	a.stubs.mu.Lock()
+	defer a.stubs.mu.Unlock()
+	a.stubs.running[id] = true
 }
 
 // awaitRunning waits until so many jobs have been launched.
-func (k *crowd) awaitRunning(ctx context.Context, jobs int) error {
+func (k *stubAgents) awaitRunning(ctx context.Context, jobs int) error {
 	return daemons.Await(ctx, fmt.Sprint(jobs, " jobs run"), func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -176,7 +177,7 @@ func (k *crowd) awaitRunning(ctx context.Context, jobs int) error {
 }
 
 // stop ends all streams.
-func (k *crowd) stop() {
+func (k *stubAgents) stop() {
 	k.cancel()
 	k.all.Wait()
 }

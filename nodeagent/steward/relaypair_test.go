@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// postman is the agents of two nodes, as far as they carry messages.
-type postman struct {
+// relayPair is the agents of two nodes, as far as they forward messages.
+type relayPair struct {
 	t      testing.TB
 	agents [2]*agent
 	passed [2]int // of what each has heard
@@ -27,13 +27,13 @@ type heldRelay struct {
 	relay *stewardpb.Relay
 }
 
-// startMail runs one rank on a node and one on another; the places of the two are on loopback.
-func startMail(t testing.TB, script string, changes ...change) *postman {
+// startRelayPair runs one rank on a node and one on another; the places of the two are on loopback.
+func startRelayPair(t testing.TB, script string, changes ...change) *relayPair {
 	t.Helper()
-	p := &postman{t: t}
+	p := &relayPair{t: t}
 	for i := range p.agents {
 		p.agents[i] = start(t)
-		p.agents[i].ready(p.agents[i].order(1, speaking(script), append([]change{mailed(i)}, changes...)...))
+		p.agents[i].ready(p.agents[i].order(1, speaking(script), append([]change{onNodeOfTwo(i)}, changes...)...))
 	}
 	for _, a := range p.agents {
 		a.do(a.conn.Launch())
@@ -41,8 +41,8 @@ func startMail(t testing.TB, script string, changes ...change) *postman {
 	return p
 }
 
-// mailed makes the order that of a node of two whose stewards exchange by themselves.
-func mailed(node int) change {
+// onNodeOfTwo makes the order that of a node of two whose stewards exchange by themselves.
+func onNodeOfTwo(node int) change {
 	return func(p *stewardpb.PrepareJob) {
 		p.Job.Places = []*scorev1.NodePlace{
 			{Node: "n1", Address: "127.0.0.1:1", Ranks: []uint32{0}}, {Node: "n2", Address: "127.0.0.1:2", Ranks: []uint32{1}},
@@ -59,8 +59,8 @@ func testKey(job uint64) []byte {
 	return direct.JobKey("secret", fmt.Sprintf("lab-%d", os.Getpid()), job, 1)
 }
 
-// look carries what the stewards have given to their agents since the last look.
-func (p *postman) look() {
+// forwardNew forwards what the stewards have given to their agents since the last call.
+func (p *relayPair) forwardNew() {
 	for i, a := range p.agents {
 		heard := a.all()
 		for ; p.passed[i] < len(heard); p.passed[i]++ {
@@ -69,44 +69,44 @@ func (p *postman) look() {
 					p.held = append(p.held, heldRelay{i, r})
 					continue
 				}
-				p.carry(i, r)
+				p.forward(i, r)
 			}
 		}
 	}
 }
 
-func (p *postman) carry(from int, r *stewardpb.Relay) {
-	if r.GetEnvelope().GetNumber() > 0 {
+func (p *relayPair) forward(from int, r *stewardpb.Relay) {
+	if r.GetHeader().GetNumber() > 0 {
 		p.messages++
 	}
 	to := p.agents[1-from]
-	to.do(to.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: uint32(from), Data: r.GetData(), Envelope: r.GetEnvelope()}))
+	to.do(to.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: uint32(from), Data: r.GetData(), Header: r.GetHeader()}))
 }
 
-// until carries messages until something is so.
-func (p *postman) until(what string, so func() bool) {
+// until forwards messages until something is so.
+func (p *relayPair) until(what string, so func() bool) {
 	p.t.Helper()
 	p.wait(what, so, nil)
 }
 
-// untilClosed carries messages until a channel is closed.
-func (p *postman) untilClosed(what string, over <-chan struct{}) {
+// untilClosed forwards messages until a channel is closed.
+func (p *relayPair) untilClosed(what string, over <-chan struct{}) {
 	p.t.Helper()
 	p.wait(what, func() bool { return false }, over)
 }
 
-func (p *postman) wait(what string, so func() bool, over <-chan struct{}) {
+func (p *relayPair) wait(what string, so func() bool, over <-chan struct{}) {
 	p.t.Helper()
 	for limit := time.After(timeout); ; {
-		p.look()
+		p.forwardNew()
 		if so() {
 			return
 		}
 		select {
 		case <-over:
 			return
-		case <-p.agents[0].news:
-		case <-p.agents[1].news:
+		case <-p.agents[0].arrived:
+		case <-p.agents[1].arrived:
 		case <-limit:
 			p.t.Fatalf("waited in vain for %s; heard %v and %v", what, p.agents[0].all(), p.agents[1].all())
 		}
@@ -127,7 +127,7 @@ func last[T any](a *agent, pick func(*stewardpb.FromSteward) *T) (found *T) {
 }
 
 // end waits for the end of the job on both nodes.
-func (p *postman) end() {
+func (p *relayPair) end() {
 	p.t.Helper()
 	p.until("the end", func() bool {
 		return has(p.agents[0], (*stewardpb.FromSteward).GetNodeDone) && has(p.agents[1], (*stewardpb.FromSteward).GetNodeDone)

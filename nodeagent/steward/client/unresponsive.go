@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillUnresponsive ends by force the steward that listens at the socket and does not answer: it is
-// stopped, or too slow. It cannot tell its number, so the process is looked for that holds the
-// socket. Of a steward that has ended nothing is found.
+// KillUnresponsive kills the steward that listens at the socket and does not answer, because it is
+// stopped or too slow. It finds the process by the socket that it holds, since the steward cannot
+// tell its pid. If the steward has ended it finds nothing.
 func KillUnresponsive(socket string) {
 	inodes := listeners(socket)
 	if len(inodes) == 0 {
@@ -30,9 +30,8 @@ func KillUnresponsive(socket string) {
 	}
 }
 
-// killHolder kills a process if it holds one of the sockets. The number cannot be given to another
-// process between the look and the signal, as the signal goes to the process that the descriptor
-// names.
+// killHolder kills a process if it holds one of the sockets. The pid cannot be reused between the
+// check and the signal, because the signal goes to the process of the pidfd.
 func killHolder(pid int, inodes []uint64) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -44,7 +43,7 @@ func killHolder(pid int, inodes []uint64) {
 	}
 }
 
-// listeners finds the numbers by which /proc/PID/fd names the sockets that listen at the path.
+// listeners returns the inodes by which /proc/PID/fd names the sockets that listen at the path.
 func listeners(socket string) (inodes []uint64) {
 	table, err := os.Open("/proc/net/unix")
 	if err != nil {

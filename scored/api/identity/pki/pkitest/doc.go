@@ -1,0 +1,2 @@
+// Package pkitest makes clusters' authorities and daemons' certificates for tests.
+package pkitest
