@@ -228,6 +228,13 @@ func (w *world) odd(number int) {
 	w.ranks[number] = w.newRank(number, g.WithFlow(abi.FlowCredits), where)
 }
 
+// TestFlowNumbers: datagrams and images have the same numbers.
+func TestFlowNumbers(t *testing.T) {
+	if uint32(link.FlowNack) != abi.FlowNack || uint32(link.FlowCredits) != abi.FlowCredits {
+		t.Error("they differ")
+	}
+}
+
 // TestCreditsFor: first credits for all, a pool for those that talk, and all of it within the lane.
 func TestCreditsFor(t *testing.T) {
 	for _, tt := range []struct {
