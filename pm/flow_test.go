@@ -195,7 +195,8 @@ func TestAskedBefore(t *testing.T) {
 				first.Poll() // asks
 			}
 			_, err = late.Open(1)
-			if want := "pm: channel 1: another rank uses credits, this one ACK/NACK: set PM_FLOW alike in all ranks"; !errors.Is(err, pm.ErrFlow) || err.Error() != want {
+			const want = "pm: channel 1: another rank uses credits, this one ACK/NACK: set PM_FLOW alike in all ranks"
+			if !errors.Is(err, pm.ErrFlow) || err.Error() != want {
 				t.Fatalf("%v, want %s", err, want)
 			}
 			ch, err := late2.Open(1)

@@ -133,7 +133,7 @@ func badNetwork(t *testing.T, g abi.Geometry) {
 		}
 		return []datagram{d}
 	}
-	w.step = w.checkCredits
+	w.step = w.checkSometimes
 	exchange(t, w, 300, fitting(g, mixed))
 }
 
@@ -250,7 +250,7 @@ func turns(t *testing.T, g abi.Geometry) {
 			i := w.rng.IntN(3)
 			w.turn(i, &away[i])
 		}
-		w.checkCredits()
+		w.checkSometimes()
 	}
 	exchange(t, w, 200, fitting(g, mixed))
 }

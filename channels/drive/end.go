@@ -81,8 +81,8 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 	return 0, false
 }
 
-// Cause returns why a rank of another node is not talked to any more: ErrGone, ErrClosed, ErrFlow, or
-// nil.
+// Cause returns why a rank of another node is not talked to any more: ErrGone, ErrClosed, ErrFlow,
+// or nil.
 func (d *Driver) Cause(rank uint32) error {
 	_, err := d.open(rank)
 	return err

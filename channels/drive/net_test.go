@@ -14,14 +14,15 @@ import (
 
 // world is a job of one rank per node on a network in memory, with a clock of its own.
 type world struct {
-	t     *testing.T
-	now   int64
-	rng   *rand.Rand
-	ranks []*rank
-	fate  func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
-	step  func()                      // happens between two steps
-	lazy  int                         // of so many looks into the inbox and one, one takes a message
-	dirs  []link.Address
+	t      *testing.T
+	now    int64
+	rng    *rand.Rand
+	ranks  []*rank
+	fate   func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
+	step   func()                      // happens between two steps
+	checks int                         // steps so far, for checkSometimes
+	lazy   int                         // of so many looks into the inbox and one, one takes a message
+	dirs   []link.Address
 }
 
 type datagram struct {

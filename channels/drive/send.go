@@ -101,8 +101,8 @@ func (d *Driver) Space(rank uint32, length int) error {
 	return d.buf.Space(length)
 }
 
-// frameBytes is the longest frame to the peer. With credits each message is one: on a path too narrow
-// for it, it goes in fragments.
+// frameBytes is the longest frame to the peer. With credits each message is one: on a path too
+// narrow for it, it goes in fragments.
 func (d *Driver) frameBytes(p *peer) int {
 	if d.credit != nil {
 		return int(d.img.Geometry().MaxMessage)

@@ -137,8 +137,8 @@ func (j *Job) has(rank uint32) bool {
 }
 
 // Image is the context's memory; the context is made at the first call by anyone, by this one with
-// ACK/NACK. It belongs to the job. Errors: ErrContext, ErrClosed, ErrNotGiven, ErrResident, channels.ErrMemory, and the
-// system's.
+// ACK/NACK. It belongs to the job. Errors: ErrContext, ErrClosed, ErrNotGiven, ErrResident,
+// channels.ErrMemory, and the system's.
 func (j *Job) Image(channel, rank uint32) (*channels.Image, error) {
 	if !j.has(rank) || channel >= MaxChannels {
 		return nil, fmt.Errorf("%w: channel %d of rank %d", ErrContext, channel, rank)
