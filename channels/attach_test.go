@@ -51,7 +51,7 @@ func TestAttachRefuses(t *testing.T) {
 		want error
 	}{
 		"magic":         {0, 1, abi.ErrMagic},
-		"version":       {8, 2, abi.ErrVersion},
+		"version":       {8, abi.Version + 1, abi.ErrVersion},
 		"header size":   {12, 8, abi.ErrHeader},
 		"total":         {16, 4096, abi.ErrHeader},
 		"no job":        {24, 0, abi.ErrHeader},
@@ -66,6 +66,8 @@ func TestAttachRefuses(t *testing.T) {
 		"reserved":      {68, 1, abi.ErrHeader},
 		"status offset": {72, 520, abi.ErrHeader},
 		"ring offset":   {176, 0, abi.ErrHeader},
+		"flow control":  {200, abi.FlowCredits + 1, abi.ErrHeader},
+		"long messages": {200, abi.FlowCredits, abi.ErrHeader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			img := newImage(t, 3, abi.Geometry{})

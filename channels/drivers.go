@@ -84,6 +84,15 @@ func (img *Image) Accepting() (a Accepting, ok bool) {
 	}, rank != 0
 }
 
+// Extra returns the places of the network lane that are reserved for ranks of other nodes, less the
+// first credits of all these ranks, modulo 2^32, as the last driver left it.
+func (img *Image) Extra() uint32 { return atomic.LoadUint32(img.extra()) }
+
+// SetExtra leaves word of the reserved places.
+func (img *Image) SetExtra(places uint32) { atomic.StoreUint32(img.extra(), places) }
+
+func (img *Image) extra() *uint32 { return img.mem.u32(img.layout.Lock + 56) }
+
 // epoch relates this process's monotonic clock to the host's.
 var epochTime, epochNanos = epoch()
 

@@ -13,6 +13,8 @@ var (
 	ErrGone = errors.New("channels: the receiver died")
 	// ErrClosed: the receiver closed the channel.
 	ErrClosed = errors.New("channels: the receiver closed the channel")
+	// ErrFlow: the receiver's end of the channel uses another flow control.
+	ErrFlow = errors.New("channels: the receiver uses another flow control")
 	// ErrRank: not a rank of the job, or not one of this node.
 	ErrRank = errors.New("channels: no such rank on this node")
 	// ErrWriterGone: the sender died while it was writing the message.

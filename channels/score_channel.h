@@ -1,4 +1,4 @@
-/* Layout of a context image, version 1. Written by channels/cheader; do not edit.
+/* Layout of a context image, version 2. Written by channels/cheader; do not edit.
  *
  * A context image is the network state of one rank on one channel, mapped by
  * the rank, by the other ranks of its job on the node, and by the node's agent.
@@ -13,13 +13,15 @@
 #include <stdint.h>
 
 #define SCORE_MAGIC              UINT64_C(0x78746345524f4353)
-#define SCORE_VERSION            1
+#define SCORE_VERSION            2
 #define SCORE_LINE_BYTES         64
 #define SCORE_RECORD_BYTES       16
 #define SCORE_PEER_BYTES         128
 #define SCORE_STATE_OPEN         0
 #define SCORE_STATE_CLOSED       1
 #define SCORE_STATE_GONE         2
+#define SCORE_FLOW_NACK          0
+#define SCORE_FLOW_CREDITS       1
 #define SCORE_WAIT_NONE          0
 #define SCORE_WAIT_MESSAGE       1
 #define SCORE_WAIT_SPACE         2
@@ -66,8 +68,10 @@ struct score_header {
 	uint64_t shared_ring;
 	uint64_t net_ring;
 	uint64_t lane_rings;
+	uint32_t flow;
+	uint32_t pad0;
 };
-_Static_assert(sizeof(struct score_header) == 200, "score_header");
+_Static_assert(sizeof(struct score_header) == 208, "score_header");
 _Static_assert(offsetof(struct score_header, magic) == 0, "magic");
 _Static_assert(offsetof(struct score_header, version) == 8, "version");
 _Static_assert(offsetof(struct score_header, header_bytes) == 12, "header_bytes");
@@ -99,6 +103,7 @@ _Static_assert(offsetof(struct score_header, send_at) == 168, "send_at");
 _Static_assert(offsetof(struct score_header, shared_ring) == 176, "shared_ring");
 _Static_assert(offsetof(struct score_header, net_ring) == 184, "net_ring");
 _Static_assert(offsetof(struct score_header, lane_rings) == 192, "lane_rings");
+_Static_assert(offsetof(struct score_header, flow) == 200, "flow");
 
 /* What senders look at before and after each message. */
 struct score_status {
@@ -129,7 +134,8 @@ struct score_lock {
 	uint32_t seq;
 	uint32_t got;
 	uint64_t tail;
-	uint8_t pad0[8];
+	uint32_t extra;
+	uint8_t pad0[4];
 };
 _Static_assert(sizeof(struct score_lock) == 64, "score_lock");
 _Static_assert(offsetof(struct score_lock, holder) == 0, "holder");
@@ -143,6 +149,7 @@ _Static_assert(offsetof(struct score_lock, peer) == 36, "peer");
 _Static_assert(offsetof(struct score_lock, seq) == 40, "seq");
 _Static_assert(offsetof(struct score_lock, got) == 44, "got");
 _Static_assert(offsetof(struct score_lock, tail) == 48, "tail");
+_Static_assert(offsetof(struct score_lock, extra) == 56, "extra");
 
 /* Who plays a role: process first, then agent. */
 struct score_owner {
@@ -268,5 +275,7 @@ _Static_assert(offsetof(struct score_kept, frames) == 16, "frames");
 #define SCORE_COUNTER_LOCK_TIMEOUTS  13 /* events: times the driver lock's holder did not let go in time */
 #define SCORE_COUNTER_NACKED         14 /* events: frames from other nodes that were refused: no room, not resident, or one before them was missing */
 #define SCORE_COUNTER_RESENT         15 /* events: frames sent to other nodes once more */
+#define SCORE_COUNTER_CREDIT_REQUESTS 16 /* events: requests for credits sent to ranks of other nodes */
+#define SCORE_COUNTER_CREDITS_GRANTED 17 /* events: credits granted to ranks of other nodes, their first ones not counted */
 
 #endif

@@ -77,16 +77,25 @@ func (p Credits) Room(c *Config, r *Receiver, room uint32) uint16 {
 
 // Owes is true of a sender that has none left, or requested more and got none.
 func (p Credits) Owes(c *Config, r *Receiver) bool {
+	if r.flags&flagGone != 0 {
+		return false
+	}
 	return r.flags&flagWanted != 0 || p.Promised(c, r) == 0
 }
 
 // Reserved returns the credits that are given and not used, Initial at least.
 func (p Credits) Reserved(c *Config, r *Receiver) uint32 {
+	if r.flags&flagGone != 0 {
+		return 0
+	}
 	return max(p.Promised(c, r), uint32(p.Initial))
 }
 
 // Promised returns the credits that are given and not used.
 func (p Credits) Promised(_ *Config, r *Receiver) uint32 {
+	if r.flags&flagGone != 0 {
+		return 0
+	}
 	return uint32(max(int32(r.gave+Seq(p.Initial)-r.next), 0))
 }
 

@@ -23,6 +23,7 @@ const (
 	flagDue    = 1 << iota // an answer is to be sent now
 	flagWanted             // the sender requested credits that it has not got
 	flagLeft               // not resident
+	flagGone               // the sender is gone: nothing is reserved for it
 )
 
 // Reset makes a fresh receiver that waits for frame seq.
@@ -155,6 +156,9 @@ func (r *Receiver) Answer(c *Config, room uint32) Answer {
 	}
 	return Answer{Kind: r.kind, Room: c.Policy.Room(c, r, room), Next: r.next, Echo: r.echo}
 }
+
+// Fail reports that the sender is gone: what it was promised goes back to the pool.
+func (r *Receiver) Fail() { r.flags |= flagGone }
 
 // Flush makes an answer that waits for company due now, so that the sender need
 // not ask for it while it flushes.

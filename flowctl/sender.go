@@ -31,8 +31,11 @@ type Sender struct {
 	hold  Hold
 	flags uint8
 	tries uint8 // asks since the last answer, or probes since the refusal
-	_     uint8
+	cause uint8 // of a failed sender: why, if it is not that the peer is gone
 }
+
+// Values of Sender.cause.
+const causePolicy = 1 // the peer uses another policy
 
 // Hold says why a sender does not send.
 type Hold uint8
@@ -294,8 +297,14 @@ func (s *Sender) Resume(c *Config, now int64) (failed bool) {
 
 // Fail reports that the peer is gone. Nothing is sent any more. It takes back Finish.
 func (s *Sender) Fail() {
-	s.flags = flagFailed
+	s.flags, s.cause = flagFailed, 0
 	s.deadline = 0
+}
+
+// Mismatch reports that the peer uses another policy. It is Fail for a better reason.
+func (s *Sender) Mismatch() {
+	s.Fail()
+	s.cause = causePolicy
 }
 
 // Finish reports that the peer closed its end. It is Fail for a better reason.

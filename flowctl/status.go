@@ -34,6 +34,9 @@ func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
 // Closed says, of a failed sender, that the peer closed its end.
 func (s *Sender) Closed() bool { return s.flags&flagClosed != 0 }
 
+// Mismatched says, of a failed sender, that the peer uses another policy.
+func (s *Sender) Mismatched() bool { return s.Failed() && s.cause == causePolicy }
+
 // Held says why nothing is sent.
 func (s *Sender) Held() Hold { return s.hold }
 

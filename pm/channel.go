@@ -1,6 +1,7 @@
 package pm
 
 import (
+	"errors"
 	"fmt"
 	"score/channels"
 	"score/channels/abi"
@@ -19,6 +20,7 @@ type Channel struct {
 	images  []*channels.Image  // of those ranks
 	spin    time.Duration      // how long to spin while waiting
 	most    int
+	flow    Flow
 
 	net *network // the way to ranks on other nodes; nil: there are none
 
@@ -29,19 +31,22 @@ type Channel struct {
 
 	ahead    channels.Message // taken by Poll
 	hasAhead bool
-	gone     []uint32 // deaths that Receive has still to report
+	gone     []error // ends of peers that Receive has still to report
 
 	tally  channels.Tally
 	closed bool
 }
 
 // newChannel gets the rank's own context. Those of its peers follow at the first message.
-func newChannel(p *Process, number uint32) (*Channel, error) {
-	img, err := p.client.Image(number, handover.Own)
+func newChannel(p *Process, number uint32, flow Flow) (*Channel, error) {
+	img, err := p.client.ImageWith(number, handover.Own, uint32(flow))
+	if errors.Is(err, handover.ErrFlow) {
+		return nil, &FlowError{Channel: int(number), Rank: -1, Own: flow}
+	}
 	if err != nil {
 		return nil, openError(err)
 	}
-	c := &Channel{process: p, img: img, local: img.Local(), most: int(img.Geometry().MaxMessage)}
+	c := &Channel{process: p, img: img, flow: flow, local: img.Local(), most: int(img.Geometry().MaxMessage)}
 	c.senders = make([]*channels.Sender, len(c.local))
 	c.images = make([]*channels.Image, len(c.local))
 	c.spin = p.settings.spin(len(c.local))
@@ -81,6 +86,9 @@ func (c *Channel) Number() int { return int(c.img.Channel) }
 
 // MaxMessage is the length of the longest message in bytes.
 func (c *Channel) MaxMessage() int { return c.most }
+
+// Flow is the channel's flow control.
+func (c *Channel) Flow() Flow { return c.flow }
 
 // SameNode reports whether messages to the rank go through memory.
 func (c *Channel) SameNode(rank int) bool {
@@ -124,11 +132,11 @@ func (c *Channel) connect(rank int) (*channels.Sender, error) {
 	}
 	img, err := c.image(i)
 	if err != nil {
-		return nil, sendError(err, rank)
+		return nil, c.sendError(err, rank)
 	}
 	s, err := img.Sender(c.img.Rank)
 	if err != nil {
-		return nil, sendError(err, rank)
+		return nil, c.sendError(err, rank)
 	}
 	s.SetImmediate(c.process.settings.Immediate)
 	c.senders[i] = s
@@ -141,7 +149,7 @@ func (c *Channel) image(place int) (*channels.Image, error) {
 		return c.img, nil
 	}
 	if c.images[place] == nil {
-		img, err := c.process.client.Image(c.img.Channel, c.local[place])
+		img, err := c.process.client.ImageWith(c.img.Channel, c.local[place], uint32(c.flow))
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,11 @@
 // work while it sends, receives, polls and waits; while it computes, its node's agent does.
 // Channel.SameNode says which way the messages to a rank take.
 //
+// Between nodes a channel uses ACK/NACK: a receiver without room refuses, and its senders send
+// again. With PM_FLOW=credits, or WithFlow, it uses dynamic credits: a sender sends only what its
+// receiver has a place for. That is for short messages of many senders to one; MaxMessage is then
+// 1,008 bytes. All ranks use the same for the same channel.
+//
 // pm does not match tags, buffer what the receiver has no room for, or
 // interrupt anybody: libraries above it do what they need of that.
 //
@@ -43,6 +48,7 @@
 // ErrNode means that the node's agent is gone: peers that messages were exchanged with before can
 // still be reached. ErrNoChannel says that the job was not given the channel: a node has few for
 // the jobs that run together, and scrun asks for one for each rank unless --channels says
-// otherwise. ErrTooLarge, ErrRank, ErrChannel, ErrOpen, ErrClosed and ErrNoBuffer are mistakes of
-// the program.
+// otherwise. ErrFlow says that a rank uses another flow control than this one, which both hear of;
+// ErrPlaces that the job is too large for credits. ErrTooLarge, ErrRank, ErrChannel, ErrOpen,
+// ErrClosed and ErrNoBuffer are mistakes of the program.
 package pm

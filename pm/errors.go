@@ -41,6 +41,11 @@ var (
 	ErrMemory = errors.New("pm: the node has no memory for the channel")
 	// ErrNoChannel: the job was not given as many channels for each rank.
 	ErrNoChannel = errors.New("pm: the job was not given as many channels; start it with scrun --channels=N for N of each rank")
+	// ErrFlow: a peer's end of the channel uses another flow control. The error is a *FlowError.
+	ErrFlow = errors.New("pm: the peer uses another flow control")
+	// ErrPlaces: with credits each rank of another node has a place in a channel's memory.
+	ErrPlaces = errors.New("pm: the job has more ranks on other nodes than the channel has places for credits: " +
+		"set PM_FLOW=nack, or start fewer ranks or more of them on each node")
 	// ErrEnvironment: the program was not started as a rank, or a setting is wrong.
 	ErrEnvironment = errors.New("pm: bad environment")
 )
@@ -53,6 +58,23 @@ func (e *PeerGoneError) Error() string { return fmt.Sprintf("pm: rank %d died", 
 // Is makes errors.Is(err, ErrPeerGone) true.
 func (e *PeerGoneError) Is(target error) bool { return target == ErrPeerGone }
 
+// FlowError says whose end of a channel uses another flow control. It matches ErrFlow.
+type FlowError struct {
+	Channel int
+	Rank    int // of the peer; below 0: peers have opened the channel of this rank before it did
+	Own     Flow
+}
+
+func (e *FlowError) Error() string {
+	if e.Rank < 0 {
+		return fmt.Sprintf("pm: channel %d: another rank uses %s, this one %s: set %s alike in all ranks", e.Channel, e.Own.other(), e.Own, EnvFlow)
+	}
+	return fmt.Sprintf("pm: channel %d of rank %d uses %s, this one %s: set %s alike in all ranks", e.Channel, e.Rank, e.Own.other(), e.Own, EnvFlow)
+}
+
+// Is makes errors.Is(err, ErrFlow) true.
+func (e *FlowError) Is(target error) bool { return target == ErrFlow }
+
 // openError puts an error of the daemon that has the contexts into this package's terms.
 func openError(err error) error {
 	switch {
@@ -62,6 +84,8 @@ func openError(err error) error {
 		return ErrMemory
 	case errors.Is(err, handover.ErrNotGiven):
 		return ErrNoChannel
+	case errors.Is(err, handover.ErrPlaces):
+		return ErrPlaces
 	case errors.Is(err, handover.ErrChannel):
 		return ErrChannel
 	default:
@@ -70,16 +94,20 @@ func openError(err error) error {
 }
 
 // sendError puts an error of the layer below into this package's terms.
-func sendError(err error, rank int) error {
+func (c *Channel) sendError(err error, rank int) error {
 	switch {
 	case errors.Is(err, channels.ErrFull):
 		return ErrFull
+	case errors.Is(err, channels.ErrTooLarge) && c.flow == FlowCredits:
+		return fmt.Errorf("%w: a channel with credits takes messages of up to %d bytes", ErrTooLarge, c.most)
 	case errors.Is(err, channels.ErrTooLarge):
 		return ErrTooLarge
 	case errors.Is(err, channels.ErrGone), errors.Is(err, handover.ErrGone):
 		return &PeerGoneError{Rank: rank}
 	case errors.Is(err, channels.ErrClosed):
 		return fmt.Errorf("%w: rank %d", ErrPeerClosed, rank)
+	case errors.Is(err, channels.ErrFlow), errors.Is(err, handover.ErrFlow):
+		return &FlowError{Channel: c.Number(), Rank: rank, Own: c.flow}
 	case errors.Is(err, channels.ErrNotReserved):
 		return ErrNoBuffer
 	case errors.Is(err, channels.ErrDamaged), errors.Is(err, abi.ErrHeader), errors.Is(err, abi.ErrMagic):

@@ -241,7 +241,7 @@ func (c *Channel) roomRemote(rank int) (int, error) {
 			return size, nil
 		}
 		if err != channels.ErrFull { //nolint:errorlint // drivers return this very value
-			return 0, sendError(err, rank)
+			return 0, c.sendError(err, rank)
 		}
 	}
 	return -1, nil
@@ -259,7 +259,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 			return c.Poll()
 		}
 		if err != nil {
-			failed = sendError(err, rank)
+			failed = c.sendError(err, rank)
 		}
 		return true
 	}

@@ -58,8 +58,12 @@ const MaxChannel = handover.Channels - 1
 
 // Open opens a channel of the rank, 1 to MaxChannel. Every rank of the job opens the channels that
 // it wants to receive on. The error is ErrChannel, ErrOpen, ErrNoChannel, ErrNode, ErrMemory,
-// ErrEnvironment, or the system's.
-func (p *Process) Open(channel int) (*Channel, error) {
+// ErrFlow, ErrPlaces, ErrEnvironment, or the system's.
+func (p *Process) Open(channel int, options ...OpenOption) (*Channel, error) {
+	o := openOptions{flow: p.settings.Flow}
+	for _, option := range options {
+		option(&o)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open[channel] != nil {
@@ -68,7 +72,7 @@ func (p *Process) Open(channel int) (*Channel, error) {
 	if channel < 1 || channel > MaxChannel {
 		return nil, fmt.Errorf("%w: %d; a program has channels 1 to %d", ErrChannel, channel, MaxChannel)
 	}
-	c, err := newChannel(p, uint32(channel))
+	c, err := newChannel(p, uint32(channel), o.flow)
 	if err != nil {
 		return nil, err
 	}
@@ -120,10 +124,10 @@ var environment = sync.OnceValues(func() (*Process, error) {
 
 // Open opens a channel of this process, which must have been started as a rank; else the error is
 // ErrEnvironment. It is Process.Open otherwise.
-func Open(channel int) (*Channel, error) {
+func Open(channel int, options ...OpenOption) (*Channel, error) {
 	p, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	return p.Open(channel)
+	return p.Open(channel, options...)
 }

@@ -95,7 +95,8 @@ func (c *Channel) Poll() bool {
 //
 // ErrPeerGone says once of each rank that it died (of one on another node, if
 // messages were exchanged with it), after all its messages;
-// the channel goes on without it. ErrDamaged says that a peer wrote nonsense.
+// the channel goes on without it. ErrFlow says the same of a rank that uses another flow control.
+// ErrDamaged says that a peer wrote nonsense.
 func (c *Channel) Receive() (Message, error) {
 	if c.hasAhead {
 		c.hasAhead = false
@@ -125,12 +126,12 @@ func (c *Channel) pendingError() bool {
 		return true
 	}
 	if rank, ok := c.in.Gone(); ok {
-		c.gone = append(c.gone, rank)
+		c.gone = append(c.gone, &PeerGoneError{Rank: int(rank)})
 		return true
 	}
 	if c.net != nil {
 		if rank, ok := c.net.driver.Gone(); ok {
-			c.gone = append(c.gone, rank)
+			c.gone = append(c.gone, c.sendError(c.net.driver.Cause(rank), int(rank)))
 			return true
 		}
 	}
@@ -142,9 +143,9 @@ func (c *Channel) emptyError() error {
 		return ErrEmpty
 	}
 	if len(c.gone) > 0 {
-		rank := c.gone[0]
+		err := c.gone[0]
 		c.gone = c.gone[1:]
-		return &PeerGoneError{Rank: int(rank)}
+		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, c.in.TakeDamage())
 }

@@ -92,7 +92,7 @@ func (c *Channel) sent(length int) {
 
 // refused counts and translates.
 func (c *Channel) refused(err error, rank int) error {
-	err = sendError(err, rank)
+	err = c.sendError(err, rank)
 	if err == ErrFull { //nolint:errorlint // sendError returns this very value
 		c.tally.Refused++
 	}

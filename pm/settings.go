@@ -23,6 +23,8 @@ const (
 	// EnvSpin: how long Wait looks for a message before it sleeps, as Go writes
 	// durations ("20us").
 	EnvSpin = "PM_SPIN"
+	// EnvFlow: the flow control between nodes, "nack" or "credits"; the same in all ranks.
+	EnvFlow = "PM_FLOW"
 )
 
 // Settings of a process.
@@ -30,6 +32,7 @@ type Settings struct {
 	Immediate bool          // long messages become visible while they are written; default true
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
+	Flow      Flow          // flow control of channels between nodes; default FlowNack
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
@@ -51,6 +54,9 @@ func SettingsFromEnvironment() (Settings, error) {
 		return s, err
 	}
 	if err := readDuration(EnvSpin, &s.Spin); err != nil {
+		return s, err
+	}
+	if err := readFlow(EnvFlow, &s.Flow); err != nil {
 		return s, err
 	}
 	var err error

@@ -56,7 +56,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 			failed = &PeerGoneError{Rank: rank}
 			return true
 		case err != channels.ErrFull: //nolint:errorlint // Ready returns this very value
-			failed = sendError(err, rank)
+			failed = c.sendError(err, rank)
 			return true
 		}
 		return false

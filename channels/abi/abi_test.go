@@ -71,7 +71,7 @@ func TestLayout(t *testing.T) {
 			LaneBytes:  1 << rapid.Uint32Range(12, 26).Draw(r, "lane bytes"),
 			SendBytes:  PageBytes * rapid.Uint32Range(1, 512).Draw(r, "send pages"),
 			MaxMessage: rapid.Uint32Range(1, 1<<17).Draw(r, "max message"),
-		}.WithDefaults()
+		}.WithFlow(rapid.Uint32Range(FlowNack, FlowCredits).Draw(r, "flow")).WithDefaults()
 		l, err := g.Layout()
 		if err != nil {
 			if !errors.Is(err, ErrGeometry) {
@@ -116,6 +116,26 @@ func TestLayout(t *testing.T) {
 		}
 		if _, err := h.Check(l.Total - PageBytes); !errors.Is(err, ErrHeader) {
 			r.Fatal("a shorter file was accepted")
+		}
+	})
+}
+
+// TestPlaces: a lane of n places takes n of the longest messages wherever its tail is, with a pad
+// before one of them and the line that stays empty.
+func TestPlaces(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		g := Geometry{
+			Ranks: rapid.Uint32Range(1, 3000).Draw(r, "ranks"), LocalRanks: 1,
+			NetBytes:   1 << rapid.Uint32Range(12, 20).Draw(r, "lane"),
+			MaxMessage: rapid.Uint32Range(1, MaxCreditMessage).Draw(r, "longest"), Flow: FlowCredits,
+		}.WithDefaults()
+		lines, pad := uint64(g.NetBytes)/LineBytes, g.PlaceLines()-1
+		if need := uint64(g.Places())*g.PlaceLines() + pad + 1; need > lines {
+			r.Fatalf("%d places need %d lines, there are %d", g.Places(), need, lines)
+		}
+		_, err := g.Layout()
+		if want := g.Ranks-1 > g.Places(); errors.Is(err, ErrPlaces) != want {
+			r.Fatalf("%d ranks on other nodes for %d places: %v", g.Ranks-1, g.Places(), err)
 		}
 	})
 }

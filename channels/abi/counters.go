@@ -21,6 +21,8 @@ const (
 	LockTimeouts
 	Nacked
 	Resent
+	CreditRequests
+	CreditsGranted
 )
 
 // Unit says what a counter counts.
@@ -62,6 +64,8 @@ var Counters = [...]Description{
 	{LockTimeouts, "lock_timeouts", "times the driver lock's holder did not let go in time", Events},
 	{Nacked, "nacked", "frames from other nodes that were refused: no room, not resident, or one before them was missing", Events},
 	{Resent, "resent", "frames sent to other nodes once more", Events},
+	{CreditRequests, "credit_requests", "requests for credits sent to ranks of other nodes", Events},
+	{CreditsGranted, "credits_granted", "credits granted to ranks of other nodes, their first ones not counted", Events},
 }
 
 // PublishEvery bounds how far the counters in the image lag behind a rank

@@ -9,6 +9,10 @@ import (
 // ErrGeometry means that sizes do not make an image.
 var ErrGeometry = errors.New("channels: impossible geometry")
 
+// ErrPlaces means that the network lane has no place for a message of each rank on another node,
+// which credits need. The errors that wrap it wrap [ErrGeometry], too.
+var ErrPlaces = errors.New("too many ranks on other nodes for credits")
+
 // Bounds of a geometry.
 const (
 	// MaxRanks is what the 24 bits of Shared.Tail can name.
@@ -36,6 +40,9 @@ const (
 	DefaultSendBytes = 2 << 20
 	// DefaultMaxMessage is the longest message of PM.
 	DefaultMaxMessage = 64 << 10
+	// MaxCreditMessage is the longest message of a channel with credits: with its record it is 16
+	// lines, and it is one frame on every path of 1,280 bytes, which IPv6 guarantees.
+	MaxCreditMessage = 16*LineBytes - RecordBytes
 )
 
 // Geometry holds the sizes that a maker chooses.
@@ -48,6 +55,26 @@ type Geometry struct {
 	SharedBytes uint32 // size of the ring with many writers, a power of two
 	SendBytes   uint32 // size of the send buffer, a multiple of PageBytes
 	MaxMessage  uint32 // longest message in bytes
+	Flow        uint32 // FlowNack or FlowCredits
+}
+
+// WithFlow returns the geometry for a flow control. With credits, messages are short.
+func (g Geometry) WithFlow(flow uint32) Geometry {
+	g.Flow = flow
+	if flow == FlowCredits {
+		g.MaxMessage = min(g.MaxMessage, MaxCreditMessage)
+	}
+	return g
+}
+
+// PlaceLines returns how many lines of the network lane a credit stands for: those of the longest
+// message.
+func (g Geometry) PlaceLines() uint64 { return Lines(int(g.MaxMessage)) }
+
+// Places returns how many of the longest messages the network lane always has room for: one place
+// is lost to the pad at its end and to the line that stays empty.
+func (g Geometry) Places() uint32 {
+	return uint32(uint64(g.NetBytes)/LineBytes/g.PlaceLines()) - 1
 }
 
 // WithDefaults fills in what is zero.
@@ -63,6 +90,9 @@ func (g Geometry) WithDefaults() Geometry {
 	fill(&g.LaneBytes, DefaultLaneBytes)
 	fill(&g.SharedBytes, DefaultSharedBytes)
 	fill(&g.SendBytes, DefaultSendBytes)
+	if g.Flow == FlowCredits {
+		fill(&g.MaxMessage, MaxCreditMessage)
+	}
 	fill(&g.MaxMessage, DefaultMaxMessage)
 	return g
 }
@@ -86,6 +116,22 @@ func (g Geometry) Check() error {
 		return fmt.Errorf("%w: shared ring of %d bytes for messages of %d", ErrGeometry, g.SharedBytes, g.MaxMessage)
 	case g.SendBytes%PageBytes != 0 || g.SendBytes > MaxRing || uint64(g.SendBytes) < uint64(g.MaxMessage)+KeptBytes:
 		return fmt.Errorf("%w: send buffer of %d bytes for messages of %d", ErrGeometry, g.SendBytes, g.MaxMessage)
+	}
+	return g.checkFlow()
+}
+
+// checkFlow checks what the flow control needs.
+func (g Geometry) checkFlow() error {
+	remote := g.Ranks - g.LocalRanks
+	switch {
+	case g.Flow == FlowNack:
+		return nil
+	case g.Flow != FlowCredits:
+		return fmt.Errorf("%w: flow control %d", ErrGeometry, g.Flow)
+	case g.MaxMessage > MaxCreditMessage:
+		return fmt.Errorf("%w: messages of %d bytes with credits, want at most %d", ErrGeometry, g.MaxMessage, MaxCreditMessage)
+	case g.Places() < remote:
+		return fmt.Errorf("%w: %w: a network lane of %d bytes has places for %d of %d", ErrGeometry, ErrPlaces, g.NetBytes, g.Places(), remote)
 	}
 	return nil
 }
@@ -174,8 +220,8 @@ func (l *Layout) Header(job uint64, rank, channel uint32) Header {
 		Magic: Magic, Version: Version, HeaderBytes: HeaderBytes, TotalBytes: l.Total,
 		Job: job, Rank: rank, Ranks: l.Ranks, Channel: channel, LocalRanks: l.LocalRanks,
 		Lanes: l.Lanes, LaneBytes: l.LaneBytes, NetBytes: l.NetBytes, SharedBytes: l.SharedBytes, SendBytes: l.SendBytes,
-		MaxMessage: l.MaxMessage,
-		StatusAt:   l.Status, LockAt: l.Lock, OwnersAt: l.Owners, WaitersAt: l.Waiters,
+		MaxMessage: l.MaxMessage, Flow: l.Flow,
+		StatusAt: l.Status, LockAt: l.Lock, OwnersAt: l.Owners, WaitersAt: l.Waiters,
 		CountersAt: l.Counters, LanesAt: l.LaneControl, SharedAt: l.SharedControl, LocalAt: l.Local,
 		ActiveAt: l.Active, PeersAt: l.Peers, ArrivalsAt: l.Arrivals, GranulesAt: l.Granules, SendAt: l.Send,
 		SharedRing: l.SharedRing, NetRing: l.NetRing, LaneRings: l.LaneRings,
@@ -200,7 +246,7 @@ func (h Header) Check(size uint64) (Layout, error) {
 	}
 	g := Geometry{
 		Ranks: h.Ranks, LocalRanks: h.LocalRanks, Lanes: h.Lanes, LaneBytes: h.LaneBytes, NetBytes: h.NetBytes,
-		SharedBytes: h.SharedBytes, SendBytes: h.SendBytes, MaxMessage: h.MaxMessage,
+		SharedBytes: h.SharedBytes, SendBytes: h.SendBytes, MaxMessage: h.MaxMessage, Flow: h.Flow,
 	}
 	l, err := g.Layout()
 	if err != nil {

@@ -4,7 +4,7 @@ package abi
 const Magic uint64 = 0x78746345524f4353
 
 // Version is the layout's version. An image of another version is refused.
-const Version uint32 = 1
+const Version uint32 = 2
 
 // Sizes that shape the layout.
 const (
@@ -17,7 +17,7 @@ const (
 	// PeerBytes is what a peer may cost.
 	PeerBytes = 128
 	// HeaderBytes is the size of Header.
-	HeaderBytes = 200
+	HeaderBytes = 208
 )
 
 // Header opens the image. The maker writes it once, before any other process
@@ -54,7 +54,15 @@ type Header struct {
 	SharedRing  uint64 // offset of the shared ring
 	NetRing     uint64 // offset of lane 0's ring
 	LaneRings   uint64 // lane k's ring is k * LaneBytes behind this; there is none for k = 0
+	Flow        uint32 // flow control with ranks on other nodes: FlowNack or FlowCredits
+	_           uint32
 }
+
+// Values of Header.Flow. All ends of a channel have the same one.
+const (
+	FlowNack    uint32 = 0 // a sender is refused where there is no room (flowctl.AckNack)
+	FlowCredits uint32 = 1 // a sender sends what there is room for (flowctl.Credits)
+)
 
 // Values of Status.State.
 const (
@@ -100,7 +108,8 @@ type Lock struct {
 	Seq     uint32 // number of that frame
 	Got     uint32 // Arrival.Got of the rank before
 	Tail    uint64 // tail of lane 0 before
-	_       [8]byte
+	Extra   uint32 // places of lane 0 reserved for ranks of other nodes, less the first credits of all; modulo 2^32
+	_       [4]byte
 }
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.

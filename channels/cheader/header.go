@@ -70,6 +70,8 @@ var constants = []struct{ name, value string }{
 	{"SCORE_STATE_OPEN", fmt.Sprint(abi.StateOpen)},
 	{"SCORE_STATE_CLOSED", fmt.Sprint(abi.StateClosed)},
 	{"SCORE_STATE_GONE", fmt.Sprint(abi.StateGone)},
+	{"SCORE_FLOW_NACK", fmt.Sprint(abi.FlowNack)},
+	{"SCORE_FLOW_CREDITS", fmt.Sprint(abi.FlowCredits)},
 	{"SCORE_WAIT_NONE", fmt.Sprint(abi.WaitNone)},
 	{"SCORE_WAIT_MESSAGE", fmt.Sprint(abi.WaitMessage)},
 	{"SCORE_WAIT_SPACE", fmt.Sprint(abi.WaitSpace)},

@@ -34,6 +34,9 @@ func exchange(t *testing.T, w *world, count int, length func(index int) int) {
 		case 1:
 			r.drive(w.rng.IntN(4) == 0)
 		case 2:
+			if w.rng.IntN(w.lazy+1) != 0 {
+				continue
+			}
 			m, ok := r.in.Poll()
 			if !ok {
 				continue
@@ -87,13 +90,29 @@ func mixed(i int) int { return []int{0, 8, 48, 1000, 1400, 4000, 20000, 65536}[i
 
 func TestExchange(t *testing.T) {
 	for name, length := range map[string]func(int) int{"short": short, "mixed": mixed} {
-		t.Run(name, func(t *testing.T) { exchange(t, newWorld(t, 3, abi.Geometry{}), 300, length) })
+		t.Run(name, func(t *testing.T) {
+			eachFlow(t, func(t *testing.T, g abi.Geometry) { exchange(t, newWorld(t, 3, g), 300, fitting(g, length)) })
+		})
 	}
 }
 
+// eachFlow runs a test under both flow controls.
+func eachFlow(t *testing.T, test func(*testing.T, abi.Geometry)) {
+	t.Helper()
+	t.Run("nack", func(t *testing.T) { test(t, abi.Geometry{}) })
+	t.Run("credits", func(t *testing.T) { test(t, abi.Geometry{Flow: abi.FlowCredits}) })
+}
+
+// fitting returns lengths no longer than the longest message.
+func fitting(g abi.Geometry, length func(int) int) func(int) int {
+	return func(i int) int { return min(length(i), int(g.WithDefaults().MaxMessage)) }
+}
+
 // TestBadNetwork: loss, doubling, reordering and damage.
-func TestBadNetwork(t *testing.T) {
-	w := newWorld(t, 3, abi.Geometry{})
+func TestBadNetwork(t *testing.T) { eachFlow(t, badNetwork) }
+
+func badNetwork(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 3, g)
 	var held []datagram
 	w.fate = func(d datagram) []datagram {
 		switch w.rng.IntN(20) {
@@ -114,7 +133,8 @@ func TestBadNetwork(t *testing.T) {
 		}
 		return []datagram{d}
 	}
-	exchange(t, w, 300, mixed)
+	w.step = w.checkSometimes
+	exchange(t, w, 300, fitting(g, mixed))
 }
 
 // TestSmallInbox: eight senders, an inbox that takes two of the longest messages.
@@ -123,8 +143,10 @@ func TestSmallInbox(t *testing.T) {
 }
 
 // TestPeerEnds: who sends to a closed or dead context is told, and told why.
-func TestPeerEnds(t *testing.T) {
-	w := newWorld(t, 3, abi.Geometry{})
+func TestPeerEnds(t *testing.T) { eachFlow(t, peerEnds) }
+
+func peerEnds(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 3, g)
 	if !w.ranks[0].send(1, []byte("a")) || !w.ranks[0].send(2, []byte("b")) {
 		t.Fatal("no space")
 	}
@@ -156,8 +178,10 @@ func TestPeerEnds(t *testing.T) {
 }
 
 // TestNobodyThere: a directory that does not answer ends the peer, after FailAfter.
-func TestNobodyThere(t *testing.T) {
-	w := newWorld(t, 2, abi.Geometry{})
+func TestNobodyThere(t *testing.T) { eachFlow(t, nobodyThere) }
+
+func nobodyThere(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 2, g)
 	w.fate = func(datagram) []datagram { return nil }
 	w.ranks[0].send(1, []byte("x"))
 	start := w.now
@@ -210,8 +234,10 @@ func encode(h *link.Head, text string) []byte {
 
 // TestTurns: contexts leave and come back, by the agent, at any time, each on its own; nothing
 // is lost, and none that is away takes anything.
-func TestTurns(t *testing.T) {
-	w := newWorld(t, 3, abi.Geometry{})
+func TestTurns(t *testing.T) { eachFlow(t, turns) }
+
+func turns(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 3, g)
 	away := make([]bool, 3)
 	w.fate = func(d datagram) []datagram {
 		if w.rng.IntN(20) == 0 {
@@ -224,8 +250,9 @@ func TestTurns(t *testing.T) {
 			i := w.rng.IntN(3)
 			w.turn(i, &away[i])
 		}
+		w.checkSometimes()
 	}
-	exchange(t, w, 200, mixed)
+	exchange(t, w, 200, fitting(g, mixed))
 }
 
 // turn suspends or resumes a context.

@@ -36,6 +36,9 @@ type Driver struct {
 	buf   *channels.SendBuffer
 	peers []*peer // by rank, nil until needed
 
+	flowNumber uint8    // link.FlowNack or link.FlowCredits
+	credit     *credits // nil: ACK/NACK
+
 	now      int64
 	clocked  bool  // now is this section's
 	vain     uint8 // calls of Poll in a row that found nothing
@@ -66,14 +69,19 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 		flow: flowctl.DefaultConfig(), buf: img.SendBuffer(),
 		peers: make([]*peer, img.Geometry().Ranks), due: flowctl.NoDeadline,
 	}
+	d.useFlow()
 	d.receive = d.input
 	d.held, _ = port.(link.Holder)
 	return d, nil
 }
 
 // Configure replaces the numbers of the protocol, which must be valid and the same on
-// both sides of the channel. It is called before the first section.
-func (d *Driver) Configure(c flowctl.Config) { d.flow = c }
+// both sides of the channel. It is called before the first section. The policy stays the one that
+// the image was made for.
+func (d *Driver) Configure(c flowctl.Config) {
+	c.Policy = d.flow.Policy
+	d.flow = c
+}
 
 // Enter takes the driver lock for the process, without waiting. It is false if
 // the agent has the lock or wants it.
@@ -127,6 +135,7 @@ func (d *Driver) begin() {
 	}
 	d.sure, d.inReady = true, false
 	d.due, d.refusing = d.now, 0 // a tick looks at all that is active
+	d.followCredits()
 	for _, p := range d.peers {
 		if p != nil {
 			p.forget()

@@ -6,7 +6,8 @@ import (
 	"score/flowctl"
 )
 
-// PeerEnded reports that a rank closed its end (link.EndClosed) or died (link.EndDied).
+// PeerEnded reports that a rank closed its end (link.EndClosed), died (link.EndDied), or uses
+// another flow control (link.EndFlow).
 func (d *Driver) PeerEnded(rank uint32, how uint8) {
 	if p := d.peer(rank); p != nil {
 		d.end(p, how)
@@ -17,12 +18,25 @@ func (d *Driver) end(p *peer, how uint8) {
 	if p.lost() || p.send.Closed() && how == link.EndClosed {
 		return // a closed one can still die, and with it what its agent had not sent
 	}
-	if how == link.EndClosed {
+	switch how {
+	case link.EndClosed:
 		p.send.Finish()
-	} else {
+	case link.EndFlow:
+		p.send.Mismatch()
+	default:
 		p.send.Fail()
 	}
 	d.lose(p)
+}
+
+// refuseFlow ends the exchange with a peer that uses another flow control, and tells it. Both have
+// the same to say to their programs.
+func (d *Driver) refuseFlow(p *peer, kind link.Kind) {
+	if kind != link.Answer {
+		d.put(p, link.Head{Kind: link.End, Status: link.EndFlow})
+		d.port.Flush()
+	}
+	d.end(p, link.EndFlow)
 }
 
 // owesRest reports whether a peer that closed its end has not sent all of a message yet: its
@@ -39,6 +53,7 @@ func (d *Driver) lose(p *peer) {
 			_ = d.in.Lose(p.rank) // the image may contradict itself; there is nothing to lose then
 		}
 		p.left = 0
+		d.returnCredits(p)
 	}
 	p.cursor = cursor{}
 	p.lookup.at = flowctl.NoDeadline
@@ -64,6 +79,13 @@ func (d *Driver) Gone() (rank uint32, ok bool) {
 	}
 	d.told = count
 	return 0, false
+}
+
+// Cause returns why a rank of another node is not talked to any more: ErrGone, ErrClosed, ErrFlow,
+// or nil.
+func (d *Driver) Cause(rank uint32) error {
+	_, err := d.open(rank)
+	return err
 }
 
 // sendEnd answers a peer that sends to a context that has ended.

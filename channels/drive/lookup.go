@@ -45,7 +45,7 @@ func (d *Driver) requestAddress(p *peer) {
 	}
 	l.wait = min(max(l.wait*2, lookupFirst), lookupMost)
 	l.at = d.now + l.wait
-	h := link.Head{Kind: link.Where, Job: d.img.Job, Channel: d.img.Channel, From: d.img.Rank, To: p.rank}
+	h := link.Head{Kind: link.Where, Job: d.img.Job, Channel: d.img.Channel, From: d.img.Rank, To: p.rank, Flow: d.flowNumber}
 	d.writer.Begin(d.port.Buffer(), p.size, &h)
 	d.port.Queue(p.directory, d.writer.Finish(0))
 	d.port.Flush()

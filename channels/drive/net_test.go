@@ -14,13 +14,15 @@ import (
 
 // world is a job of one rank per node on a network in memory, with a clock of its own.
 type world struct {
-	t     *testing.T
-	now   int64
-	rng   *rand.Rand
-	ranks []*rank
-	fate  func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
-	step  func()                      // happens between two steps
-	dirs  []link.Address
+	t      *testing.T
+	now    int64
+	rng    *rand.Rand
+	ranks  []*rank
+	fate   func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
+	step   func()                      // happens between two steps
+	checks int                         // steps so far, for checkSometimes
+	lazy   int                         // of so many looks into the inbox and one, one takes a message
+	dirs   []link.Address
 }
 
 type datagram struct {
@@ -76,7 +78,7 @@ func (w *world) newRank(i int, g abi.Geometry, where *rankmap.Map) *rank {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { img.Close() })
+	w.t.Cleanup(func() { _ = img.Close() })
 	me, err := channels.Self()
 	if err != nil {
 		w.t.Fatal(err)
@@ -94,6 +96,13 @@ func (w *world) newRank(i int, g abi.Geometry, where *rankmap.Map) *rank {
 		w.t.Fatal(err)
 	}
 	return r
+}
+
+// close frees the images before the test ends.
+func (w *world) close() {
+	for _, r := range w.ranks {
+		_ = r.img.Close()
+	}
 }
 
 func (p *port) Size(link.Address) int { return 1472 }

@@ -41,6 +41,10 @@ func (d *Driver) input(from link.Address, data []byte) {
 }
 
 func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
+	if h.Flow != d.flowNumber {
+		d.refuseFlow(p, h.Kind)
+		return
+	}
 	if p.send.OnAnswer(&d.flow, d.now, h.Answer) > 0 {
 		d.acknowledged(p)
 	}
@@ -61,7 +65,9 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		d.img.SetActive(p.rank, true)
 		p.recv.Suspend(d.now)
 	}
-	d.countActive(p)
+	if d.credit == nil {
+		d.countActive(p)
+	}
 	if h.Kind == link.Ask {
 		p.recv.OnAsk(&d.flow, d.now, h.Data, d.hint(p))
 		return
@@ -89,7 +95,7 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 	if noted {
 		d.img.NoteAccepting(channels.Accepting{Rank: p.rank, Seq: data.Seq, Tail: d.in.Tail(), Got: d.in.Got(p.rank)})
 	}
-	switch p.recv.OnData(&d.flow, d.now, data, room) {
+	switch d.takeData(p, data, room) {
 	case flowctl.Accept:
 		if err := d.deliver(p, f); err != nil {
 			// Only a peer that contradicts itself gets here, or an image that was changed
@@ -148,6 +154,9 @@ func (d *Driver) room(p *peer, f link.Frame) uint32 {
 	if !d.inbox() || f.Start && !d.in.Fits(f.Total) {
 		return 0
 	}
+	if d.credit != nil {
+		return d.places(p)
+	}
 	return max(d.hint(p), 1)
 }
 
@@ -156,6 +165,9 @@ func (d *Driver) room(p *peer, f link.Frame) uint32 {
 func (d *Driver) hint(p *peer) uint32 {
 	if !d.inbox() {
 		return 0
+	}
+	if d.credit != nil {
+		return d.places(p)
 	}
 	share := d.in.Free() / uint64(max(d.talking, 1)) / max(p.lines, 1)
 	room := p.left + uint32(min(share, 1<<15))
@@ -186,7 +198,7 @@ func (d *Driver) countActive(p *peer) {
 // offerRoom tells peers that were refused when a good part of the inbox is free again:
 // for each line it would not be worth a datagram.
 func (d *Driver) offerRoom() {
-	if !d.inbox() || d.in.Free() < d.in.Lines()/4 {
+	if !d.inbox() || d.in.Free() < d.in.Lines()/4 || d.credit != nil && !d.offersCredits() {
 		return
 	}
 	for rank := range d.img.Active() {

@@ -13,6 +13,7 @@ func (d *Driver) repair() {
 		d.takeBack(a)
 		d.img.Accepted()
 	}
+	d.repairCredits()
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil {
 			d.acknowledged(p)

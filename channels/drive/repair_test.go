@@ -19,19 +19,26 @@ const (
 // TestAgentKilled: whatever the agent was doing with a frame when it was killed, the next one
 // sees to it that the message comes once.
 func TestAgentKilled(t *testing.T) {
-	for _, length := range []int{30, 4000} {
+	eachFlow(t, func(t *testing.T, g abi.Geometry) {
+		agentKilledAnywhere(t, g, []int{30, 4000}[:2-g.Flow]) // with credits a message is a frame
+	})
+}
+
+func agentKilledAnywhere(t *testing.T, g abi.Geometry, lengths []int) {
+	t.Helper()
+	for _, length := range lengths {
 		for frame := range (length + 1471) / 1472 {
 			for at := killedBefore; at <= killedNever; at++ {
 				t.Run(fmt.Sprintf("%d bytes, frame %d, step %d", length, frame, at), func(t *testing.T) {
-					agentKilled(t, length, frame, at)
+					agentKilled(t, g, length, frame, at)
 				})
 			}
 		}
 	}
 }
 
-func agentKilled(t *testing.T, length, frame, at int) {
-	w := newWorld(t, 2, abi.Geometry{})
+func agentKilled(t *testing.T, g abi.Geometry, length, frame, at int) {
+	w := newWorld(t, 2, g)
 	from, to := w.ranks[0], w.ranks[1]
 	exchangeOne(t, w, 0, 30) // so that the addresses are known
 	if !from.send(1, message(0, 1, 1, length)) {
@@ -45,8 +52,10 @@ func agentKilled(t *testing.T, length, frame, at int) {
 	kill.run(t, to)
 	to.replaceAgent(t)
 	to.drive(true)
+	w.checkCredits()
 	finish(t, w, 1, length)
 	exchangeOne(t, w, 2, length)
+	w.checkCredits()
 }
 
 // killAt lets the agent take what has come, up to a step of a frame.
@@ -91,7 +100,9 @@ func (k killAt) run(t *testing.T, to *rank) {
 
 // TestAgentKilledInSwitch: the next agent finds a context that is half away, or half back, or in
 // the middle of a flush. It goes on as the image says, and what was unanswered comes.
-func TestAgentKilledInSwitch(t *testing.T) {
+func TestAgentKilledInSwitch(t *testing.T) { eachFlow(t, agentKilledInSwitch) }
+
+func agentKilledInSwitch(t *testing.T, g abi.Geometry) {
 	for _, c := range []struct {
 		name string
 		last func(d *Driver, now int64)
@@ -103,7 +114,7 @@ func TestAgentKilledInSwitch(t *testing.T) {
 		{"resume", func(d *Driver, now int64) { d.Flush(now); d.Suspend(now); d.Follow(); d.Resume(now) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 2, abi.Geometry{})
+			w := newWorld(t, 2, g)
 			from := w.ranks[0]
 			exchangeOne(t, w, 0, 30) // so that the addresses are known
 			w.fate = func(datagram) []datagram { return nil }
@@ -162,8 +173,10 @@ func (r *rank) replaceAgent(t *testing.T) {
 
 // TestAgentKilledRefusing: the agent of a context that is away was killed right after it took a
 // peer's first frame. When the context is back the peer is heard.
-func TestAgentKilledRefusing(t *testing.T) {
-	w := newWorld(t, 2, abi.Geometry{})
+func TestAgentKilledRefusing(t *testing.T) { eachFlow(t, agentKilledRefusing) }
+
+func agentKilledRefusing(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 2, g)
 	from, to := w.ranks[0], w.ranks[1]
 	to.asAgent(func(d *Driver) { d.Suspend(w.now); d.Follow() })
 	if !from.send(1, message(0, 1, 0, 30)) {

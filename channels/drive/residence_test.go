@@ -8,8 +8,10 @@ import (
 
 // TestFlushedPeerSends: a peer that has nothing pending any more when its flush is over is
 // among those that Resume brings back.
-func TestFlushedPeerSends(t *testing.T) {
-	w := newWorld(t, 2, abi.Geometry{})
+func TestFlushedPeerSends(t *testing.T) { eachFlow(t, flushedPeerSends) }
+
+func flushedPeerSends(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 2, g)
 	from, to := w.ranks[0], w.ranks[1]
 	exchangeOne(t, w, 0, 30)
 	if !from.send(1, message(0, 1, 1, 30)) {
@@ -100,8 +102,10 @@ func TestHalfMessageGoesOn(t *testing.T) {
 
 // TestFlushedCopy: a peer all of whose frames are acknowledged is not flushed while a later
 // transmission is unanswered.
-func TestFlushedCopy(t *testing.T) {
-	w := newWorld(t, 2, abi.Geometry{})
+func TestFlushedCopy(t *testing.T) { eachFlow(t, flushedCopy) }
+
+func flushedCopy(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 2, g)
 	from, to := w.ranks[0], w.ranks[1]
 	exchangeOne(t, w, 0, 30)
 	if !from.send(1, message(0, 1, 1, 30)) {

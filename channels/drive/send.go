@@ -12,7 +12,7 @@ import (
 const MaxFrame = 32 << 10
 
 // Reserve takes space for a message to a rank on another node, to be filled and committed.
-// Errors are those of SendBuffer.Reserve, ErrRank, ErrGone and ErrClosed.
+// Errors are those of SendBuffer.Reserve, ErrRank, ErrGone, ErrClosed and ErrFlow.
 func (d *Driver) Reserve(rank uint32, length int) (channels.Kept, []byte, error) {
 	if _, err := d.open(rank); err != nil {
 		return 0, nil, err
@@ -30,6 +30,8 @@ func (d *Driver) open(rank uint32) (*peer, error) {
 		return p, nil
 	case p.send.Closed():
 		return nil, channels.ErrClosed
+	case p.send.Mismatched():
+		return nil, channels.ErrFlow
 	default:
 		return nil, channels.ErrGone
 	}
@@ -50,7 +52,7 @@ func (d *Driver) Commit(rank uint32, k channels.Kept, now int64) error {
 	if err != nil {
 		return err
 	}
-	frames, piece := pieces(len(data), p.frameBytes())
+	frames, piece := pieces(len(data), d.frameBytes(p))
 	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (d *Driver) Send(rank uint32, data []byte, immediate bool, now int64) error
 		return err
 	}
 	p := d.peers[rank]
-	frames, piece := pieces(len(data), p.frameBytes())
+	frames, piece := pieces(len(data), d.frameBytes(p))
 	if frames == 1 || !immediate {
 		copy(to, data)
 		return d.Commit(rank, k, now)
@@ -99,8 +101,12 @@ func (d *Driver) Space(rank uint32, length int) error {
 	return d.buf.Space(length)
 }
 
-// frameBytes is the longest frame to the peer.
-func (p *peer) frameBytes() int {
+// frameBytes is the longest frame to the peer. With credits each message is one: on a path too
+// narrow for it, it goes in fragments.
+func (d *Driver) frameBytes(p *peer) int {
+	if d.credit != nil {
+		return int(d.img.Geometry().MaxMessage)
+	}
 	return min(p.size-headBytes, MaxFrame)
 }
 
@@ -129,6 +135,9 @@ func (d *Driver) transmitAll(p *peer) {
 		b := p.send.Send(&d.flow, d.now, burst)
 		if b.Empty() {
 			break
+		}
+		if b.Want {
+			d.img.AddCounter(abi.CreditRequests, 1)
 		}
 		if b.Count == 0 {
 			d.put(p, link.Head{Kind: link.Ask, Data: b.Data(0)})
@@ -187,7 +196,8 @@ func (d *Driver) put(p *peer, h link.Head) {
 func (d *Driver) head(p *peer, h link.Head) link.Head {
 	h.Job, h.Channel, h.From, h.To = d.img.Job, d.img.Channel, d.img.Rank, p.rank
 	if h.Kind <= link.Answer {
-		h.Answer = p.recv.Answer(&d.flow, d.hint(p))
+		h.Answer = d.answer(p)
+		h.Flow = d.flowNumber
 	}
 	return h
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"score/channels"
+	"score/channels/abi"
 	"score/channels/scm"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ var (
 	ErrGone      = errors.New("handover: the rank ended")
 	ErrExhausted = errors.New("handover: the node has no memory for the context")
 	ErrNotGiven  = errors.New("handover: the job was not given as many channels")
+	ErrFlow      = errors.New("handover: the channel of that rank uses another flow control")
+	ErrPlaces    = errors.New("handover: too many ranks on other nodes for credits")
 	ErrAlone     = errors.New("handover: no rank of the job is on another node")
 	ErrLost      = errors.New("handover: the daemon that holds the contexts does not answer")
 )
@@ -98,9 +101,15 @@ func (c *Client) redial(limit time.Time) bool {
 	return false
 }
 
-// Image asks for the image of a rank, or of the asking rank itself with Own.
+// Image asks for the image of a rank, or of the asking rank itself with Own, on a channel with
+// ACK/NACK.
 func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
-	files, err := c.ask(Request{Channel: channel, Rank: rank}, 1)
+	return c.ImageWith(channel, rank, abi.FlowNack)
+}
+
+// ImageWith is Image on a channel with the flow control given, abi.FlowNack or abi.FlowCredits.
+func (c *Client) ImageWith(channel, rank, flow uint32) (*channels.Image, error) {
+	files, err := c.ask(Request{Channel: channel, Rank: rank, Flow: flow}, 1)
 	if err != nil {
 		return nil, fmt.Errorf("channel %d: %w", channel, err)
 	}
@@ -108,7 +117,7 @@ func (c *Client) Image(channel, rank uint32) (*channels.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if img.Channel != channel || rank != Own && img.Rank != rank {
+	if img.Channel != channel || rank != Own && img.Rank != rank || img.Geometry().Flow != flow {
 		_ = img.Close()
 		return nil, channels.ErrDamaged
 	}
@@ -219,6 +228,10 @@ func (s Status) err() error {
 		return ErrAlone
 	case StatusNotGiven:
 		return ErrNotGiven
+	case StatusFlow:
+		return ErrFlow
+	case StatusPlaces:
+		return ErrPlaces
 	default:
 		return errPacket
 	}

@@ -56,7 +56,7 @@ func TestStatuses(t *testing.T) {
 	client := NewClient(serve(t, func(r Request) (*os.File, Status) { return nil, Status(r.Channel) }))
 	for s, want := range map[Status]error{
 		StatusRank: ErrRank, StatusChannel: ErrChannel, StatusGone: ErrGone,
-		StatusExhausted: ErrExhausted, StatusNotGiven: ErrNotGiven, 99: errPacket,
+		StatusExhausted: ErrExhausted, StatusNotGiven: ErrNotGiven, StatusFlow: ErrFlow, StatusPlaces: ErrPlaces, 99: errPacket,
 	} {
 		if _, err := client.Image(uint32(s), 1); !errors.Is(err, want) {
 			t.Errorf("status %d: %v, want %v", s, err, want)
@@ -125,6 +125,8 @@ func FuzzPackets(f *testing.F) {
 	f.Add(request[:])
 	f.Add(network[:])
 	f.Add(status[:])
+	credits := Request{Channel: 1, Rank: 2, Flow: abi.FlowCredits}.encode()
+	f.Add(credits[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r, err := decodeRequest(data); err == nil {
 			if again := r.encode(); string(again[:]) != string(data) {

@@ -3,6 +3,7 @@ package handover
 import (
 	"encoding/binary"
 	"errors"
+	"score/channels/abi"
 )
 
 // magic opens a request for an image, and every answer: "SCH1".
@@ -12,6 +13,9 @@ const magic = 0x31484353
 // that hangs up, as on anything that it does not know.
 const magicNetwork = 0x314e4353
 
+// magicCredits opens a request for an image of a channel with credits: "SCC1".
+const magicCredits = 0x31434353
+
 // Own as the rank of a request asks for the context of the asking rank.
 const Own = ^uint32(0)
 
@@ -20,6 +24,7 @@ type Request struct {
 	Channel uint32
 	Rank    uint32 // or Own
 	Network bool   // the socket of the context and the place map; Rank is Own
+	Flow    uint32 // abi.FlowNack or, not with Network, abi.FlowCredits: what the asking rank uses
 }
 
 // requestBytes is the length of a request.
@@ -37,6 +42,8 @@ const (
 	StatusExhausted Status = 4 // no memory or descriptor for the image
 	StatusAlone     Status = 5 // network: no rank of the job is on another node
 	StatusNotGiven  Status = 6 // the job was not given as many channels
+	StatusFlow      Status = 7 // the channel of that rank uses another flow control
+	StatusPlaces    Status = 8 // too many ranks on other nodes for credits
 )
 
 // answerBytes is the length of an answer.
@@ -47,8 +54,11 @@ var errPacket = errors.New("handover: not a packet of this protocol")
 
 func (r Request) encode() (b [requestBytes]byte) {
 	kind := uint32(magic)
-	if r.Network {
+	switch {
+	case r.Network:
 		kind = magicNetwork
+	case r.Flow == abi.FlowCredits:
+		kind = magicCredits
 	}
 	binary.LittleEndian.PutUint32(b[0:], kind)
 	binary.LittleEndian.PutUint32(b[4:], r.Channel)
@@ -63,6 +73,9 @@ func decodeRequest(b []byte) (Request, error) {
 	r := Request{Channel: binary.LittleEndian.Uint32(b[4:]), Rank: binary.LittleEndian.Uint32(b[8:])}
 	switch binary.LittleEndian.Uint32(b) {
 	case magic:
+		return r, nil
+	case magicCredits:
+		r.Flow = abi.FlowCredits
 		return r, nil
 	case magicNetwork:
 		// Only its owner receives on a context's socket.

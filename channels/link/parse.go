@@ -121,28 +121,32 @@ func (h *Head) read(b *[HeadBytes]byte) {
 	h.Answer.Next = flowctl.Seq(binary.LittleEndian.Uint32(b[nextAt:]))
 	h.Answer.Echo = flowctl.Tx(binary.LittleEndian.Uint32(b[echoAt:]))
 	h.Answer.Room = binary.LittleEndian.Uint16(b[roomAt:])
-	h.Status = b[statusAt]
+	if h.Kind == Here || h.Kind == End {
+		h.Status = b[statusAt]
+	} else {
+		h.Flow = b[statusAt]
+	}
 	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
 
 // sane reports whether the header has what its kind has, and nothing else.
 func (h *Head) sane() bool {
-	if h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer {
+	if h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer || h.Flow > FlowCredits {
 		return false
 	}
 	switch h.Kind {
 	case Data:
-		return h.Frames > 0 && h.Status == 0 && h.Port == 0
+		return h.Frames > 0 && h.Port == 0
 	case Ask:
-		return h.Frames == 0 && h.Status == 0 && h.Port == 0
+		return h.Frames == 0 && h.Port == 0
 	case Answer:
-		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Status == 0 && h.Port == 0
+		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Port == 0
 	case Where:
-		return h.bare() && h.Status == 0 && h.Port == 0
+		return h.bare() && h.Port == 0
 	case Here:
 		return h.bare() && h.Status >= StatusHere && h.Status <= StatusEnded && (h.Port != 0) == (h.Status == StatusHere)
 	case End:
-		return h.bare() && h.Status >= EndClosed && h.Status <= EndDied && h.Port == 0
+		return h.bare() && h.Status >= EndClosed && h.Status <= EndFlow && h.Port == 0
 	}
 	return false
 }

@@ -36,6 +36,13 @@ const (
 const (
 	EndClosed uint8 = 1 + iota // its owner closed it
 	EndDied                    // its owner died
+	EndFlow                    // it has another flow control than the context that sent to it
+)
+
+// The values of Head.Flow, the same as in images.
+const (
+	FlowNack    uint8 = iota // ACK/NACK
+	FlowCredits              // dynamic credits
 )
 
 // Head is the header of a datagram. What its kind does not use is zero.
@@ -48,6 +55,7 @@ type Head struct {
 	Data   flowctl.Data
 	Frames uint16         // in Data: frame i has Seq+i and Tx+i, and only the last has the Mark
 	Answer flowctl.Answer // of the other direction; in Data, Ask and Answer
+	Flow   uint8          // in Data, Ask, Answer and Where: what the context From uses
 	Status uint8          // in Here and End
 	Port   uint16         // in Here, with StatusHere: UDP port of the context
 }
@@ -77,7 +85,7 @@ const (
 	fromAt       = 20
 	toAt         = 24
 	framesAt     = 28
-	statusAt     = 30
+	statusAt     = 30 // the Status of Here and End; of the others the Flow
 	answerKindAt = 31
 	seqAt        = 32
 	txAt         = 36

@@ -62,6 +62,16 @@ var datagrams = []struct {
 		head:  Head{Kind: End, Job: 1, From: 2, To: 3, Status: EndDied},
 		bytes: `294fec5c 53010600 0100000000000000 00000000 02000000 03000000 0000 02 00 00000000 00000000 00000000 00000000 0000 3400`,
 	},
+	{
+		name:  "answer with credits",
+		head:  Head{Kind: Answer, Job: 1, From: 2, To: 3, Flow: FlowCredits, Answer: flowctl.Answer{Kind: flowctl.Ack, Room: 4, Next: 5, Echo: 6}},
+		bytes: `72219ec1 53010300 0100000000000000 00000000 02000000 03000000 0000 01 00 00000000 00000000 05000000 06000000 0400 3400`,
+	},
+	{
+		name:  "end for another flow control",
+		head:  Head{Kind: End, Job: 1, From: 2, To: 3, Status: EndFlow},
+		bytes: `9da1f900 53010600 0100000000000000 00000000 02000000 03000000 0000 03 00 00000000 00000000 00000000 00000000 0000 3400`,
+	},
 }
 
 // write makes a datagram, in memory that was used before.

@@ -29,6 +29,7 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 	binary.LittleEndian.PutUint32(b[fromAt:], h.From)
 	binary.LittleEndian.PutUint32(b[toAt:], h.To)
 	clear(b[framesAt:])
+	b[statusAt] = h.Flow
 	switch h.Kind {
 	case Data, Ask:
 		w.mark = h.Data.Mark

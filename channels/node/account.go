@@ -15,15 +15,21 @@ type Messages struct {
 	Full                    uint64 // sends that found no space
 	Nacked                  uint64 // frames from other nodes that were refused
 	Resent                  uint64 // frames sent to other nodes once more
+	CreditRequests          uint64 // requests for credits sent to ranks of other nodes
+	CreditsGranted          uint64 // credits granted to ranks of other nodes
 }
 
 // columns are the counters that are added up.
-func (m *Messages) columns() [7]*uint64 {
-	return [...]*uint64{&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent}
+func (m *Messages) columns() [len(counted)]*uint64 {
+	return [...]*uint64{
+		&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent, &m.CreditRequests, &m.CreditsGranted,
+	}
 }
 
 // counted are the counters of an image, in the order of Messages.columns.
-var counted = [7]abi.Counter{abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent}
+var counted = [...]abi.Counter{
+	abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent, abi.CreditRequests, abi.CreditsGranted,
+}
 
 // AccountMost is how many contexts of a job one look at its messages takes in: those
 // of a large node, in some tens of microseconds.

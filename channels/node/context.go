@@ -35,8 +35,8 @@ type Context struct {
 	watch // the loop's
 }
 
-// context finds a context, or makes it.
-func (j *Job) context(of name) (*Context, error) {
+// context finds a context, or makes it with the flow control of whoever asks first.
+func (j *Job) context(of name, flow uint32) (*Context, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if c := j.contexts[of]; c != nil && !j.closed {
@@ -51,7 +51,7 @@ func (j *Job) context(of name) (*Context, error) {
 	if !j.node.shares.take(&j.share, of.channel != 0) {
 		return nil, ErrResident
 	}
-	c, err := j.make(of)
+	c, err := j.make(of, flow)
 	if err != nil {
 		j.node.shares.undo(&j.share, j.channels > 0 && of.channel != 0)
 		return nil, err
@@ -85,12 +85,12 @@ func (j *Job) given(of name) bool {
 	return has < j.channels
 }
 
-func (j *Job) make(of name) (*Context, error) {
+func (j *Job) make(of name, flow uint32) (*Context, error) {
 	me, err := channels.Self()
 	if err != nil {
 		return nil, err
 	}
-	img, err := channels.Create(channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}, j.geometry, j.ranks)
+	img, err := channels.Create(channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}, j.geometry.WithFlow(flow), j.ranks)
 	if err != nil {
 		return nil, err
 	}

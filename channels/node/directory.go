@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"score/channels"
+	"score/channels/abi"
 	"score/channels/link"
 	"score/channels/link/udp"
 	"score/flowctl"
@@ -116,7 +117,7 @@ func (d *directory) where(from link.Address, h *link.Head) {
 		if !j.mayAsk(from, h) {
 			return
 		}
-		answer.Status, answer.Port = j.portOf(name{h.Channel, h.To})
+		answer.Status, answer.Port = j.portOf(name{h.Channel, h.To}, uint32(h.Flow))
 	} else if !removed {
 		return
 	}
@@ -136,16 +137,17 @@ func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 }
 
 // portOf finds the context's port. The context is made if its rank has not asked for it yet, so
-// that messages may come before their receiver looks.
-func (j *Job) portOf(of name) (status uint8, port uint16) {
+// that messages may come before their receiver looks; then the rank that asks says which flow
+// control it has.
+func (j *Job) portOf(of name, flow uint32) (status uint8, port uint16) {
 	if j.isGone(of) {
 		return link.StatusEnded, 0
 	}
-	c, err := j.context(of)
+	c, err := j.context(of, flow)
 	switch {
 	case errors.Is(err, ErrClosed):
 		return link.StatusEnded, 0
-	case errors.Is(err, ErrNotGiven):
+	case errors.Is(err, ErrNotGiven), errors.Is(err, abi.ErrPlaces):
 		return link.StatusNotYet, 0 // until the rank has ended, as it will where it hears the reason
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
@@ -169,7 +171,7 @@ func (j *Job) isGone(of name) bool {
 func (d *directory) ended(from link.Address, h *link.Head) {
 	j, _ := d.node.job(h.Job)
 	if j == nil || j.places == nil || j.has(h.From) || h.Channel >= MaxChannels || from.None() ||
-		from != j.places.Directory(j.places.Node(h.From)) {
+		from != j.places.Directory(j.places.Node(h.From)) || h.Status == link.EndFlow {
 		return
 	}
 	j.peerEnded(h.Channel, h.From, h.Status)

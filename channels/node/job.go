@@ -136,14 +136,14 @@ func (j *Job) has(rank uint32) bool {
 	return ok
 }
 
-// Image is the context's memory; the context is made at the first call by anyone. It belongs to the
-// job. Errors: ErrContext, ErrClosed, ErrNotGiven, ErrResident, channels.ErrMemory, and the
-// system's.
+// Image is the context's memory; the context is made at the first call by anyone, by this one with
+// ACK/NACK. It belongs to the job. Errors: ErrContext, ErrClosed, ErrNotGiven, ErrResident,
+// channels.ErrMemory, and the system's.
 func (j *Job) Image(channel, rank uint32) (*channels.Image, error) {
 	if !j.has(rank) || channel >= MaxChannels {
 		return nil, fmt.Errorf("%w: channel %d of rank %d", ErrContext, channel, rank)
 	}
-	c, err := j.context(name{channel, rank})
+	c, err := j.context(name{channel, rank}, abi.FlowNack)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"score/channels/abi"
 	"score/channels/handover"
 )
 
@@ -38,9 +39,12 @@ func (j *Job) serveImage(asker uint32, r handover.Request) (*os.File, handover.S
 	if r.Rank == handover.Own {
 		r.Rank = asker
 	}
-	c, status := j.serve(name{r.Channel, r.Rank})
+	c, status := j.serve(name{r.Channel, r.Rank}, r.Flow)
 	if status != handover.StatusOK {
 		return nil, status
+	}
+	if c.img.Geometry().Flow != r.Flow {
+		return nil, handover.StatusFlow
 	}
 	if r.Rank == asker && j.isDead(c) {
 		return nil, handover.StatusGone
@@ -52,7 +56,7 @@ func (j *Job) serveNetwork(asker, channel uint32) (socket, places *os.File, stat
 	if j.places == nil {
 		return nil, nil, handover.StatusAlone
 	}
-	c, status := j.serve(name{channel, asker})
+	c, status := j.serve(name{channel, asker}, abi.FlowNack) // it is there: the image was asked for first
 	if status != handover.StatusOK {
 		return nil, nil, status
 	}
@@ -86,19 +90,21 @@ func (j *Job) Connections() int {
 	return len(j.conns)
 }
 
-func (j *Job) serve(of name) (*Context, handover.Status) {
+func (j *Job) serve(of name, flow uint32) (*Context, handover.Status) {
 	if !j.has(of.rank) {
 		return nil, handover.StatusRank
 	}
 	if of.channel >= MaxChannels {
 		return nil, handover.StatusChannel
 	}
-	c, err := j.context(of)
+	c, err := j.context(of, flow)
 	switch {
 	case errors.Is(err, ErrClosed):
 		return nil, handover.StatusGone
 	case errors.Is(err, ErrNotGiven):
 		return nil, handover.StatusNotGiven // the rank tells its user
+	case errors.Is(err, abi.ErrPlaces):
+		return nil, handover.StatusPlaces // so does it of this
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
 		return nil, handover.StatusExhausted

@@ -107,7 +107,7 @@ func (j *Job) restoreOne(s *Spare) error {
 // isMine reports whether an image is as this job's are made.
 func (j *Job) isMine(img *channels.Image, of name) bool {
 	return img.Identity == channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel} &&
-		img.Geometry() == j.geometry.WithDefaults() && slices.Equal(img.Local(), j.ranks)
+		img.Geometry() == j.geometry.WithFlow(img.Geometry().Flow).WithDefaults() && slices.Equal(img.Local(), j.ranks)
 }
 
 // reconnect gives the context the socket that its peers know.

@@ -40,6 +40,7 @@ func (j *Job) Messages(most int) *scorev1.Messages {
 	return &scorev1.Messages{
 		Contexts: m.Contexts, Sent: m.Sent, SentBytes: m.SentBytes, Received: m.Received, ReceivedBytes: m.ReceivedBytes,
 		Full: m.Full, Nacked: m.Nacked, Resent: m.Resent,
+		CreditRequests: m.CreditRequests, CreditsGranted: m.CreditsGranted,
 	}
 }
 

@@ -68,6 +68,7 @@ func notLess(was, is *scorev1.Messages) *scorev1.Messages {
 		Sent:     max(was.GetSent(), is.GetSent()), SentBytes: max(was.GetSentBytes(), is.GetSentBytes()),
 		Received: max(was.GetReceived(), is.GetReceived()), ReceivedBytes: max(was.GetReceivedBytes(), is.GetReceivedBytes()),
 		Full: max(was.GetFull(), is.GetFull()), Nacked: max(was.GetNacked(), is.GetNacked()), Resent: max(was.GetResent(), is.GetResent()),
+		CreditRequests: max(was.GetCreditRequests(), is.GetCreditRequests()), CreditsGranted: max(was.GetCreditsGranted(), is.GetCreditsGranted()),
 	}
 }
 
@@ -95,6 +96,7 @@ func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 		Sent:     add(to.GetSent(), m.GetSent()), SentBytes: add(to.GetSentBytes(), m.GetSentBytes()),
 		Received: add(to.GetReceived(), m.GetReceived()), ReceivedBytes: add(to.GetReceivedBytes(), m.GetReceivedBytes()),
 		Full: add(to.GetFull(), m.GetFull()), Nacked: add(to.GetNacked(), m.GetNacked()), Resent: add(to.GetResent(), m.GetResent()),
+		CreditRequests: add(to.GetCreditRequests(), m.GetCreditRequests()), CreditsGranted: add(to.GetCreditsGranted(), m.GetCreditsGranted()),
 	}
 }
 

@@ -42,6 +42,8 @@ func (c *collector) collectShare(out chan<- prometheus.Metric, id uint64, share 
 		c.counter(out, jobRefusals, m.GetFull(), job, node, "full")
 		c.counter(out, jobRefusals, m.GetNacked(), job, node, "nacked")
 		c.counter(out, jobResent, m.GetResent(), job, node)
+		c.counter(out, jobCredits, m.GetCreditRequests(), job, node, "requested")
+		c.counter(out, jobCredits, m.GetCreditsGranted(), job, node, "granted")
 	}
 	steps, f := c.sources.Switches.Measures(id, node)
 	for _, step := range steps {

@@ -28,6 +28,7 @@ const (
 	jobMessageBytes  = "score_job_message_bytes_total"
 	jobRefusals      = "score_job_refusals_total"
 	jobResent        = "score_job_resent_frames_total"
+	jobCredits       = "score_job_credits_total"
 	jobFlushes       = "score_job_flushes_total"
 	jobSwitchSeconds = "score_job_switch_seconds"
 	jobsLeftOut      = "score_job_series_left_out"
@@ -66,6 +67,7 @@ var Table = []Info{
 	{jobMessageBytes, "Bytes of those messages.", "bytes", perJobKind},
 	{jobRefusals, "Refusals: full, sends that found no space; nacked, frames from other nodes that were not accepted.", "events", perJobKind},
 	{jobResent, "Frames sent to other nodes again.", "frames", perJob},
+	{jobCredits, "Credits: requested, requests to ranks of other nodes; granted, credits given to such ranks.", "events", perJobKind},
 	{jobFlushes, "The job's channels that left the network, with all answered, cut off, or held up by their program.", "channels", perJobKind},
 	{
 		jobSwitchSeconds,

@@ -28,6 +28,9 @@ func (c *driveContext) make() (err error) {
 		Ranks: uint32(c.Ranks), LocalRanks: 1, Lanes: 1, MaxMessage: uint32(c.d.Longest),
 		LaneBytes: uint32(c.d.Lane), SharedBytes: uint32(c.d.Lane), SendBytes: uint32(c.d.Send),
 	}
+	if c.d.Credits {
+		g.Flow = abi.FlowCredits
+	}
 	rank := uint32(c.Rank)
 	id := channels.Identity{Job: jobKey(c.Job), Rank: rank, Channel: uint32(c.Channel)}
 	if c.img, err = channels.Create(id, g, []uint32{rank}); err != nil {

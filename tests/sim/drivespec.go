@@ -14,9 +14,12 @@ type Kind uint8
 const (
 	Mixed  Kind = iota // by seed: a share of those with AckNack drive images
 	Flow               // flow control alone
-	Drive              // images, driven; all with AckNack, the one policy of package drive
+	Drive              // images, driven
 	Switch             // images of gangs that take turns on nodes with agents and clocks
 )
+
+// creditsShare is the share of the jobs with images whose channels have credits, in permille.
+const creditsShare = 300
 
 // driveShare is the share of the worlds with AckNack whose contexts are images, in permille.
 const driveShare = 500
@@ -31,6 +34,7 @@ type DriveSpec struct {
 	Short   bool   // most messages are short, many in a datagram
 	Lane    int    // bytes of the network's ring
 	Send    int    // bytes of the send buffer
+	Credits bool   // flow control by credits: each message is one frame
 
 	// Bind is told the context that was made, if its node has an agent that switches; else nil.
 	Bind func(*sharedContext)
@@ -76,11 +80,18 @@ func (w *world) drawDrives(seed uint64) {
 // draw draws the sizes of messages and buffers.
 func (d *DriveSpec) draw(r *rng) {
 	d.Longest = r.between(1, 7) * d.frameBytes() / 2
+	dice := rng{state: d.Seed ^ 0xc4ed17} // of its own: what else a seed draws stays
+	if d.Credits = dice.chance(creditsShare); d.Credits {
+		d.Longest = min(d.Longest, abi.MaxCreditMessage)
+	}
 	lines := uint64(abi.PageBytes / abi.LineBytes)
 	for lines < 2*abi.Lines(d.Longest)+1 {
 		lines *= 2
 	}
 	d.Lane = int(lines) * abi.LineBytes << r.below(3)
+	for d.Credits && d.Lane/abi.LineBytes <= int(abi.Lines(d.Longest))*len(d.Nodes) {
+		d.Lane *= 2 // a place for each of the others
+	}
 	d.Send = (d.Longest/abi.PageBytes + 1 + r.below(3)) * abi.PageBytes
 }
 
@@ -118,6 +129,9 @@ func (d *DriveSpec) frameBytes() int {
 
 // frames returns how many pieces a message is sent in.
 func (d *DriveSpec) frames(length int) uint32 {
+	if d.Credits {
+		return 1
+	}
 	return uint32(max(1, (length+d.frameBytes()-1)/d.frameBytes()))
 }
 

@@ -1413,17 +1413,19 @@ func (x *Fences) GetPackedBytes() uint64 {
 
 // Messages are what ranks did with messages (package pm), by their own count.
 type Messages struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Contexts      uint64                 `protobuf:"varint,1,opt,name=contexts" json:"contexts,omitempty"` // channels of ranks that were made
-	Sent          uint64                 `protobuf:"varint,2,opt,name=sent" json:"sent,omitempty"`
-	SentBytes     uint64                 `protobuf:"varint,3,opt,name=sent_bytes,json=sentBytes" json:"sent_bytes,omitempty"`
-	Received      uint64                 `protobuf:"varint,4,opt,name=received" json:"received,omitempty"`
-	ReceivedBytes uint64                 `protobuf:"varint,5,opt,name=received_bytes,json=receivedBytes" json:"received_bytes,omitempty"`
-	Full          uint64                 `protobuf:"varint,6,opt,name=full" json:"full,omitempty"`     // sends that found no space
-	Nacked        uint64                 `protobuf:"varint,7,opt,name=nacked" json:"nacked,omitempty"` // frames from other nodes that were refused
-	Resent        uint64                 `protobuf:"varint,8,opt,name=resent" json:"resent,omitempty"` // frames sent to other nodes once more
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Contexts       uint64                 `protobuf:"varint,1,opt,name=contexts" json:"contexts,omitempty"` // channels of ranks that were made
+	Sent           uint64                 `protobuf:"varint,2,opt,name=sent" json:"sent,omitempty"`
+	SentBytes      uint64                 `protobuf:"varint,3,opt,name=sent_bytes,json=sentBytes" json:"sent_bytes,omitempty"`
+	Received       uint64                 `protobuf:"varint,4,opt,name=received" json:"received,omitempty"`
+	ReceivedBytes  uint64                 `protobuf:"varint,5,opt,name=received_bytes,json=receivedBytes" json:"received_bytes,omitempty"`
+	Full           uint64                 `protobuf:"varint,6,opt,name=full" json:"full,omitempty"`                                            // sends that found no space
+	Nacked         uint64                 `protobuf:"varint,7,opt,name=nacked" json:"nacked,omitempty"`                                        // frames from other nodes that were refused
+	Resent         uint64                 `protobuf:"varint,8,opt,name=resent" json:"resent,omitempty"`                                        // frames sent to other nodes once more
+	CreditRequests uint64                 `protobuf:"varint,9,opt,name=credit_requests,json=creditRequests" json:"credit_requests,omitempty"`  // requests for credits sent to ranks of other nodes
+	CreditsGranted uint64                 `protobuf:"varint,10,opt,name=credits_granted,json=creditsGranted" json:"credits_granted,omitempty"` // credits granted to ranks of other nodes
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Messages) Reset() {
@@ -1508,6 +1510,20 @@ func (x *Messages) GetNacked() uint64 {
 func (x *Messages) GetResent() uint64 {
 	if x != nil {
 		return x.Resent
+	}
+	return 0
+}
+
+func (x *Messages) GetCreditRequests() uint64 {
+	if x != nil {
+		return x.CreditRequests
+	}
+	return 0
+}
+
+func (x *Messages) GetCreditsGranted() uint64 {
+	if x != nil {
+		return x.CreditsGranted
 	}
 	return 0
 }
@@ -2140,7 +2156,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06fences\x18\x01 \x01(\x04R\x06fences\x12\x1f\n" +
 	"\vplain_bytes\x18\x02 \x01(\x04R\n" +
 	"plainBytes\x12!\n" +
-	"\fpacked_bytes\x18\x03 \x01(\x04R\vpackedBytes\"\xe0\x01\n" +
+	"\fpacked_bytes\x18\x03 \x01(\x04R\vpackedBytes\"\xb2\x02\n" +
 	"\bMessages\x12\x1a\n" +
 	"\bcontexts\x18\x01 \x01(\x04R\bcontexts\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n" +
@@ -2150,7 +2166,10 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x0ereceived_bytes\x18\x05 \x01(\x04R\rreceivedBytes\x12\x12\n" +
 	"\x04full\x18\x06 \x01(\x04R\x04full\x12\x16\n" +
 	"\x06nacked\x18\a \x01(\x04R\x06nacked\x12\x16\n" +
-	"\x06resent\x18\b \x01(\x04R\x06resent\"\xfe\x04\n" +
+	"\x06resent\x18\b \x01(\x04R\x06resent\x12'\n" +
+	"\x0fcredit_requests\x18\t \x01(\x04R\x0ecreditRequests\x12'\n" +
+	"\x0fcredits_granted\x18\n" +
+	" \x01(\x04R\x0ecreditsGranted\"\xfe\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +

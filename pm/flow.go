@@ -1,0 +1,63 @@
+package pm
+
+import (
+	"fmt"
+	"os"
+	"score/channels/abi"
+)
+
+// Flow is the flow control of a channel between nodes. All ranks of a job use the same one for the
+// same channel.
+type Flow uint8
+
+// The flow controls.
+const (
+	// FlowNack: a sender sends, and a receiver without room refuses. For messages of all lengths.
+	FlowNack Flow = Flow(abi.FlowNack)
+	// FlowCredits: a sender sends only what its receiver has a place for, and pairs that talk
+	// often get more places. For short messages (Channel.MaxMessage) of many senders: none is
+	// refused for want of room.
+	FlowCredits Flow = Flow(abi.FlowCredits)
+)
+
+// String names the flow control in sentences.
+func (f Flow) String() string {
+	if f == FlowCredits {
+		return "credits"
+	}
+	return "ACK/NACK"
+}
+
+// other is the one that a peer uses that does not use f.
+func (f Flow) other() Flow {
+	if f == FlowCredits {
+		return FlowNack
+	}
+	return FlowCredits
+}
+
+// OpenOption changes how a channel is opened.
+type OpenOption func(*openOptions)
+
+type openOptions struct {
+	flow Flow
+}
+
+// WithFlow opens a channel with a flow control of its own, in place of that of Settings.
+func WithFlow(flow Flow) OpenOption { return func(o *openOptions) { o.flow = flow } }
+
+// flowNames are the values of PM_FLOW.
+var flowNames = map[string]Flow{"nack": FlowNack, "credits": FlowCredits}
+
+func readFlow(name string, value *Flow) error {
+	text := os.Getenv(name)
+	if text == "" {
+		return nil
+	}
+	flow, ok := flowNames[text]
+	if !ok {
+		return fmt.Errorf("%w: %s=%s, want nack or credits", ErrEnvironment, name, text)
+	}
+	*value = flow
+	return nil
+}
