@@ -51,7 +51,7 @@ func TestAttachRefuses(t *testing.T) {
 		want error
 	}{
 		"magic":         {0, 1, abi.ErrMagic},
-		"version":       {8, 2, abi.ErrVersion},
+		"version":       {8, 1, abi.ErrVersion},
 		"header size":   {12, 8, abi.ErrHeader},
 		"total":         {16, 4096, abi.ErrHeader},
 		"no job":        {24, 0, abi.ErrHeader},

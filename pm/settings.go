@@ -3,6 +3,7 @@ package pm
 import (
 	"fmt"
 	"os"
+	"score/channels"
 	"score/channels/link"
 	"strconv"
 	"time"
@@ -23,6 +24,9 @@ const (
 	// EnvSpin: how long Wait looks for a message before it sleeps, as Go writes
 	// durations ("20us").
 	EnvSpin = "PM_SPIN"
+	// EnvLaneBytes: how many bytes of memory the lanes of all channels of the process may have,
+	// as a number; 0: no lanes.
+	EnvLaneBytes = "PM_LANE_BYTES"
 )
 
 // Settings of a process.
@@ -30,12 +34,17 @@ type Settings struct {
 	Immediate bool          // long messages become visible while they are written; default true
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
+	LaneBytes int64         // of memory that lanes may have together; 0: DefaultLaneBytes, negative: none
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
 // DefaultSpin is how long a waiting rank keeps its processor to itself: what falling asleep and
 // being woken costs both sides, which is two round trips between nodes.
 const DefaultSpin = 50 * time.Microsecond
+
+// DefaultLaneBytes is enough for all lanes of four channels: 15 of 256 KiB each. A node of 64 ranks
+// then spends at most 1 GiB on lanes.
+const DefaultLaneBytes = 16 << 20
 
 // DefaultSettings are those of a process without environment.
 func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
@@ -51,6 +60,9 @@ func SettingsFromEnvironment() (Settings, error) {
 		return s, err
 	}
 	if err := readDuration(EnvSpin, &s.Spin); err != nil {
+		return s, err
+	}
+	if err := readLaneBytes(&s.LaneBytes); err != nil {
 		return s, err
 	}
 	var err error
@@ -71,6 +83,29 @@ func readDuration(name string, value *time.Duration) error {
 	}
 	*value = d
 	return nil
+}
+
+func readLaneBytes(value *int64) error {
+	text := os.Getenv(EnvLaneBytes)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%w: %s=%s is not a number of bytes", ErrEnvironment, EnvLaneBytes, text)
+	}
+	if *value = n; n == 0 {
+		*value = -1
+	}
+	return nil
+}
+
+// laneMemory is what the lanes of a process may have.
+func (s Settings) laneMemory() *channels.LaneMemory {
+	if s.LaneBytes == 0 {
+		return channels.NewLaneMemory(DefaultLaneBytes)
+	}
+	return channels.NewLaneMemory(max(s.LaneBytes, 0))
 }
 
 func readSwitch(name string, value *bool) error {
