@@ -177,13 +177,13 @@ func (in *Inbox) setRecall(lane, value uint32) {
 	atomic.StoreUint32(in.img.mem.u32(in.img.layout.Lane(lane)+8), value)
 }
 
-// laneWriterDead reports whether the lane's writer surely died. It asks the system only now and
-// then, and only about a writer that does not do what it was asked.
+// laneWriterDead reports whether the lane's writer surely died. It asks the system ever more rarely,
+// and only about a writer that does not do what it was asked.
 func (in *Inbox) laneWriterDead(s *laneSlot, rank uint32, deaths bool) bool {
 	if deaths && in.img.PeerGone(rank) {
 		return true
 	}
-	return (s.own == nil || s.recalled) && s.quiet > silentLooks && s.quiet%silentLooks == 0 && in.img.writerDead(rank)
+	return (s.own == nil || s.recalled) && s.quiet > silentLooks && s.quiet&(s.quiet-1) == 0 && in.img.writerDead(rank)
 }
 
 // leaveDead ends the lane of a writer that died, once all was read that it left there and in the
@@ -288,7 +288,8 @@ func (in *Inbox) followLane(r *reader, rank uint32, word uint64) (Message, bool)
 	}
 	r.drop(1)
 	own := newReader(in.img.mem.ring(l.LaneRing(lane), l.LaneBytes), in.img.mem.u64(l.Lane(lane)), rank, 1)
-	in.lanes.slots[lane] = laneSlot{own: own, seen: own.cursor}
+	s := &in.lanes.slots[lane] // its writer may be dead already
+	s.own, s.seen, s.quiet = own, own.cursor, 0
 	in.rings = append(in.rings, own)
 	in.img.count(abi.LanesOpened, 1)
 	in.turned = true
