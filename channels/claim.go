@@ -1,26 +1,31 @@
 package channels
 
 import (
+	"encoding/binary"
 	"score/channels/abi"
 	"sync/atomic"
 )
 
-// noLane in Sender.claimed: all lanes are taken, or there is no memory for
-// one; the sender stays with the shared ring.
-const noLane = ^uint32(0)
+const (
+	// noLane is what claimLane returns if no lane is free, or there is no memory for one.
+	noLane = ^uint32(0)
+	// laneAfter is how many messages a sender writes into the shared ring before it
+	// asks for a lane, where lanes are scarce: one that only takes part in a
+	// start-up barrier does not take a lane from a neighbour.
+	laneAfter = 32
+	// askEvery is how many more messages it writes before it asks again though no lane was
+	// offered meanwhile: the receiver has forgotten the first time if no lane fell silent.
+	askEvery = 1024
+)
 
-// openLane gives the sender a ring of its own. Its messages stay in order,
-// because the reader looks into the lane only after it met the record that names
-// the lane, behind all the sender's earlier messages in the shared ring.
+// openLane gives the sender a ring of its own, if one is free and it is time. Its messages stay
+// in order: see DESIGN.md, "Lanes".
 func (s *Sender) openLane() {
 	l := &s.img.layout
-	if s.said < laneAfter && l.LocalRanks >= l.Lanes {
+	if s.said < s.laneFrom || l.Lanes == 1 {
 		return
 	}
-	if s.claimed == 0 {
-		s.claimed = s.img.claimLane(s.rank)
-	}
-	if s.claimed == noLane {
+	if s.claimed == 0 && !s.claim() {
 		return
 	}
 	pos, ok := s.shared.reserve(0)
@@ -28,63 +33,76 @@ func (s *Sender) openLane() {
 		return
 	}
 	control := l.Lane(s.claimed)
-	s.lane = newLaneWriter(s.img.mem.ring(l.LaneRing(s.claimed), l.LaneBytes), s.img.mem.u64(control), 0, s.rank)
+	head := s.img.mem.u64(control)
+	s.lane = newLaneWriter(s.img.mem.ring(l.LaneRing(s.claimed), l.LaneBytes), head, atomic.LoadUint64(head), s.rank)
 	s.shared.publishAt(pos, abi.Commit(0, abi.KindLane, s.rank), s.claimed)
 	s.wakeSleeper()
 	s.open = true
 }
 
+// claim takes a free lane, unless none was offered since the last attempt.
+func (s *Sender) claim() bool {
+	offers := atomic.LoadUint32(s.offers)
+	if s.refused && offers == s.refusedAt && s.said < s.askAt {
+		return false
+	}
+	if lane := s.img.claimLane(s.rank); lane != noLane {
+		s.claimed, s.refused = lane, false
+		return true
+	}
+	if !s.refused || offers != s.refusedAt || atomic.LoadUint32(s.wanted) == 0 {
+		atomic.AddUint32(s.wanted, 1)
+		s.img.count(abi.LanesWanted, 1)
+	}
+	s.refused, s.refusedAt, s.askAt = true, offers, s.said+askEvery
+	return false
+}
+
+// Recalled reports whether the receiver asks for the sender's lane, to give it to another one.
+func (s *Sender) Recalled() bool { return s.open && atomic.LoadUint32(s.recall()) != 0 }
+
+func (s *Sender) recall() *uint32 { return s.img.mem.u32(s.img.layout.Lane(s.claimed) + 8) }
+
+// GiveBack leaves the lane, if the sender has one, and reports whether it has none now. Messages
+// after that go through the shared ring, until the sender opens a lane again. It is false while a
+// message is reserved in the lane, or while the shared ring has no space.
+func (s *Sender) GiveBack() bool {
+	if !s.open {
+		return true
+	}
+	if s.pending >= 0 && s.at == s.lane.tail {
+		return false
+	}
+	pos, ok := s.shared.reserve(abi.LaneEndBytes)
+	if !ok {
+		return false
+	}
+	binary.LittleEndian.PutUint64(s.shared.bytes(pos, abi.LaneEndBytes), s.lane.tail)
+	s.shared.publishAt(pos, abi.Commit(abi.LaneEndBytes, abi.KindLaneEnd, s.rank), s.claimed)
+	s.open, s.claimed, s.pending = false, 0, -1
+	s.said, s.laneFrom = 0, laneAfter
+	s.wakeSleeper()
+	return true
+}
+
 // claimLane takes a free lane, or noLane. Lane 0 is the network's.
 func (img *Image) claimLane(rank uint32) uint32 {
-	for lane := uint32(1); lane < img.layout.Lanes; lane++ {
-		owner := img.mem.u64(img.layout.Lane(lane) + 64)
-		if atomic.LoadUint64(owner) != 0 {
+	l := &img.layout
+	for lane := uint32(1); lane < l.Lanes; lane++ {
+		owner := img.laneOwner(lane)
+		if atomic.LoadUint64(owner) != 0 || !atomic.CompareAndSwapUint64(owner, 0, uint64(rank)+1) {
 			continue
 		}
-		if img.ensure(img.layout.LaneRing(lane), uint64(img.layout.LaneBytes)) != nil {
-			return noLane
-		}
-		if atomic.CompareAndSwapUint64(owner, 0, uint64(rank)+1) {
+		// The reader may have given the memory away since this process last used it.
+		at := l.LaneRing(lane)
+		if img.ensureAll(at/abi.PageBytes, (at+uint64(l.LaneBytes)-1)/abi.PageBytes) == nil {
 			return lane
 		}
+		atomic.StoreUint64(owner, 0)
+		return noLane
 	}
 	return noLane
 }
 
-// register notes that this process writes as the rank, so that others can tell
-// whether it still lives.
-func (img *Image) register(rank uint32) error {
-	me, err := Self()
-	if err != nil {
-		return err
-	}
-	at := img.layout.Peer(rank)
-	if err := img.ensure(at, abi.PeerBytes); err != nil {
-		return err
-	}
-	atomic.StoreUint64(img.mem.u64(at+8), me.Start)
-	atomic.StoreUint64(img.mem.u64(at+16), me.Space)
-	atomic.StoreUint32(img.mem.u32(at), me.Pid)
-	return nil
-}
-
-// writer is the process that writes as the rank.
-func (img *Image) writer(rank uint32) Process {
-	at := img.layout.Peer(rank)
-	if img.ensure(at, abi.PeerBytes) != nil {
-		return Process{}
-	}
-	return Process{
-		Pid:   atomic.LoadUint32(img.mem.u32(at)),
-		Start: atomic.LoadUint64(img.mem.u64(at + 8)),
-		Space: atomic.LoadUint64(img.mem.u64(at + 16)),
-	}
-}
-
-// writerDead reports whether whoever writes as the rank surely died.
-func (img *Image) writerDead(rank uint32) bool {
-	if _, ok := img.index(rank); !ok {
-		return false
-	}
-	return img.PeerGone(rank) || img.writer(rank).Dead()
-}
+// laneOwner is the Owner word of a lane.
+func (img *Image) laneOwner(lane uint32) *uint64 { return img.mem.u64(img.layout.Lane(lane) + 64) }

@@ -24,7 +24,16 @@ func scribble(img *Image, random *rand.Rand) {
 		return abi.Commit(int(random.Uint32N(1<<random.IntN(25))), uint8(random.IntN(9)), random.Uint32N(1<<random.IntN(20)))
 	}
 	put := func(at, v uint64) { atomic.StoreUint64(img.mem.u64(at), v) }
-	switch random.IntN(9) {
+	switch random.IntN(11) {
+	case 10: // a lane's end, in front of the reader perhaps
+		at := line(l.SharedRing, l.SharedBytes)
+		put(at+16, random.Uint64N(20))
+		put(at+8, uint64(random.Uint32N(2*l.Lanes)))
+		put(at, abi.Commit(abi.LaneEndBytes, abi.KindLaneEnd, random.Uint32N(16)))
+	case 9: // wanted, offers, recalls; a lane's owner
+		put(l.Status+24+8*random.Uint64N(2), random.Uint64()>>random.IntN(64))
+		put(l.Lane(random.Uint32N(l.Lanes))+64, []uint64{0, abi.LaneWithheld, random.Uint64N(20)}[random.IntN(3)])
+
 	case 8:
 		put(l.Arrivals+8*random.Uint64N(uint64(l.Ranks)), random.Uint64()>>random.IntN(64))
 	case 0:
@@ -57,6 +66,10 @@ func useAll(img *Image, in *Inbox, s *Sender, b *SendBuffer, random *rand.Rand) 
 		_ = in.Release(m)
 	}
 	in.Gone()
+	in.lookAtLanes()
+	if s.Recalled() || random.IntN(8) == 0 {
+		s.GiveBack()
+	}
 	in.Stuck()
 	_ = in.TakeDamage()
 	_ = s.Send(make([]byte, random.IntN(1900)))
@@ -108,9 +121,13 @@ func TestHostileImage(t *testing.T) {
 		})
 		random := rand.New(rand.NewPCG(seed, uint64(round)+1000))
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
-			in, err := img.Inbox(func(rank uint32) {
+			in, err := img.InboxWithin(NewLaneMemory(2*4096), func(rank uint32) {
 				if rank >= 16 {
 					t.Errorf("woke rank %d", rank)
+				}
+			}, func(rank uint32) {
+				if rank >= 16 {
+					t.Errorf("asked rank %d for its lane", rank)
 				}
 			})
 			if err != nil {
@@ -142,6 +159,7 @@ func FuzzImage(f *testing.F) {
 	f.Add(uint16(64), binary.LittleEndian.AppendUint64(nil, abi.Commit(0, abi.KindPad, 1)))
 	f.Add(uint16(64), binary.LittleEndian.AppendUint64(nil, abi.Commit(0, abi.KindLane, 1)))
 	f.Add(uint16(64), binary.LittleEndian.AppendUint64(nil, abi.Commit(1900, abi.KindGrowing, 1)))
+	f.Add(uint16(64), binary.LittleEndian.AppendUint64(nil, abi.Commit(abi.LaneEndBytes, abi.KindLaneEnd, 1)))
 	f.Add(uint16(8), binary.LittleEndian.AppendUint64(nil, 2))
 	f.Fuzz(func(t *testing.T, at uint16, data []byte) {
 		img := heapImage(t, 3, small)

@@ -177,6 +177,9 @@ func (img *Image) format(id Identity, layout abi.Layout, local []uint32) {
 	for i, r := range local {
 		*img.mem.u32(layout.Local + uint64(i)*4) = r
 	}
+	for lane := uint32(1); lane < layout.Lanes; lane++ {
+		*img.mem.u64(layout.Lane(lane) + 64) = abi.LaneWithheld
+	}
 	img.use(id, layout, slices.Clone(local))
 }
 
@@ -253,6 +256,18 @@ func (img *Image) ensureAll(first, last uint64) error {
 		atomic.OrUint64(&img.pages[p/64], 1<<(p%64))
 	}
 	return nil
+}
+
+// discard gives a part of the image back to the system; it reads as zero from then on. The part is
+// whole pages, and nobody uses it until it is ensured.
+func (img *Image) discard(at, length uint64) {
+	if img.file == nil {
+		return
+	}
+	_ = unix.Fallocate(int(img.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(length))
+	for p := at / abi.PageBytes; p < (at+length)/abi.PageBytes; p++ {
+		atomic.AndUint64(&img.pages[p/64], ^uint64(1<<(p%64)))
+	}
 }
 
 // index is the rank's place among the ranks of this node.

@@ -12,6 +12,9 @@ const (
 	burst = 16
 	// idleEvery keeps an empty poll to the loads that find a message.
 	idleEvery = 16
+	// maxTurns is how many looks in a row may find nothing but senders that change rings: each opens
+	// or leaves a lane, and there are few.
+	maxTurns = 2 * abi.MaxLanes
 	// stuckAfter is how long a record may stay unfinished before the reader
 	// looks whether its writer lives: far longer than the longest copy takes.
 	stuckAfter = time.Millisecond
@@ -36,12 +39,22 @@ type Inbox struct {
 	waiters *uint64 // not zero if senders sleep until there is space
 	freed   uint64  // lines given back since senders were last woken
 	wake    func(rank uint32)
+	lanes   laneKeeper
+	turned  bool // a sender changed rings since the last look began
+	turns   int  // looks in a row that were repeated for that
 	damage  error
 }
 
 // Inbox opens the inbox of this image. wake is called with each rank that
 // sleeps until there is space in it; it may be nil if none ever does.
 func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
+	return img.InboxWithin(nil, wake, nil)
+}
+
+// InboxWithin is Inbox, with a limit for the memory of lanes. askLane is called with each rank whose
+// lane is asked back, and should pass that on with AskLanes of the rank's own context. It may be nil:
+// then the rank sees it when it looks at Sender.Recalled by itself.
+func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
 	in := &Inbox{img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
@@ -55,6 +68,7 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 		network := newReader(img.mem.ring(l.NetRing, l.NetBytes), img.mem.u64(l.Lane(0)), 0, l.Ranks)
 		in.rings = append(in.rings, network)
 	}
+	in.openLanes(memory, askLane)
 	return in, nil
 }
 
@@ -88,8 +102,24 @@ func (in *Inbox) search() (Message, bool) {
 			}
 		}
 	}
+	if in.turned {
+		return in.searchMore()
+	}
 	if in.looks++; in.Due() {
 		in.idle()
+	}
+	return Message{}, false
+}
+
+// searchMore looks again after senders changed rings: their next messages may lie in a ring that was
+// passed before, and a rank must not go to sleep over them. A hostile sender that changes rings
+// without end gets few looks.
+func (in *Inbox) searchMore() (Message, bool) {
+	in.turned = false
+	if in.turns++; in.turns <= maxTurns {
+		m, ok := in.search()
+		in.turns = 0
+		return m, ok
 	}
 	return Message{}, false
 }
@@ -128,6 +158,7 @@ func (in *Inbox) deliver(r *reader, word uint64) Message {
 	in.bytes += word & abi.MaxLength
 	if in.taken-in.shown >= abi.PublishEvery {
 		in.publish()
+		in.attendLanes()
 	}
 	return m
 }
@@ -151,7 +182,9 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 		}
 		return Message{}, false
 	case abi.KindLane:
-		return in.openLane(r, rank, word)
+		return in.followLane(r, rank, word)
+	case abi.KindLaneEnd:
+		return in.leaveLane(r, rank, word)
 	case abi.KindReserved:
 		if !r.shared || !in.plausible(r, word) {
 			return in.stopReading(r, word)
@@ -219,25 +252,6 @@ func (in *Inbox) stopReading(r *reader, word uint64) (Message, bool) {
 	return Message{}, false
 }
 
-// openLane follows a sender into its lane.
-func (in *Inbox) openLane(r *reader, rank uint32, word uint64) (Message, bool) {
-	lane := atomic.LoadUint32(r.progress(r.cursor))
-	l := &in.img.layout
-	if !r.shared || lane == 0 || lane >= l.Lanes || len(in.rings) == cap(in.rings) ||
-		atomic.LoadUint64(in.img.mem.u64(l.Lane(lane)+64)) != uint64(rank)+1 {
-		return in.stopReading(r, word)
-	}
-	if err := in.img.ensure(l.LaneRing(lane), uint64(l.LaneBytes)); err != nil {
-		in.damage = err
-		return Message{}, false
-	}
-	r.drop(1)
-	own := newReader(in.img.mem.ring(l.LaneRing(lane), l.LaneBytes), in.img.mem.u64(l.Lane(lane)), rank, 1)
-	in.rings = append(in.rings, own)
-	in.img.count(abi.LanesOpened, 1)
-	return Message{}, false
-}
-
 // Release gives a message's memory back, in any order. A message whose
 // tail is still being written cannot be given back: Release then returns
 // ErrFull, and succeeds once the tail is there or its writer is dead. ErrNotReserved
@@ -246,7 +260,7 @@ func (in *Inbox) Release(m Message) error {
 	if m.from == nil {
 		return ErrNotReserved
 	}
-	if m.growing() && m.Available() < m.Len() && !in.lost(m) {
+	if m.growing() && m.Available() < m.Len() && m.from.holds(m.pos) && !in.lost(m) {
 		return ErrFull
 	}
 	n := m.lines()
@@ -278,6 +292,7 @@ func (in *Inbox) idle() {
 	if atomic.LoadUint64(in.waiters) != 0 {
 		in.wakeAll()
 	}
+	in.attendLanes()
 }
 
 // publish shows the counters to whoever looks from outside.
@@ -308,6 +323,7 @@ func (in *Inbox) TakeDamage() error {
 // Close tells senders that the channel is closed, and wakes those that wait.
 func (in *Inbox) Close() {
 	in.publish()
+	in.closeLanes()
 	in.img.SetState(abi.StateClosed)
 	in.wakeAll()
 }

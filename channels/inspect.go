@@ -112,7 +112,7 @@ func record(r ring, pos, word uint64) (q Queued, ok bool) {
 		q.State, there = growing(atomic.LoadUint32(r.progress(pos)), length)
 	case abi.KindReserved:
 		q.State, there = "being written", 0
-	case abi.KindPad, abi.KindLane:
+	case abi.KindPad, abi.KindLane, abi.KindLaneEnd:
 		return q, false
 	default:
 		q.State, there = "damaged", 0

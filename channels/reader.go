@@ -39,12 +39,15 @@ func (r *reader) drop(n uint64) {
 // release gives a record back. It is false if the record is not one that was
 // handed out, or lies below what was given back.
 func (r *reader) release(pos, n uint64) bool {
-	if pos-r.head >= r.cursor-r.head {
+	if !r.holds(pos) {
 		return false
 	}
 	r.giveBack(pos, n)
 	return true
 }
+
+// holds reports whether the position was handed out and not all of it given back.
+func (r *reader) holds(pos uint64) bool { return pos-r.head < r.cursor-r.head }
 
 // giveBack gives lines back. While older ones are kept, the writer cannot have
 // these, so they are only marked.

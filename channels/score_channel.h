@@ -34,6 +34,9 @@
 #define SCORE_KIND_PAD           3
 #define SCORE_KIND_LANE          4
 #define SCORE_KIND_RESERVED      5
+#define SCORE_KIND_LANE_END      6
+#define SCORE_LANE_END_BYTES     8
+#define SCORE_LANE_WITHHELD      UINT64_C(0xffffffffffffffff)
 
 /* Opens the image; written once by its maker. Check a copy of it. */
 struct score_header {
@@ -112,7 +115,10 @@ struct score_status {
 	uint32_t gone;
 	uint32_t waits;
 	int64_t since;
-	uint8_t pad0[40];
+	uint32_t wanted;
+	uint32_t offers;
+	uint32_t recalls;
+	uint8_t pad0[28];
 };
 _Static_assert(sizeof(struct score_status) == 64, "score_status");
 _Static_assert(offsetof(struct score_status, state) == 0, "state");
@@ -120,6 +126,9 @@ _Static_assert(offsetof(struct score_status, sleeping) == 4, "sleeping");
 _Static_assert(offsetof(struct score_status, gone) == 8, "gone");
 _Static_assert(offsetof(struct score_status, waits) == 12, "waits");
 _Static_assert(offsetof(struct score_status, since) == 16, "since");
+_Static_assert(offsetof(struct score_status, wanted) == 24, "wanted");
+_Static_assert(offsetof(struct score_status, offers) == 28, "offers");
+_Static_assert(offsetof(struct score_status, recalls) == 32, "recalls");
 
 /* The driver lock. */
 struct score_lock {
@@ -176,13 +185,15 @@ _Static_assert(offsetof(struct score_waiters, bits) == 8, "bits");
 /* Control of a ring with one writer. */
 struct score_lane {
 	uint64_t head;
-	uint8_t pad0[56];
+	uint32_t recall;
+	uint8_t pad0[52];
 	uint64_t owner;
 	uint64_t tail;
 	uint8_t pad1[48];
 };
 _Static_assert(sizeof(struct score_lane) == 128, "score_lane");
 _Static_assert(offsetof(struct score_lane, head) == 0, "head");
+_Static_assert(offsetof(struct score_lane, recall) == 8, "recall");
 _Static_assert(offsetof(struct score_lane, owner) == 64, "owner");
 _Static_assert(offsetof(struct score_lane, tail) == 72, "tail");
 
@@ -259,23 +270,25 @@ _Static_assert(offsetof(struct score_kept, first) == 12, "first");
 _Static_assert(offsetof(struct score_kept, frames) == 16, "frames");
 
 /* Counters: 64-bit words at counters_at. */
-#define SCORE_COUNTER_SENT            0 /* messages: messages handed over or kept for sending */
-#define SCORE_COUNTER_SENT_BYTES      1 /* bytes: bytes of those messages */
-#define SCORE_COUNTER_RECEIVED        2 /* messages: messages taken from the inbox */
-#define SCORE_COUNTER_RECEIVED_BYTES  3 /* bytes: bytes of those messages */
-#define SCORE_COUNTER_REFUSED         4 /* events: sends that found no space */
-#define SCORE_COUNTER_SLEEPS          5 /* events: times the rank went to sleep for want of messages */
-#define SCORE_COUNTER_WAKES           6 /* events: times the rank woke a sleeping peer */
-#define SCORE_COUNTER_VOIDED          7 /* messages: messages lost because their sender died while writing them */
-#define SCORE_COUNTER_DAMAGED         8 /* events: rings given up because what they said was impossible */
-#define SCORE_COUNTER_LANES           9 /* events: senders of this node that write lanes of their own */
-#define SCORE_COUNTER_LOCK_TAKEN     10 /* events: times the agent took the driver lock */
-#define SCORE_COUNTER_LOCK_REFUSED   11 /* events: times the process found the driver lock revoked */
-#define SCORE_COUNTER_LOCK_BROKEN    12 /* events: times the driver lock's holder had died */
-#define SCORE_COUNTER_LOCK_TIMEOUTS  13 /* events: times the driver lock's holder did not let go in time */
-#define SCORE_COUNTER_NACKED         14 /* events: frames from other nodes that were refused: no room, not resident, or one before them was missing */
-#define SCORE_COUNTER_RESENT         15 /* events: frames sent to other nodes once more */
-#define SCORE_COUNTER_CREDIT_REQUESTS 16 /* events: requests for credits sent to ranks of other nodes */
-#define SCORE_COUNTER_CREDITS_GRANTED 17 /* events: credits granted to ranks of other nodes, their first ones not counted */
+#define SCORE_COUNTER_SENT              0 /* messages: messages handed over or kept for sending */
+#define SCORE_COUNTER_SENT_BYTES        1 /* bytes: bytes of those messages */
+#define SCORE_COUNTER_RECEIVED          2 /* messages: messages taken from the inbox */
+#define SCORE_COUNTER_RECEIVED_BYTES    3 /* bytes: bytes of those messages */
+#define SCORE_COUNTER_REFUSED           4 /* events: sends that found no space */
+#define SCORE_COUNTER_SLEEPS            5 /* events: times the rank went to sleep for want of messages */
+#define SCORE_COUNTER_WAKES             6 /* events: times the rank woke a sleeping peer */
+#define SCORE_COUNTER_VOIDED            7 /* messages: messages lost because their sender died while writing them */
+#define SCORE_COUNTER_DAMAGED           8 /* events: rings given up because what they said was impossible */
+#define SCORE_COUNTER_LANES             9 /* events: lanes that senders of this node opened */
+#define SCORE_COUNTER_LOCK_TAKEN       10 /* events: times the agent took the driver lock */
+#define SCORE_COUNTER_LOCK_REFUSED     11 /* events: times the process found the driver lock revoked */
+#define SCORE_COUNTER_LOCK_BROKEN      12 /* events: times the driver lock's holder had died */
+#define SCORE_COUNTER_LOCK_TIMEOUTS    13 /* events: times the driver lock's holder did not let go in time */
+#define SCORE_COUNTER_NACKED           14 /* events: frames from other nodes that were refused: no room, not resident, or one before them was missing */
+#define SCORE_COUNTER_RESENT           15 /* events: frames sent to other nodes once more */
+#define SCORE_COUNTER_CREDIT_REQUESTS  16 /* events: requests for credits sent to ranks of other nodes */
+#define SCORE_COUNTER_CREDITS_GRANTED  17 /* events: credits granted to ranks of other nodes, their first ones not counted */
+#define SCORE_COUNTER_LANES_GIVEN_BACK 18 /* events: lanes that their senders gave back, or left when they died */
+#define SCORE_COUNTER_LANES_WANTED     19 /* events: times a sender of this node found no free lane */
 
 #endif

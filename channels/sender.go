@@ -7,10 +7,6 @@ import (
 )
 
 const (
-	// laneAfter is how many messages a sender writes into the shared ring before it
-	// asks for a lane, on a node with more ranks than lanes: one that only
-	// takes part in a start-up barrier does not take a lane from a neighbour.
-	laneAfter = 32
 	// firstPart is how much of a long message is written before it becomes
 	// visible: enough that the reader's first copy pays for its cache misses.
 	firstPart = 4 << 10
@@ -19,23 +15,32 @@ const (
 	nextPart = 8 << 10
 )
 
+// noPlace is a position that no lane reaches.
+const noPlace = ^uint64(0)
+
 // Sender is the way of one rank into the inbox of another on the same node.
 // One goroutine uses it at a time.
 type Sender struct {
 	img       *Image // the receiver's
 	rank      uint32 // the sender's
 	lane      laneWriter
-	open      bool // lane is in use
-	claimed   uint32
+	open      bool   // lane is in use
+	claimed   uint32 // lane, 0 if none; claimed before it is open if the shared ring is full
 	shared    sharedWriter
-	said      int
+	said      int // messages in the shared ring since the sender last had a lane
+	laneFrom  int // said, from which on it asks for a lane
 	state     *uint32
 	sleeping  *uint32
 	immediate bool
 
+	wanted, offers *uint32
+	refused        bool   // the last attempt to claim a lane failed
+	refusedAt      uint32 // offers at that time
+	askAt          int    // said, at which the sender asks again
+
 	staged  []byte // buffer of Reserve without a lane
 	pending int    // length of the reserved message, -1 if none
-	at      uint64 // the lane's tail when it was reserved
+	at      uint64 // the lane's tail when it was reserved; noPlace if it is staged
 }
 
 // Sender registers this process as the writer for the rank.
@@ -50,6 +55,10 @@ func (img *Image) Sender(rank uint32) (*Sender, error) {
 	s := &Sender{
 		img: img, rank: rank, pending: -1, immediate: true,
 		state: img.mem.u32(l.Status), sleeping: img.mem.u32(l.Status + 4),
+		wanted: img.mem.u32(l.Status + 24), offers: img.mem.u32(l.Status + 28),
+	}
+	if l.LocalRanks >= l.Lanes {
+		s.laneFrom = laneAfter
 	}
 	s.shared = sharedWriter{
 		ring: img.mem.ring(l.SharedRing, l.SharedBytes),
@@ -157,7 +166,7 @@ func (s *Sender) Reserve(length int) ([]byte, error) {
 		if cap(s.staged) < length {
 			s.staged = make([]byte, length)
 		}
-		s.pending = length
+		s.pending, s.at = length, noPlace
 		return s.staged[:length], nil
 	}
 	if !s.lane.fits(abi.Lines(length)) {
@@ -224,7 +233,7 @@ func (s *Sender) ready(length int) error {
 	if length < 0 || length > int(s.img.layout.MaxMessage) {
 		return ErrTooLarge
 	}
-	if !s.open && s.claimed != noLane {
+	if !s.open {
 		s.openLane()
 	}
 	return nil

@@ -97,6 +97,16 @@ func (img *Image) MarkPeerGone(rank uint32) error {
 
 func (img *Image) goneCount() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 8)) }
 
+// AskLanes tells the owner that a rank of this node asks for a lane that the owner writes, and wakes
+// it. The owner then looks which: Sender.Recalled.
+func (img *Image) AskLanes() {
+	atomic.AddUint32(img.mem.u32(img.layout.Status+32), 1)
+	img.Wake()
+}
+
+// LanesAsked moves with each AskLanes.
+func (img *Image) LanesAsked() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 32)) }
+
 // SetOwner notes which process plays a role: abi.RoleProcess or abi.RoleAgent.
 func (img *Image) SetOwner(role uint32, p Process) {
 	at := img.ownerAt(role)

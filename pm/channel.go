@@ -33,6 +33,8 @@ type Channel struct {
 	hasAhead bool
 	gone     []error // ends of peers that Receive has still to report
 
+	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
+
 	tally  channels.Tally
 	closed bool
 }
@@ -62,7 +64,7 @@ func (c *Channel) start() error {
 	if err != nil {
 		return err
 	}
-	c.in, err = c.img.Inbox(c.wake)
+	c.in, err = c.img.InboxWithin(c.process.lanes, c.wake, c.askLane)
 	if err != nil {
 		return err
 	}
@@ -182,6 +184,7 @@ func (c *Channel) Close() error {
 	c.closed = true
 	c.process.forget(c.Number())
 	c.in.Close()
+	c.leaveLanes()
 	if c.net != nil {
 		c.net.close()
 	}

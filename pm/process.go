@@ -16,6 +16,7 @@ import (
 type Process struct {
 	client   *handover.Client
 	settings Settings
+	lanes    *channels.LaneMemory // of all channels
 	speedUp  sync.WaitGroup
 
 	mu   sync.Mutex
@@ -48,7 +49,7 @@ func JoinAt(path string, settings Settings) (*Process, error) {
 }
 
 func join(client *handover.Client, settings Settings) *Process {
-	p := &Process{client: client, settings: settings, open: map[int]*Channel{}}
+	p := &Process{client: client, settings: settings, lanes: settings.laneMemory(), open: map[int]*Channel{}}
 	p.speedUp.Go(channels.SpeedUp) // beside the first messages: it takes milliseconds
 	return p
 }

@@ -122,6 +122,9 @@ func (c *Channel) pendingError() bool {
 	if c.tally.Sent != c.tally.Shown() {
 		c.showTally()
 	}
+	if c.img.LanesAsked() != c.lanesAsked {
+		c.giveLanes()
+	}
 	if len(c.gone) > 0 {
 		return true
 	}

@@ -76,7 +76,10 @@ func (c *Channel) Room(rank int) (int, error) {
 
 // releaseBuffer gives up the buffer that GetSendBuffer returned last.
 func (c *Channel) releaseBuffer() {
-	c.out = nil
+	if c.out != nil {
+		c.out.Abandon()
+		c.out = nil
+	}
 	if c.outKept != 0 {
 		c.abandonRemote()
 	}
@@ -86,7 +89,15 @@ func (c *Channel) sent(length int) {
 	c.tally.Sent++
 	c.tally.SentBytes += uint64(length)
 	if c.tally.Sent%abi.PublishEvery == 0 {
-		c.showTally()
+		c.published()
+	}
+}
+
+// published is what a rank that sends all the time does now and then.
+func (c *Channel) published() {
+	c.showTally()
+	if c.img.LanesAsked() != c.lanesAsked {
+		c.giveLanes()
 	}
 }
 

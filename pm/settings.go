@@ -3,6 +3,7 @@ package pm
 import (
 	"fmt"
 	"os"
+	"score/channels"
 	"score/channels/link"
 	"strconv"
 	"time"
@@ -25,6 +26,9 @@ const (
 	EnvSpin = "PM_SPIN"
 	// EnvFlow: the flow control between nodes, "nack" or "credits"; the same in all ranks.
 	EnvFlow = "PM_FLOW"
+	// EnvLaneBytes: how many bytes of memory the lanes of all channels of the process may have,
+	// as a number; 0: no lanes.
+	EnvLaneBytes = "PM_LANE_BYTES"
 )
 
 // Settings of a process.
@@ -33,12 +37,17 @@ type Settings struct {
 	Overlap   bool          // long messages are received while they are written; default true
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
 	Flow      Flow          // flow control of channels between nodes; default FlowNack
+	LaneBytes int64         // of memory that lanes may have together; 0: DefaultLaneBytes, negative: none
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
 // DefaultSpin is how long a waiting rank keeps its processor to itself: what falling asleep and
 // being woken costs both sides, which is two round trips between nodes.
 const DefaultSpin = 50 * time.Microsecond
+
+// DefaultLaneBytes is enough for all lanes of four channels: 15 of 256 KiB each. A node of 64 ranks
+// then spends at most 1 GiB on lanes.
+const DefaultLaneBytes = 16 << 20
 
 // DefaultSettings are those of a process without environment.
 func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
@@ -59,6 +68,9 @@ func SettingsFromEnvironment() (Settings, error) {
 	if err := readFlow(EnvFlow, &s.Flow); err != nil {
 		return s, err
 	}
+	if err := readLaneBytes(&s.LaneBytes); err != nil {
+		return s, err
+	}
 	var err error
 	if s.Faults, err = link.FaultsFromEnvironment(); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrEnvironment, err)
@@ -77,6 +89,29 @@ func readDuration(name string, value *time.Duration) error {
 	}
 	*value = d
 	return nil
+}
+
+func readLaneBytes(value *int64) error {
+	text := os.Getenv(EnvLaneBytes)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%w: %s=%s is not a number of bytes", ErrEnvironment, EnvLaneBytes, text)
+	}
+	if *value = n; n == 0 {
+		*value = -1
+	}
+	return nil
+}
+
+// laneMemory is what the lanes of a process may have.
+func (s Settings) laneMemory() *channels.LaneMemory {
+	if s.LaneBytes == 0 {
+		return channels.NewLaneMemory(DefaultLaneBytes)
+	}
+	return channels.NewLaneMemory(max(s.LaneBytes, 0))
 }
 
 func readSwitch(name string, value *bool) error {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSizes pins what every version-1 image has.
+// TestSizes pins what every version-2 image has.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		v    any
@@ -46,7 +46,7 @@ func TestCountersTable(t *testing.T) {
 func TestCommitWord(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		length := rapid.IntRange(0, MaxLength).Draw(r, "length")
-		kind := rapid.Uint8Range(1, 5).Draw(r, "kind")
+		kind := rapid.Uint8Range(1, 6).Draw(r, "kind")
 		rank := rapid.Uint32().Draw(r, "rank")
 		word := Commit(length, kind, rank)
 		l, k, s := Uncommit(word)

@@ -23,6 +23,8 @@ const (
 	Resent
 	CreditRequests
 	CreditsGranted
+	LanesGivenBack
+	LanesWanted
 )
 
 // Unit says what a counter counts.
@@ -57,7 +59,7 @@ var Counters = [...]Description{
 	{Wakes, "wakes", "times the rank woke a sleeping peer", Events},
 	{Voided, "voided", "messages lost because their sender died while writing them", Messages},
 	{Damaged, "damaged", "rings given up because what they said was impossible", Events},
-	{LanesOpened, "lanes", "senders of this node that write lanes of their own", Events},
+	{LanesOpened, "lanes", "lanes that senders of this node opened", Events},
 	{LockTaken, "lock_taken", "times the agent took the driver lock", Events},
 	{LockRefused, "lock_refused", "times the process found the driver lock revoked", Events},
 	{LockBroken, "lock_broken", "times the driver lock's holder had died", Events},
@@ -66,6 +68,8 @@ var Counters = [...]Description{
 	{Resent, "resent", "frames sent to other nodes once more", Events},
 	{CreditRequests, "credit_requests", "requests for credits sent to ranks of other nodes", Events},
 	{CreditsGranted, "credits_granted", "credits granted to ranks of other nodes, their first ones not counted", Events},
+	{LanesGivenBack, "lanes_given_back", "lanes that their senders gave back, or left when they died", Events},
+	{LanesWanted, "lanes_wanted", "times a sender of this node found no free lane", Events},
 }
 
 // PublishEvery bounds how far the counters in the image lag behind a rank

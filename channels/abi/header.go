@@ -78,7 +78,10 @@ type Status struct {
 	Gone     uint32 // counts peers marked gone, so that the owner need not look at each
 	Waits    uint32 // how the owner waits: WaitNone, ...; it may be awake for a moment to look
 	Since    int64  // when it began to, by CLOCK_MONOTONIC: another wait has another instant
-	_        [40]byte
+	Wanted   uint32 // senders that found no free lane since one was last offered
+	Offers   uint32 // counts lanes that became free: a sender that found none tries again when it moves
+	Recalls  uint32 // counts lanes, in other images, that this rank writes and is asked to give back
+	_        [28]byte
 }
 
 // Values of Status.Waits.
@@ -134,14 +137,19 @@ type Waiters struct {
 }
 
 // Lane is the control of a ring with one writer. Reader and writer have a
-// line each.
+// line each. A new writer begins at Head, where the commit word is zero.
 type Lane struct {
-	Head  uint64 // lines given back by the reader, ever
-	_     [56]byte
-	Owner uint64 // 0 when free, else rank + 1 of the writer
-	Tail  uint64 // lane 0: lines written, ever; kept for the next driver
-	_     [48]byte
+	Head   uint64 // lines given back by the reader, ever
+	Recall uint32 // 1: the reader asks the writer to give the lane back
+	_      [52]byte
+	Owner  uint64 // 0: free; LaneWithheld; else rank + 1 of the writer
+	Tail   uint64 // lane 0: lines written, ever; kept for the next driver
+	_      [48]byte
 }
+
+// LaneWithheld in Lane.Owner: nobody may claim the lane. The maker withholds all lanes; the reader
+// offers as many as it allows memory for, by setting Owner to 0.
+const LaneWithheld = ^uint64(0)
 
 // Shared is the control of the ring with many writers. Tail holds, in its
 // upper 40 bits, the lines reserved (modulo 2^40), in its lower 24 bits 0 or
@@ -186,6 +194,7 @@ const (
 	KindPad      uint8 = 3 // nothing up to the end of the ring
 	KindLane     uint8 = 4 // the writer goes on in the lane named by Progress
 	KindReserved uint8 = 5 // shared ring: space of a message to come
+	KindLaneEnd  uint8 = 6 // the writer leaves the lane named by Progress; its tail follows, in LaneEndBytes
 )
 
 // Record is the head of a message in a ring. It starts a line, and the bytes of
@@ -195,6 +204,10 @@ type Record struct {
 	Progress uint32 // KindGrowing: bytes that are there, or ProgressLost
 	Mark     uint32 // 1: given back by the reader before older ones were
 }
+
+// LaneEndBytes is the length of what a record of KindLaneEnd carries: the lines that its writer
+// wrote into the lane, ever. The reader takes these before it reads on behind the record.
+const LaneEndBytes = 8
 
 // ProgressLost means that the rest of a growing message will not come.
 const ProgressLost = ^uint32(0)

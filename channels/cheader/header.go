@@ -55,7 +55,7 @@ func header() string {
 	}
 	b.WriteString("\n/* Counters: 64-bit words at counters_at. */\n")
 	for _, c := range abi.Counters {
-		fmt.Fprintf(&b, "#define SCORE_COUNTER_%-14s %2d /* %s: %s */\n", strings.ToUpper(c.Name), c.ID, c.Unit, c.Meaning)
+		fmt.Fprintf(&b, "#define SCORE_COUNTER_%-16s %2d /* %s: %s */\n", strings.ToUpper(c.Name), c.ID, c.Unit, c.Meaning)
 	}
 	b.WriteString("\n#endif\n")
 	return b.String()
@@ -84,6 +84,9 @@ var constants = []struct{ name, value string }{
 	{"SCORE_KIND_PAD", fmt.Sprint(abi.KindPad)},
 	{"SCORE_KIND_LANE", fmt.Sprint(abi.KindLane)},
 	{"SCORE_KIND_RESERVED", fmt.Sprint(abi.KindReserved)},
+	{"SCORE_KIND_LANE_END", fmt.Sprint(abi.KindLaneEnd)},
+	{"SCORE_LANE_END_BYTES", fmt.Sprint(abi.LaneEndBytes)},
+	{"SCORE_LANE_WITHHELD", fmt.Sprintf("UINT64_C(%#x)", abi.LaneWithheld)},
 }
 
 // structText is a C struct, and checks that its compiler lays it out the same.

@@ -30,6 +30,8 @@ func newImage(t testing.TB) *channels.Image {
 	img.SetOwner(abi.RoleProcess, channels.Process{Pid: 4711, Start: 1, Space: 2})
 	img.AddCounter(abi.Sent, 12)
 	img.AddCounter(abi.Nacked, 3)
+	_, err = img.Inbox(nil) // it offers lanes
+	check(t, err)
 	sender, err := img.Sender(0)
 	check(t, err)
 	check(t, sender.Send([]byte("first of rank 0")))

@@ -104,6 +104,7 @@ static void open_lane(struct image *to, struct lane *l, uint32_t rank)
 			continue;
 		l->ring = ring_at(to, to->h.lane_rings + (uint64_t)i * to->h.lane_bytes, to->h.lane_bytes);
 		l->head = &control->head;
+		l->tail = load64(l->head);
 		l->open = 1;
 		do { /* take the tail, which is the lock */
 			word_before = load64(&shared->tail) & ~UINT64_C(0xffffff);
@@ -159,6 +160,15 @@ static void pass(struct reader *r, uint64_t n)
 	store64(r->head, r->cursor);
 }
 
+/* A lane is claimed only after its reader offered it. */
+static void offer_lane(struct image *own, uint32_t lane)
+{
+	struct score_lane *control = (struct score_lane *)(own->mem + own->h.lanes_at) + lane;
+	struct score_status *status = (struct score_status *)(own->mem + own->h.status_at);
+	store64(&control->owner, 0);
+	__atomic_add_fetch(&status->offers, 1, __ATOMIC_SEQ_CST);
+}
+
 int main(void)
 {
 	struct image own = attach(3), peer = attach(4);
@@ -167,6 +177,8 @@ int main(void)
 	struct reader readers[2] = {{ring_at(&own, own.h.shared_ring, own.h.shared_bytes), &shared->head, 0}};
 	struct lane out = {0};
 	int n = 1;
+	uint32_t open = 0; /* the lane that readers[1] reads */
+	offer_lane(&own, 1);
 	for (;;) {
 		for (int i = 0; i < n; i++) {
 			struct reader *r = &readers[i];
@@ -178,8 +190,21 @@ int main(void)
 				struct score_lane *control = (struct score_lane *)(own.mem + own.h.lanes_at) + rec->progress;
 				readers[1].ring = ring_at(&own, own.h.lane_rings + (uint64_t)rec->progress * own.h.lane_bytes, own.h.lane_bytes);
 				readers[1].head = &control->head;
+				readers[1].cursor = load64(&control->head);
+				open = rec->progress;
 				n = 2;
 				pass(r, 1);
+				break;
+			}
+			case SCORE_KIND_LANE_END: {
+				uint64_t end;
+				memcpy(&end, rec + 1, SCORE_LANE_END_BYTES);
+				if (readers[1].cursor != end)
+					break; /* its messages come first */
+				n = 1;
+				pass(r, 1);
+				store64(&record(&readers[1].ring, end)->commit, 0);
+				offer_lane(&own, open);
 				break;
 			}
 			case SCORE_KIND_PAD:

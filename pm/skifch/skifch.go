@@ -4,7 +4,8 @@
 //
 // Send sends one message made of pieces, or a leading part of it, and says how
 // many bytes went. Recv returns the next message in place, in at most ContSize
-// pieces. RecvComp gives its memory back. One Recv yields what one Send sent; messages
+// pieces, as soon as its first bytes are there: the pieces are what has arrived, and Wait waits for
+// the rest. RecvComp gives its memory back. One Recv yields what one Send sent; messages
 // of one sender arrive in order, those of different senders in any; a receiver cannot
 // ask for one sender's. Each library of a program opens a channel of its own, which
 // separates its messages from all others, and has an address there as with a port.
@@ -12,6 +13,8 @@
 //	ch, err := skifch.Open(3)
 //	n, err := ch.Send(ch.To(dest), head, body) // ErrAgain: nothing went
 //	m, err := ch.Recv()                        // ErrAgain: nothing is there
+//	for _, piece := range m.Pieces() { ... }   // m.Available() of m.Size bytes
+//	err = m.Wait()                             // all of it, or the sender died
 //	for _, piece := range m.Pieces() { ... }
 //	err = ch.RecvComp()
 package skifch
@@ -82,7 +85,25 @@ func (c *Channel) Send(to Address, pieces ...[]byte) (int, error) {
 	for _, p := range pieces {
 		total += len(p)
 	}
-	buf, err := c.buffer(to.Rank, total)
+	most := min(total, c.pm.MaxMessage())
+	n, err := c.sendPart(to.Rank, most, pieces)
+	if !errors.Is(err, pm.ErrFull) {
+		return n, err
+	}
+	room, err := c.pm.Room(to.Rank)
+	if err != nil {
+		return 0, err
+	}
+	if room < 0 || room == 0 && total > 0 {
+		return 0, ErrAgain
+	}
+	n, err = c.sendPart(to.Rank, min(most, room), pieces)
+	return n, again(err, pm.ErrFull)
+}
+
+// sendPart sends the first bytes of the pieces as one message.
+func (c *Channel) sendPart(rank, length int, pieces [][]byte) (int, error) {
+	buf, err := c.pm.GetSendBuffer(rank, length)
 	if err != nil {
 		return 0, err
 	}
@@ -91,26 +112,9 @@ func (c *Channel) Send(to Address, pieces ...[]byte) (int, error) {
 		left = left[copy(left, p):]
 	}
 	if err := c.pm.Send(); err != nil {
-		return 0, again(err, pm.ErrFull)
+		return 0, err
 	}
-	return len(buf), nil
-}
-
-// buffer is space for as much of total as goes now.
-func (c *Channel) buffer(rank, total int) ([]byte, error) {
-	buf, err := c.pm.GetSendBuffer(rank, min(total, c.pm.MaxMessage()))
-	if !errors.Is(err, pm.ErrFull) {
-		return buf, err
-	}
-	room, err := c.pm.Room(rank)
-	if err != nil {
-		return nil, err
-	}
-	if room < 0 || room == 0 && total > 0 {
-		return nil, ErrAgain
-	}
-	buf, err = c.pm.GetSendBuffer(rank, min(total, room))
-	return buf, again(err, pm.ErrFull)
+	return length, nil
 }
 
 func again(err, now error) error {
@@ -120,37 +124,21 @@ func again(err, now error) error {
 	return err
 }
 
-// Message is what Recv returns. Its pieces are the library's memory until RecvComp.
-type Message struct {
-	From   Address
-	Size   int
-	pieces [ContSize][]byte
-	n      int
-}
-
-// Pieces are the message's parts in order; an empty message has none.
-func (m *Message) Pieces() [][]byte { return m.pieces[:m.n] }
-
-// Recv returns the next message in place, or ErrAgain.
+// Recv returns the next message in place, or ErrAgain. It does not wait for the tail of a message
+// that is still arriving: see Message.Wait.
 func (c *Channel) Recv() (Message, error) {
 	in, err := c.pm.Receive()
 	if err != nil {
 		return Message{}, again(err, pm.ErrEmpty)
 	}
-	data, err := in.Bytes()
-	if err != nil {
-		return Message{}, errors.Join(err, c.pm.ReleaseReceiveBuffer(in))
-	}
 	c.out = append(c.out, in)
-	m := Message{From: c.To(in.Source()), Size: len(data)}
-	if len(data) > 0 {
-		m.pieces[0], m.n = data, 1
-	}
+	m := Message{From: c.To(in.Source()), Size: in.Len(), in: in}
+	m.Pieces()
 	return m, nil
 }
 
 // RecvComp gives back the memory of the message that was received first and not
-// completed yet.
+// completed yet. It waits for the tail if that is still arriving, but not for a sender that died.
 func (c *Channel) RecvComp() error {
 	if c.from == len(c.out) {
 		return ErrNone

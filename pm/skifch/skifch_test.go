@@ -17,6 +17,11 @@ func open(t *testing.T, ranks, number int) []*skifch.Channel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { hub.Close() })
+	return openOn(t, hub, ranks, number)
+}
+
+func openOn(t *testing.T, hub *local.Hub, ranks, number int) []*skifch.Channel {
+	t.Helper()
 	var all []*skifch.Channel
 	for r := range ranks {
 		socket, err := hub.Connect(r)

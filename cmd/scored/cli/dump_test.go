@@ -34,6 +34,8 @@ func exampleDump(t *testing.T) []byte {
 	defer img.Close()
 	img.SetOwner(abi.RoleProcess, channels.Process{Pid: 4711, Start: 1, Space: 2})
 	img.AddCounter(abi.Received, 1234)
+	_, err = img.Inbox(nil) // it offers lanes
+	check(err)
 	sender, err := img.Sender(0)
 	check(err)
 	for i := range 3 {
