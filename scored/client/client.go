@@ -54,8 +54,8 @@ func newClient(sockets []string, first net.Conn) *Client {
 	}
 	repeat := connect.WithInterceptors(connect.UnaryInterceptorFunc(again))
 	plain := &http.Client{Transport: api.SendProtocols(api.WholeMessages(reach), api.Version())}
-	c.Jobs = scorev1connect.NewJobServiceClient(plain, baseURL, repeat)
-	c.Cluster = scorev1connect.NewClusterServiceClient(plain, baseURL, repeat)
+	c.Jobs = newJobs(plain, repeat)
+	c.Cluster = newCluster(plain, repeat)
 	return c
 }
 
