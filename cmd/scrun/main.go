@@ -28,9 +28,6 @@ func main() {
 
 // run runs scrun with its arguments and returns the exit code.
 func run(arguments []string) int {
-	// It has nothing to wait for or to clean up, and ends by itself within
-	// milliseconds, beside the reading of the command line.
-	go api.WarmSubmission()
 	code := 0
 	command := options.Command(func(o *options.Options) error {
 		code = perform(o)

@@ -19,20 +19,6 @@ func Warm(more ...protoreflect.FileDescriptor) {
 	}
 }
 
-// WarmSubmission does the same for what a program says and hears that submits one
-// job and follows it, in the order in which it needs them. It may run beside
-// the program's start.
-func WarmSubmission() {
-	for _, message := range []protoreflect.ProtoMessage{
-		(*scorev1.SubmitRequest)(nil), (*scorev1.JobSpec)(nil), (*scorev1.ResourceLimit)(nil), (*scorev1.SubmitResponse)(nil),
-		(*scorev1.AttachRequest)(nil), (*scorev1.AttachRequest_Open)(nil), (*scorev1.Stdin)(nil),
-		(*scorev1.AttachEvent)(nil), (*scorev1.AttachEvent_StateChange)(nil), (*scorev1.NodePlace)(nil),
-		(*scorev1.Output)(nil), (*scorev1.Verdict)(nil),
-	} {
-		message.ProtoReflect().ProtoMethods()
-	}
-}
-
 func warm(messages protoreflect.MessageDescriptors) {
 	for i := range messages.Len() {
 		descriptor := messages.Get(i)

@@ -34,12 +34,3 @@ func BenchmarkWarm(b *testing.B) {
 		Warm()
 	}
 }
-
-// Every message of the list must be one that can be warmed without a value.
-func TestWarmSubmission(t *testing.T) {
-	WarmSubmission()
-	var e scorev1.AttachEvent
-	if err := proto.Unmarshal([]byte{0x2a, 0x02, 0x10, 0x07}, &e); err != nil || e.GetEnded().GetExitCode() != 7 {
-		t.Errorf("%v, %v", &e, err)
-	}
-}

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"bufio"
 	"net"
 	"sync"
 	"time"
@@ -14,6 +15,10 @@ const (
 	// which has two. Without, one user could take all descriptors of the daemon, and nobody else
 	// could come in.
 	MaxConnections = 2048
+	// readBuffer takes what a submission sends at once, most of it the environment: HTTP/2 reads the
+	// head of each frame by itself, and would need two system calls a frame. It is small beside what
+	// a connection takes anyway.
+	readBuffer = 4 << 10
 	// connLimiterLines bounds the lines of the log about it in a second.
 	connLimiterLines = 1
 )
@@ -49,7 +54,7 @@ func (c *ConnLimiter) Accept() (net.Conn, error) {
 		}
 		uid, err := PeerUID(unix)
 		if err == nil && c.enter(uid) {
-			return &countedConn{UnixConn: unix, leave: sync.OnceFunc(func() { c.leave(uid) })}, nil
+			return newCountedConn(unix, func() { c.leave(uid) }), nil
 		}
 		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.most), zap.Error(err))
 		_ = unix.Close() // nothing was said on it
@@ -74,11 +79,20 @@ func (c *ConnLimiter) leave(uid uint32) {
 	}
 }
 
-// countedConn is a connection that is counted.
+// countedConn is a connection that is counted, and read ahead.
 type countedConn struct {
 	*net.UnixConn
+	ahead *bufio.Reader
 	leave func()
 }
+
+func newCountedConn(conn *net.UnixConn, leave func()) *countedConn {
+	return &countedConn{UnixConn: conn, ahead: bufio.NewReaderSize(conn, readBuffer), leave: sync.OnceFunc(leave)}
+}
+
+// Read implements net.Conn. After a deadline has passed, and the deadline was moved, reading goes
+// on, as without the buffer.
+func (m *countedConn) Read(p []byte) (int, error) { return m.ahead.Read(p) }
 
 // Close implements net.Conn.
 func (m *countedConn) Close() error {

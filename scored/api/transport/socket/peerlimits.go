@@ -3,10 +3,9 @@ package socket
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +18,9 @@ var ErrNoLimits = errors.New("the resource limits of the program that submits ca
 
 // maxProcFile bounds what is read of a process's files: both have some KiB.
 const maxProcFile = 64 << 10
+
+// usualProcFile has room for such a file, so that one call reads it and another finds its end.
+const usualProcFile = 4 << 10
 
 // PeerLimits are the resource limits of the process that made the connection, at
 // this moment. A process that has ended, or runs as another user by now, has
@@ -78,11 +80,20 @@ func readAt(dir int, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %s: %w", ErrNoLimits, name, err)
 	}
-	file := os.NewFile(uintptr(fd), name)
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxProcFile))
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoLimits, err)
+	defer unix.Close(fd)
+	text := make([]byte, 0, usualProcFile)
+	for len(text) < maxProcFile {
+		text = slices.Grow(text, 1)
+		n, err := unix.Read(fd, text[len(text):cap(text)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return "", fmt.Errorf("%w: %s: %w", ErrNoLimits, name, err)
+		case n == 0:
+			return string(text), nil
+		default:
+			text = text[:len(text)+n]
+		}
 	}
 	return string(text), nil
 }
