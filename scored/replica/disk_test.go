@@ -212,7 +212,7 @@ func TestLeadersDiskFails(t *testing.T) {
 		{"it hangs", "log.store=delay:8s@1", guard.WriteBound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := begin(t)
+			s := begin(t, electing)
 			s.commit("a", 1, "n1")
 			s.agree("[n1]")
 			stop := inject(t, test.points)

@@ -77,13 +77,22 @@ func (w *wire) set(name string, cut bool) {
 	}
 }
 
+// How much slower than usual the elections of a test's cluster are. A machine under load keeps a
+// replica waiting for longer than the usual timeouts, and an election that the test does not expect
+// changes the leader and the term.
+const (
+	steady   = 40 // for tests without an election: 20 s
+	electing = 6  // for tests that wait for one: 3 s, and up to as much again
+)
+
 // testCluster has the replicas of one cluster.
 type testCluster struct {
-	t    *testing.T
-	wire *wire
-	all  map[string]*Replica
-	plug map[string]*plug
-	dir  string
+	t      *testing.T
+	wire   *wire
+	all    map[string]*Replica
+	plug   map[string]*plug
+	dir    string
+	factor time.Duration // of elections
 }
 
 func (s *testCluster) open(name string, start Start) *Replica {
@@ -93,7 +102,9 @@ func (s *testCluster) open(name string, start Start) *Replica {
 		address = before.Addr().String()
 	}
 	p := s.wire.plug(s.t, name, address)
-	r, err := Open(Options{Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start})
+	r, err := Open(Options{
+		Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start, electionFactor: s.factor,
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,10 +121,10 @@ func (s *testCluster) close(name string) {
 	}
 }
 
-// begin starts replicas a, b and c; a leads.
-func begin(t *testing.T) *testCluster {
+// begin starts replicas a, b and c, whose elections are slower by a factor; a leads.
+func begin(t *testing.T, factor time.Duration) *testCluster {
 	t.Helper()
-	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir(), factor: factor}
 	t.Cleanup(func() {
 		for name := range s.all {
 			s.close(name)
@@ -182,7 +193,8 @@ func (s *testCluster) agree(want string) {
 
 // Committed entries are on all replicas; when the leader is lost, its successor has all of them.
 func TestThreeReplicas(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	s.commit("a", 1, "n1")
 	s.agree("[n1]")
 	if err := s.all["a"].Verify(t.Context()); err != nil {
@@ -207,7 +219,8 @@ func TestThreeReplicas(t *testing.T) {
 // A leader that is cut off steps down within a lease, commits nothing, and returns without causing
 // an election.
 func TestLeaderIsCutOff(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	<-s.leads("a")
 	s.wire.set("a", true)
 	next, term := s.leader("b", "c")
@@ -238,7 +251,8 @@ func (s *testCluster) leads(name string) <-chan struct{} {
 
 // A follower that was cut off and returns does not depose the leader (pre-vote).
 func TestFollowerIsCutOff(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	_, term := s.leader("a", "b", "c")
 	s.await("a has contact with c", func() bool {
 		list, err := s.all["a"].Servers()
@@ -270,7 +284,8 @@ func TestFollowerIsCutOff(t *testing.T) {
 
 // With two of three lost, nothing is committed; when one returns, all committed entries are there.
 func TestNoMajority(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	s.commit("a", 1, "n1")
 	s.close("b")
 	s.close("c")
@@ -285,7 +300,7 @@ func TestNoMajority(t *testing.T) {
 
 // Servers are added, moved, removed and refused.
 func TestServersChange(t *testing.T) {
-	s := begin(t)
+	s := begin(t, steady)
 	a := s.all["a"]
 	if err := a.Remove("x"); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("removing an unknown server: %v", err)
@@ -371,7 +386,8 @@ func TestNameComesLater(t *testing.T) {
 
 // Many concurrent calls of Verify share few rounds, and each gets an answer.
 func TestVerifyTogether(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
