@@ -170,7 +170,7 @@ func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := onlyChild(t, command.Process.Pid)
-	if err := syscall.Kill(cluster, syscall.SIGSTOP); err != nil {
+	if err := processes.Stop(cluster); err != nil { // else it may still take scrun's order, and not carry it out
 		t.Fatal(err)
 	}
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
