@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,6 +94,22 @@ type testCluster struct {
 	plug   map[string]*plug
 	dir    string
 	factor time.Duration // of elections
+	bound  time.Duration // of a write
+}
+
+// newCluster has no replica yet. Its elections are slower by a factor, and others may keep its disk
+// busy.
+func newCluster(t *testing.T, factor time.Duration) *testCluster {
+	t.Helper()
+	s := &testCluster{
+		t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir(), factor: factor, bound: waitBound,
+	}
+	t.Cleanup(func() {
+		for name := range s.all {
+			s.close(name)
+		}
+	})
+	return s
 }
 
 func (s *testCluster) open(name string, start Start) *Replica {
@@ -103,7 +120,8 @@ func (s *testCluster) open(name string, start Start) *Replica {
 	}
 	p := s.wire.plug(s.t, name, address)
 	r, err := Open(Options{
-		Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start, electionFactor: s.factor,
+		Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start,
+		electionFactor: s.factor, writeBound: s.bound,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -121,21 +139,21 @@ func (s *testCluster) close(name string) {
 	}
 }
 
-// begin starts replicas a, b and c, whose elections are slower by a factor; a leads.
+// begin starts replicas a, b and c of a new cluster; a leads.
 func begin(t *testing.T, factor time.Duration) *testCluster {
 	t.Helper()
-	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir(), factor: factor}
-	t.Cleanup(func() {
-		for name := range s.all {
-			s.close(name)
-		}
-	})
-	lead(t, s.open("a", StartCluster))
+	s := newCluster(t, factor)
+	s.begin()
+	return s
+}
+
+func (s *testCluster) begin() {
+	s.t.Helper()
+	lead(s.t, s.open("a", StartCluster))
 	for _, name := range []string{"b", "c"} {
 		s.open(name, StartMember)
 		s.join("a", name)
 	}
-	return s
 }
 
 // join makes the leader add a replica, and waits until it votes.
@@ -155,9 +173,21 @@ func (s *testCluster) await(what string, is func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(waitBound); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			s.t.Fatalf("it does not come: %s", what)
+			s.t.Fatalf("it does not come: %s; %s", what, s)
 		}
 	}
+}
+
+// String tells how the replicas are.
+func (s *testCluster) String() string {
+	var all []string
+	for name, r := range s.all {
+		of, _ := r.Leader()
+		all = append(all, fmt.Sprintf("%s: %v in term %d, led by %q, entries to %d, applied to %d, disk %v, nodes %v",
+			name, r.raft.State(), r.raft.CurrentTerm(), of, r.LastIndex(), r.raft.AppliedIndex(), r.Err(), nodes(r)))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
 }
 
 // leader waits until one of the replicas leads the named ones.
@@ -350,7 +380,7 @@ func TestServersChange(t *testing.T) {
 
 // The log of a server from a cluster without certificates gets a name once, and keeps its state.
 func TestNameComesLater(t *testing.T) {
-	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	s := newCluster(t, 1)
 	lone, err := Open(Options{Dir: filepath.Join(s.dir, "a")})
 	if err != nil {
 		t.Fatal(err)
