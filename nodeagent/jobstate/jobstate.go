@@ -26,7 +26,7 @@ type Machine struct {
 	// job is over.
 	nextAt, patientAt time.Time
 	patient           bool
-	exhausted         bool // the last escalation came to its end; the steward, if there is one, is given up
+	exhausted         bool // the last escalation came to its end: the steward is given up
 }
 
 // New is the machine of a job that was ordered.
