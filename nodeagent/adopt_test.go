@@ -9,6 +9,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"score/tests/processes"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -367,7 +368,7 @@ func TestAStoppedStewardDoesNotKeepTheAgentFromStarting(t *testing.T) {
 		steward := parentOf(t, int(launched(t, s, 1).GetPids()[0]))
 		launched(t, s, 2)
 		n.kill(s)
-		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
+		if err := processes.Stop(steward); err != nil {
 			t.Fatal(err)
 		}
 		s = n.next()

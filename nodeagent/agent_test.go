@@ -98,7 +98,7 @@ func TestKillWithoutTheSteward(t *testing.T) {
 		l := mustRun(t, s, n.order(1, "sleep", "1000"))
 		rank := int(l.GetPids()[0])
 		steward := parentOf(t, rank)
-		if err := unix.Kill(steward, unix.SIGSTOP); err != nil {
+		if err := processes.Stop(steward); err != nil {
 			t.Fatal(err)
 		}
 		s.Send(killMessage(1))

@@ -170,7 +170,8 @@ func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := onlyChild(t, command.Process.Pid)
-	if err := syscall.Kill(cluster, syscall.SIGSTOP); err != nil {
+	// While one of its threads runs, it may take scrun's order and not carry it out.
+	if err := processes.Stop(cluster); err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {

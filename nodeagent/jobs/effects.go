@@ -62,6 +62,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 	steward := j.stewardOf()
 	switch effect {
 	case jobstate.Watch:
+		j.watches.Add(1)
 		j.options.Go(j.watchKill)
 	case jobstate.KillSteward:
 		_ = steward.Kill()
@@ -71,7 +72,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 		j.options.Logger.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
 		_ = steward.Container.Kill(time.Now().Add(killAttempt))
 	case jobstate.EndSteward:
-		steward.KillProcess() // onStewardLost does the rest
+		steward.KillProcess()
 	case jobstate.ReportLoss:
 		j.abort(j.lossReason() + "; look at the agent's log there and submit the job again")
 	case jobstate.Sweep:
@@ -97,6 +98,7 @@ func (j *Job) kill(reason string) {
 
 // watchKill ticks the machine, which ends the job without its steward when that takes too long.
 func (j *Job) watchKill() {
+	defer j.watches.Done()
 	for {
 		j.mu.Lock()
 		at := j.state.Deadline()
@@ -130,9 +132,11 @@ func (j *Job) clear() {
 		zap.Duration("cpu", time.Duration(usage.GetCpuNanos())), zap.Duration("ran", time.Duration(usage.GetRunNanos())))
 }
 
-// retire gives the steward back, once its last output has been read.
+// retire gives the steward back, once its last output has been read. A kill that is under way ends
+// before: the steward's container may be another job's afterwards.
 func (j *Job) retire() {
 	<-j.claimed
+	j.watches.Wait()
 	steward := j.stewardOf()
 	if steward == nil {
 		return

@@ -50,6 +50,8 @@ type Job struct {
 	account *jobaccount.Account
 	// readers counts connections that relay its output.
 	readers atomic.Int32
+	// watches are the goroutines that watch its kill. None begins after Retire.
+	watches sync.WaitGroup
 	// relays counts messages to other stewards that are on their way.
 	relays atomic.Int32
 	// spares keeps its contexts for the next agent; nil before there can be any. It is set before

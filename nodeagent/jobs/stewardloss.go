@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onStewardLost handles the end of the connection to the steward; err is nil if the agent ended it.
+// onStewardLost handles the end of the connection to the steward; err is nil if the agent ended it,
+// which it does when it leaves the job to the next agent, or when it waits for the steward no more.
 func (j *Job) onStewardLost(err error) {
 	if err == nil || j.IsOver() {
 		return

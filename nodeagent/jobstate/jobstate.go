@@ -13,7 +13,7 @@ type Machine struct {
 	effects []Effect // of the present step
 
 	steward   bool // the job has, or had, a steward
-	lost      bool // the steward has crashed: phase >= Orphaned
+	lost      bool // the steward has crashed or was given up: phase >= Orphaned
 	settled   bool // the steward has its order, or will never have one
 	killed    bool // the job shall end; it never becomes false
 	forgotten bool // implies killed; nothing is reported any more
@@ -26,7 +26,7 @@ type Machine struct {
 	// job is over.
 	nextAt, patientAt time.Time
 	patient           bool
-	exhausted         bool // the last escalation came to its end
+	exhausted         bool // the last escalation came to its end: the steward is given up
 }
 
 // New is the machine of a job that was ordered.
@@ -43,7 +43,7 @@ func (m *Machine) Killed() bool { return m.killed }
 // Forgotten reports whether the leader has no more use for the job.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
-// Lost reports whether the steward has crashed.
+// Lost reports whether the steward has crashed or was given up.
 func (m *Machine) Lost() bool { return m.lost }
 
 // GoesOn reports whether the job goes on elsewhere after this node has lost its steward.
@@ -63,7 +63,7 @@ func (m *Machine) Deadline() time.Time { return m.nextAt }
 // Step takes an event and returns what is to be done. Events that come too late do nothing.
 func (m *Machine) Step(now time.Time, event Event) []Effect {
 	m.effects = nil
-	running := m.phase < Clearing
+	running := m.phase < Orphaned // afterwards Swept says when no process is left
 	switch event {
 	case Claimed:
 		m.steward = true
@@ -101,14 +101,9 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 			m.enter(Launched)
 		}
 	case Lost:
-		if !running || m.lost {
-			break
-		}
-		m.lost, m.goesOn = true, m.phase == Launched && m.recover && !m.killed
-		if m.goesOn {
-			m.enter(Orphaned, EndSteward, Sweep)
-		} else {
-			m.enter(Orphaned, EndSteward, ReportLoss, Sweep)
+		if running {
+			m.order(EndSteward)
+			m.lose()
 		}
 	case Swept:
 		switch {
@@ -133,11 +128,27 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 	case Tick:
 		m.tick(now)
 	}
-	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted) {
-		m.retired = true
+	if m.exhausted && m.steward && m.settled {
+		m.lose() // no event tells of its end if its connection is closed first, or if it hangs
+	}
+	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted && m.phase != Orphaned) {
+		m.retired = true // not while Sweep kills: what it kills in must not be another job's
 		m.order(Retire)
 	}
 	return m.effects
+}
+
+// lose goes on without the steward, unless no process of the job is left.
+func (m *Machine) lose() {
+	if m.phase >= Orphaned {
+		return
+	}
+	m.lost, m.goesOn = true, m.phase == Launched && m.recover && !m.killed
+	if m.goesOn {
+		m.enter(Orphaned, Sweep)
+		return
+	}
+	m.enter(Orphaned, ReportLoss, Sweep)
 }
 
 // enter begins a phase. Nothing else changes the phase.

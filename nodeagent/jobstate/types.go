@@ -50,7 +50,7 @@ const (
 	Forked
 	// Done: the steward says that no process of the job is left.
 	Done
-	// Lost: the steward has crashed.
+	// Lost: the steward has crashed. The end of an escalation means the same, without the event.
 	Lost
 	// Swept: the processes that a lost steward left are gone.
 	Swept
@@ -99,7 +99,7 @@ const (
 	KillQuickly
 	// KillPatiently does so for longer, since the steward does not end the job.
 	KillPatiently
-	// EndSteward kills the steward, which is then Lost.
+	// EndSteward kills the steward. Nothing need answer it: one that hangs in the kernel stays.
 	EndSteward
 	// ReportLoss ends the job on all nodes since its steward was lost.
 	ReportLoss

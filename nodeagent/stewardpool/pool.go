@@ -250,19 +250,6 @@ func (p *Pool) keep(s *Steward) (surplus *Steward) {
 	return surplus
 }
 
-// discard removes what is left of a steward.
-func (p *Pool) discard(s *Steward) {
-	if err := s.destroy(time.Now().Add(closeWait)); err != nil {
-		p.options.Logger.Warn("the container of a job cannot be removed yet", zap.Int("slot", s.Number), zap.Error(err))
-		p.mu.Lock()
-		p.stuck = append(p.stuck, &remains{number: s.Number, remove: s.Container.Close, err: err})
-		p.mu.Unlock()
-	} else {
-		p.free(s.Number)
-	}
-	p.wake()
-}
-
 // Close ends all stewards that have no job, and waits for what is under way.
 // The error names what could not be removed until ctx ended.
 func (p *Pool) Close(ctx context.Context) error {

@@ -302,6 +302,42 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 	}
 }
 
+// The end of a refused orphan is known when nothing of it is left, also if that takes several
+// attempts.
+func TestARefusedOrphanIsGoneWhenNothingIsLeft(t *testing.T) {
+	first := testPool(t, 0)
+	serve(t, first, 1000, false, "exit 0").Leave()
+	p, orphans, err := Open(first.options)
+	if err != nil || len(orphans) != 1 {
+		t.Fatal(orphans, err)
+	}
+	group := orphans[0].steward.group
+	if group.MemoryDir() == "" {
+		p.Refuse(t.Context(), orphans[0])
+		t.Skip("a group of cgroup v2 cannot be kept busy: its processes die")
+	}
+	leave := occupy(t, group.MemoryDir())
+	left := make(chan string)
+	go func() {
+		p.Refuse(t.Context(), orphans[0])
+		left <- p.Problem()
+	}()
+	for limit := time.Now().Add(timeout); p.Problem() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("it is not told of")
+		}
+	}
+	leave()
+	for limit := time.Now().Add(timeout); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal(p.Problem())
+		}
+	}
+	if problem := <-left; problem != "" {
+		t.Errorf("it counts as gone: %s", problem)
+	}
+}
+
 // occupy keeps a memory group busy with a thread of this process, which no sweep kills, until leave
 // is called.
 func occupy(t *testing.T, dir string) (leave func()) {

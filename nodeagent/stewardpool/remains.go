@@ -13,7 +13,29 @@ import (
 type remains struct {
 	number int
 	remove func(deadline time.Time) error
-	err    error // why it is still there, as first seen
+	err    error         // why it is still there, as first seen
+	gone   chan struct{} // closed once they are gone
+}
+
+func newRemains(number int, remove func(deadline time.Time) error) *remains {
+	return &remains{number: number, remove: remove, gone: make(chan struct{})}
+}
+
+// discard removes what is left of a steward, and returns what cannot be removed yet; nil: nothing.
+func (p *Pool) discard(s *Steward) *remains {
+	defer p.wake()
+	err := s.destroy(time.Now().Add(closeWait))
+	if err == nil {
+		p.free(s.Number)
+		return nil
+	}
+	p.options.Logger.Warn("the container of a job cannot be removed yet", zap.Int("slot", s.Number), zap.Error(err))
+	left := newRemains(s.Number, s.Container.Close)
+	left.err = err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stuck = append(p.stuck, left)
+	return left
 }
 
 // retryStuck tries again to remove what is left, and returns when it must be called again; 0:
@@ -42,6 +64,7 @@ func (p *Pool) removed(gone *remains) {
 	defer p.mu.Unlock()
 	p.stuck = slices.DeleteFunc(p.stuck, func(r *remains) bool { return r == gone })
 	delete(p.used, gone.number)
+	close(gone.gone)
 }
 
 // Problem describes in a sentence what could not be removed yet; "": there is nothing.

@@ -77,7 +77,7 @@ func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err erro
 		if slices.ContainsFunc(orphans, func(o *Orphan) bool { return o.steward.Number == slot }) {
 			continue
 		}
-		r := &remains{number: slot, remove: func(deadline time.Time) error { return o.Root.SweepSlot(slot, deadline) }}
+		r := newRemains(slot, func(deadline time.Time) error { return o.Root.SweepSlot(slot, deadline) })
 		swept = append(swept, r)
 		sweeps.Go(func() { r.err = r.remove(deadline) })
 	}
@@ -207,7 +207,8 @@ func (s *host) stopped(status *stewardpb.Status) (bool, error) {
 	return true, s.Container.Freeze()
 }
 
-// Refuse ends an orphan's job and the steward.
+// Refuse ends the job of an orphan, and all there is of it. It returns when nothing is left, which
+// Run may have to see to, or when ctx ends.
 func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	o.steward.Listen(client.Events{Message: func(*stewardpb.FromSteward) {}, Closed: func(error) {}})
 	_ = o.steward.Forget() // one that is gone has ended its job
@@ -215,7 +216,14 @@ func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	case <-o.steward.Exited():
 	case <-ctx.Done():
 	}
-	p.discard(o.steward)
+	left := p.discard(o.steward)
+	if left == nil {
+		return
+	}
+	select {
+	case <-left.gone:
+	case <-ctx.Done():
+	}
 }
 
 // endSteward has a steward end its job and exit. Forget does both, once the last

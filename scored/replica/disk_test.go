@@ -212,7 +212,9 @@ func TestLeadersDiskFails(t *testing.T) {
 		{"it hangs", "log.store=delay:8s@1", guard.WriteBound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := begin(t)
+			s := newCluster(t, electing)
+			s.bound = guard.WriteBound
+			s.begin()
 			s.commit("a", 1, "n1")
 			s.agree("[n1]")
 			stop := inject(t, test.points)

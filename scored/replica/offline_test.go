@@ -13,7 +13,7 @@ import (
 // Two of three servers are lost for good. The third recovers with its own entries, in a term that
 // is new to all nodes, and others can join it.
 func TestRecover(t *testing.T) {
-	s := begin(t)
+	s := begin(t, steady)
 	s.commit("a", 1, "n1")
 	s.agree("[n1]")
 	_, term := s.leader("a", "b", "c")
@@ -78,7 +78,7 @@ func TestRecoverRefuses(t *testing.T) {
 	if err := Recover(OfflineServer{Dir: lone}, agree); !errors.Is(err, ErrAlone) || !strings.Contains(err.Error(), "the only one") {
 		t.Errorf("a server without others: %v", err)
 	}
-	s := begin(t)
+	s := begin(t, steady)
 	s.close("b")
 	if err := Recover(OfflineServer{Dir: filepath.Join(s.dir, "b"), Name: "x", Address: "127.0.0.1:1"}, agree); !errors.Is(err, ErrDirectory) {
 		t.Errorf("under another name: %v", err)

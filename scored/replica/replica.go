@@ -61,7 +61,8 @@ type Options struct {
 	// Logger gets Raft's lines, at debug level unless they are warnings. Nil: none.
 	Logger *zap.Logger
 
-	writeBound time.Duration // default guard.WriteBound; for tests
+	writeBound     time.Duration // default guard.WriteBound; for tests
+	electionFactor time.Duration // by which elections are slower, default 1; for tests
 }
 
 // Start is what a replica without state does.
@@ -83,6 +84,7 @@ func (o Options) withDefaults() Options {
 	if o.writeBound == 0 {
 		o.writeBound = guard.WriteBound
 	}
+	o.electionFactor = max(o.electionFactor, 1)
 	if o.Network == nil {
 		o.Name, o.Address, o.Start = loneName, loneName, StartCluster
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -77,13 +78,38 @@ func (w *wire) set(name string, cut bool) {
 	}
 }
 
+// How much slower than usual the elections of a test's cluster are. A machine under load keeps a
+// replica waiting for longer than the usual timeouts, and an election that the test does not expect
+// changes the leader and the term.
+const (
+	steady   = 40 // for tests without an election: 20 s
+	electing = 6  // for tests that wait for one: 3 s, and up to as much again
+)
+
 // testCluster has the replicas of one cluster.
 type testCluster struct {
-	t    *testing.T
-	wire *wire
-	all  map[string]*Replica
-	plug map[string]*plug
-	dir  string
+	t      *testing.T
+	wire   *wire
+	all    map[string]*Replica
+	plug   map[string]*plug
+	dir    string
+	factor time.Duration // of elections
+	bound  time.Duration // of a write
+}
+
+// newCluster has no replica yet. Its elections are slower by a factor, and others may keep its disk
+// busy.
+func newCluster(t *testing.T, factor time.Duration) *testCluster {
+	t.Helper()
+	s := &testCluster{
+		t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir(), factor: factor, bound: waitBound,
+	}
+	t.Cleanup(func() {
+		for name := range s.all {
+			s.close(name)
+		}
+	})
+	return s
 }
 
 func (s *testCluster) open(name string, start Start) *Replica {
@@ -93,7 +119,10 @@ func (s *testCluster) open(name string, start Start) *Replica {
 		address = before.Addr().String()
 	}
 	p := s.wire.plug(s.t, name, address)
-	r, err := Open(Options{Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start})
+	r, err := Open(Options{
+		Dir: filepath.Join(s.dir, name), Network: p, Name: name, Address: p.Addr().String(), Start: start,
+		electionFactor: s.factor, writeBound: s.bound,
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,21 +139,21 @@ func (s *testCluster) close(name string) {
 	}
 }
 
-// begin starts replicas a, b and c; a leads.
-func begin(t *testing.T) *testCluster {
+// begin starts replicas a, b and c of a new cluster; a leads.
+func begin(t *testing.T, factor time.Duration) *testCluster {
 	t.Helper()
-	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
-	t.Cleanup(func() {
-		for name := range s.all {
-			s.close(name)
-		}
-	})
-	lead(t, s.open("a", StartCluster))
+	s := newCluster(t, factor)
+	s.begin()
+	return s
+}
+
+func (s *testCluster) begin() {
+	s.t.Helper()
+	lead(s.t, s.open("a", StartCluster))
 	for _, name := range []string{"b", "c"} {
 		s.open(name, StartMember)
 		s.join("a", name)
 	}
-	return s
 }
 
 // join makes the leader add a replica, and waits until it votes.
@@ -144,9 +173,21 @@ func (s *testCluster) await(what string, is func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(waitBound); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
-			s.t.Fatalf("it does not come: %s", what)
+			s.t.Fatalf("it does not come: %s; %s", what, s)
 		}
 	}
+}
+
+// String tells how the replicas are.
+func (s *testCluster) String() string {
+	var all []string
+	for name, r := range s.all {
+		of, _ := r.Leader()
+		all = append(all, fmt.Sprintf("%s: %v in term %d, led by %q, entries to %d, applied to %d, disk %v, nodes %v",
+			name, r.raft.State(), r.raft.CurrentTerm(), of, r.LastIndex(), r.raft.AppliedIndex(), r.Err(), nodes(r)))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
 }
 
 // leader waits until one of the replicas leads the named ones.
@@ -182,7 +223,8 @@ func (s *testCluster) agree(want string) {
 
 // Committed entries are on all replicas; when the leader is lost, its successor has all of them.
 func TestThreeReplicas(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	s.commit("a", 1, "n1")
 	s.agree("[n1]")
 	if err := s.all["a"].Verify(t.Context()); err != nil {
@@ -207,7 +249,8 @@ func TestThreeReplicas(t *testing.T) {
 // A leader that is cut off steps down within a lease, commits nothing, and returns without causing
 // an election.
 func TestLeaderIsCutOff(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	<-s.leads("a")
 	s.wire.set("a", true)
 	next, term := s.leader("b", "c")
@@ -238,7 +281,8 @@ func (s *testCluster) leads(name string) <-chan struct{} {
 
 // A follower that was cut off and returns does not depose the leader (pre-vote).
 func TestFollowerIsCutOff(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	_, term := s.leader("a", "b", "c")
 	s.await("a has contact with c", func() bool {
 		list, err := s.all["a"].Servers()
@@ -270,7 +314,8 @@ func TestFollowerIsCutOff(t *testing.T) {
 
 // With two of three lost, nothing is committed; when one returns, all committed entries are there.
 func TestNoMajority(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	s.commit("a", 1, "n1")
 	s.close("b")
 	s.close("c")
@@ -285,7 +330,7 @@ func TestNoMajority(t *testing.T) {
 
 // Servers are added, moved, removed and refused.
 func TestServersChange(t *testing.T) {
-	s := begin(t)
+	s := begin(t, steady)
 	a := s.all["a"]
 	if err := a.Remove("x"); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("removing an unknown server: %v", err)
@@ -335,7 +380,7 @@ func TestServersChange(t *testing.T) {
 
 // The log of a server from a cluster without certificates gets a name once, and keeps its state.
 func TestNameComesLater(t *testing.T) {
-	s := &testCluster{t: t, wire: newWire(), all: map[string]*Replica{}, plug: map[string]*plug{}, dir: t.TempDir()}
+	s := newCluster(t, 1)
 	lone, err := Open(Options{Dir: filepath.Join(s.dir, "a")})
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +416,8 @@ func TestNameComesLater(t *testing.T) {
 
 // Many concurrent calls of Verify share few rounds, and each gets an answer.
 func TestVerifyTogether(t *testing.T) {
-	s := begin(t)
+	t.Parallel()
+	s := begin(t, electing)
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {

@@ -30,6 +30,9 @@ const (
 func (r *Replica) start(stores *stores, options Options) error {
 	changes := make(chan bool, 8)
 	config := raftConfig(options.Name, r.logger, changes)
+	config.HeartbeatTimeout *= options.electionFactor
+	config.ElectionTimeout *= options.electionFactor
+	config.LeaderLeaseTimeout *= options.electionFactor
 	r.transport = newTransport(options, config)
 	us := raft.Server{ID: config.LocalID, Address: r.transport.LocalAddr()}
 	if !stores.existing && options.Start == StartNever {
