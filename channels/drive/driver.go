@@ -43,7 +43,7 @@ type Driver struct {
 	sure     bool  // due, and what is remembered of the image, is this driver's own word
 	in       channels.Delivery
 	inReady  bool
-	touched  []*peer // peers that may have something to send
+	touched  []*peer // peers that may have something to send, or have something to free
 	refusing int     // peers that wait to be told of room
 	talking  int     // peers that sent frames lately; they share the room
 	counted  int64   // when talking was last counted again
@@ -172,17 +172,42 @@ func (d *Driver) Drive(now int64) (progress bool) {
 }
 
 // Poll is Drive for a process that polls: a look that finds nothing does not read the clock
-// each time.
+// each time, and a message that came alone is the process's at once. What else its datagram
+// brought is done in the next section, by the next miss at the latest.
 func (d *Driver) Poll() (progress bool) {
 	d.clocked = false
-	if progress = d.take(); !progress {
-		if d.vain++; d.vain%clockEvery != 0 && d.refusing == 0 {
+	progress = d.take()
+	switch {
+	case progress && d.postpone():
+		return true
+	case progress || len(d.touched) > 0 || d.refusing > 0:
+	default:
+		if d.vain++; d.vain%clockEvery != 0 {
 			return false
 		}
 	}
 	d.clock()
 	d.act()
 	return progress
+}
+
+// postpone reports whether what touched peers need can wait for the next section: nothing is to be
+// sent, nobody waits for room. A driver that comes in between finds these peers by the map of active
+// ones.
+func (d *Driver) postpone() bool {
+	if d.refusing > 0 || d.now >= d.due || d.img.Away() {
+		return false
+	}
+	for _, p := range d.touched {
+		if p.recv.Due() || p.recv.Waits(&d.flow) || p.send.Sendable(&d.flow) {
+			return false
+		}
+	}
+	for _, p := range d.touched {
+		d.img.SetActive(p.rank, true)
+		d.due = min(d.due, p.recv.Deadline(), p.send.Deadline())
+	}
+	return true
 }
 
 // clock reads the clock, once in a section.
@@ -228,6 +253,9 @@ func (d *Driver) touch(p *peer) {
 func (d *Driver) sendTouched() {
 	for _, p := range d.touched {
 		p.touched = false
+		if p.acked {
+			d.free(p)
+		}
 		d.send(p)
 	}
 	d.touched = d.touched[:0]

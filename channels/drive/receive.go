@@ -42,7 +42,7 @@ func (d *Driver) input(from link.Address, data []byte) {
 
 func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 	if p.send.OnAnswer(&d.flow, d.now, h.Answer) > 0 {
-		d.acknowledged(p)
+		p.acked = true
 	}
 	d.touch(p)
 	if h.Kind == link.Answer {

@@ -15,7 +15,7 @@ func (d *Driver) repair() {
 	}
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil {
-			d.acknowledged(p)
+			d.free(p)
 		}
 	}
 }
