@@ -30,7 +30,8 @@ type Driver struct {
 	img   *channels.Image
 	role  uint32
 	port  link.Port
-	held  link.Holder // the port if it sends some datagrams later, else nil
+	held  link.Holder    // the port if it sends some datagrams later, else nil
+	conn  link.Connecter // the port if it has a socket for a peer, else nil
 	where *rankmap.Map
 	flow  flowctl.Config
 	buf   *channels.SendBuffer
@@ -68,6 +69,7 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	}
 	d.receive = d.input
 	d.held, _ = port.(link.Holder)
+	d.conn, _ = port.(link.Connecter)
 	return d, nil
 }
 

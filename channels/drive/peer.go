@@ -15,6 +15,7 @@ type peer struct {
 
 	directory link.Address // of its node
 	address   link.Address // of its context; none: not known yet
+	sending   link.Address // where datagrams come from that say StatusSendOnly
 	size      int          // of the longest datagram to its node
 	lookup    lookup
 	cursor    cursor

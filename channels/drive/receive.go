@@ -28,7 +28,7 @@ func (d *Driver) input(from link.Address, data []byte) {
 		d.onAddress(p, from, &h)
 		return
 	}
-	if from != p.address && !d.updateAddress(p, from) {
+	if !d.comesFrom(p, from, &h) {
 		return
 	}
 	switch h.Kind {

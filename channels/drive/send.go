@@ -171,7 +171,7 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 		if i == from {
 			return channels.ErrDamaged // a frame longer than any we make
 		}
-		d.port.Queue(p.address, d.writer.Finish(b.Data(i-1).Mark))
+		d.queue(p, head.Status, d.writer.Finish(b.Data(i-1).Mark))
 	}
 	return nil
 }
@@ -180,7 +180,16 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 func (d *Driver) put(p *peer, h link.Head) {
 	h = d.head(p, h)
 	d.writer.Begin(d.port.Buffer(), p.size, &h)
-	d.port.Queue(p.address, d.writer.Finish(h.Data.Mark))
+	d.queue(p, h.Status, d.writer.Finish(h.Data.Mark))
+}
+
+// queue queues a datagram of n bytes with that Status.
+func (d *Driver) queue(p *peer, status uint8, n int) {
+	if d.conn != nil && status == link.StatusSendOnly {
+		d.conn.QueueConnected(p.address, n)
+		return
+	}
+	d.port.Queue(p.address, n)
 }
 
 // head addresses a datagram and puts the answer that stands on its back.
@@ -188,6 +197,9 @@ func (d *Driver) head(p *peer, h link.Head) link.Head {
 	h.Job, h.Channel, h.From, h.To = d.img.Job, d.img.Channel, d.img.Rank, p.rank
 	if h.Kind <= link.Answer {
 		h.Answer = p.recv.Answer(&d.flow, d.hint(p))
+		if d.conn != nil && d.conn.Connected(p.address) {
+			h.Status = link.StatusSendOnly
+		}
 	}
 	return h
 }

@@ -132,11 +132,11 @@ func (h *Head) sane() bool {
 	}
 	switch h.Kind {
 	case Data:
-		return h.Frames > 0 && h.Status == 0 && h.Port == 0
+		return h.Frames > 0 && h.Status <= StatusSendOnly && h.Port == 0
 	case Ask:
-		return h.Frames == 0 && h.Status == 0 && h.Port == 0
+		return h.Frames == 0 && h.Status <= StatusSendOnly && h.Port == 0
 	case Answer:
-		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Status == 0 && h.Port == 0
+		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Status <= StatusSendOnly && h.Port == 0
 	case Where:
 		return h.bare() && h.Status == 0 && h.Port == 0
 	case Here:

@@ -32,6 +32,10 @@ const (
 	StatusEnded                   // it was there, and has ended
 )
 
+// StatusSendOnly is the Status of Data, Ask and Answer that come from a socket which only sends: the
+// context From receives at another port of the same host. Else it is 0.
+const StatusSendOnly uint8 = 1
+
 // What the Status of End says.
 const (
 	EndClosed uint8 = 1 + iota // its owner closed it
@@ -48,7 +52,7 @@ type Head struct {
 	Data   flowctl.Data
 	Frames uint16         // in Data: frame i has Seq+i and Tx+i, and only the last has the Mark
 	Answer flowctl.Answer // of the other direction; in Data, Ask and Answer
-	Status uint8          // in Here and End
+	Status uint8          // in Here and End; in Data, Ask and Answer: StatusSendOnly or 0
 	Port   uint16         // in Here, with StatusHere: UDP port of the context
 }
 
@@ -89,7 +93,7 @@ const (
 
 const (
 	magic   = 'S'
-	version = 1
+	version = 2
 )
 
 // Offsets in a frame, and its flags.

@@ -32,10 +32,12 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 	switch h.Kind {
 	case Data, Ask:
 		w.mark = h.Data.Mark
+		b[statusAt] = h.Status
 		binary.LittleEndian.PutUint32(b[seqAt:], uint32(h.Data.Seq))
 		binary.LittleEndian.PutUint32(b[txAt:], uint32(h.Data.Tx))
 		putAnswer(b, &h.Answer)
 	case Answer:
+		b[statusAt] = h.Status
 		putAnswer(b, &h.Answer)
 	case Here:
 		b[statusAt] = h.Status
