@@ -25,6 +25,9 @@ const (
 	quietAfter = 256
 	// quietEvery is how much rarer.
 	quietEvery = 8
+	// looksMost is how many looks a rank that is alone takes in a row: for little more than a
+	// microsecond it hears of nothing else.
+	looksMost = 4
 	// lockSpins is how often a rank tries to get the driver lock without a look at the clock: the
 	// agent has it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
@@ -146,14 +149,25 @@ func (c *Channel) drive() bool {
 	if !n.driver.Enter() {
 		return false // the agent drives
 	}
-	came := n.driver.Poll()
+	looks := n.looks()
+	came := n.driver.Poll(looks)
 	n.driver.Leave()
 	if came {
 		n.empty = 0
 	} else {
-		n.empty++
+		n.empty += looks
 	}
 	return came
+}
+
+// looks returns how often a look at the network may look. Nothing comes from elsewhere to a rank that
+// is alone on its node. If it has been answered lately it is waiting, as a rule, and looks in a row,
+// with nothing in between, find sooner what comes.
+func (n *network) looks() int {
+	if n.alone && n.empty < quietAfter {
+		return looksMost
+	}
+	return 1
 }
 
 // reserveRemote is GetSendBuffer for a rank on another node.

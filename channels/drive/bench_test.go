@@ -95,14 +95,14 @@ func (e *end) take(done *atomic.Bool) bool {
 				return true
 			}
 			e.Enter()
-			e.Poll()
+			e.Poll(1)
 			e.Leave()
 		}
 		if done.Load() {
 			return false
 		}
 		e.Enter()
-		e.Poll()
+		e.Poll(1)
 		e.Leave()
 	}
 }

@@ -173,16 +173,21 @@ func (d *Driver) Drive(now int64) (progress bool) {
 	return progress
 }
 
-// Poll is Drive for a process that polls: a look that finds nothing does not read the clock
-// each time, and a message that came alone is the process's at once. What else its datagram
-// brought is done in the next section, by the next miss at the latest.
-func (d *Driver) Poll() (progress bool) {
+// Poll is Drive for a process that polls: it looks so many times, until something comes. One look
+// that finds nothing does not read the clock each time, and a message that came alone is the
+// process's at once. What else its datagram brought is done in the next section, by the next miss
+// at the latest.
+func (d *Driver) Poll(looks int) (progress bool) {
 	d.clocked = false
 	progress = d.take()
+	for ; !progress && looks > 1; looks-- {
+		d.clock() // now, so that what comes meanwhile need not wait for it
+		progress = d.take()
+	}
 	switch {
 	case progress && d.postpone():
 		return true
-	case progress || len(d.touched) > 0 || d.refusing > 0:
+	case progress || d.clocked || len(d.touched) > 0 || d.refusing > 0:
 	default:
 		if d.vain++; d.vain%clockEvery != 0 {
 			return false

@@ -14,7 +14,7 @@ func (r *rank) poll() bool {
 		r.w.t.Fatal("the lock is held")
 	}
 	defer r.process.Leave()
-	return r.process.Poll()
+	return r.process.Poll(1)
 }
 
 // kept reports whether a message for the peer lies in the send buffer.
@@ -45,7 +45,7 @@ func TestPostponed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, 2, abi.Geometry{})
 			x, y := w.ranks[0], w.ranks[1]
-			exchangeOne(t, w, 0, 8) // so that the addresses are known
+			exchangeOne(t, w, 0, 8)  // so that the addresses are known
 			w.now = channels.Nanos() // Poll looks there
 			for i, r := range []*rank{x, y} {
 				if !r.send(1-i, message(i, 1-i, 1, 8)) {

@@ -51,7 +51,12 @@ func (d *Driver) Commit(rank uint32, k channels.Kept, now int64) error {
 		return err
 	}
 	frames, piece := pieces(len(data), p.frameBytes())
-	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
+	return d.enqueue(p, k, data, frames, piece)
+}
+
+// enqueue sends the message k, which is complete, after all others to the peer.
+func (d *Driver) enqueue(p *peer, k channels.Kept, data []byte, frames uint32, piece int) error {
+	if err := d.buf.Append(p.rank, k, p.send.End(), frames); err != nil {
 		return err
 	}
 	if p.send.Unsent() == 0 { // it is sent next
@@ -74,7 +79,8 @@ func (d *Driver) Send(rank uint32, data []byte, immediate bool, now int64) error
 	frames, piece := pieces(len(data), p.frameBytes())
 	if frames == 1 || !immediate {
 		copy(to, data)
-		return d.Commit(rank, k, now)
+		d.now = now
+		return d.enqueue(p, k, to, frames, piece)
 	}
 	d.now = now
 	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
@@ -140,6 +146,9 @@ func (d *Driver) transmitAll(p *peer) {
 		if err := d.transmit(p, b); err != nil {
 			d.damaged(p, err)
 			return
+		}
+		if p.send.Unsent() == 0 {
+			break
 		}
 	}
 	if p.recv.Due() {
