@@ -119,7 +119,7 @@ func (c *Channel) poll() (channels.Message, bool) {
 	}
 	if ok {
 		if c.net.taken++; c.net.taken >= attendEvery {
-			c.drive()
+			c.drive(1)
 		}
 		return m, true
 	}
@@ -140,16 +140,16 @@ func (c *Channel) progress() bool {
 			return false
 		}
 	}
-	return c.drive()
+	return c.drive(n.looks())
 }
 
-func (c *Channel) drive() bool {
+// drive looks so many times at the network, until something comes.
+func (c *Channel) drive(looks int) bool {
 	n := c.net
 	n.taken, n.skipped = 0, 0
 	if !n.driver.Enter() {
 		return false // the agent drives
 	}
-	looks := n.looks()
 	came := n.driver.Poll(looks)
 	n.driver.Leave()
 	if came {
