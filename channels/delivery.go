@@ -46,8 +46,10 @@ func linesOf(r ring, pos, word uint64) uint64 {
 // commit makes the record at the tail visible, and wakes the owner.
 func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) {
 	d.lane.commitRecord(abi.Commit(length, kind, rank), abi.Lines(length), progress)
-	atomic.StoreUint64(d.tail, d.lane.tail)
-	d.img.Wake()
+	release64(d.tail, d.lane.tail)
+	if d.img.Sleeping() { // commitRecord has published; see fence.go
+		d.img.Wake()
+	}
 }
 
 // fits looks for space for a message of the length.
@@ -58,8 +60,11 @@ func (d *Delivery) fits(rank uint32, length int) error {
 	if length < 0 || length > int(d.img.layout.MaxMessage) {
 		return ErrTooLarge
 	}
+	before := d.lane.tail
 	fits := d.lane.fits(abi.Lines(length))
-	atomic.StoreUint64(d.tail, d.lane.tail) // a pad may have moved it
+	if d.lane.tail != before { // a pad has moved it
+		release64(d.tail, d.lane.tail)
+	}
 	if !fits {
 		return ErrFull
 	}

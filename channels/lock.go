@@ -49,7 +49,7 @@ func (img *Image) Enter() error {
 		img.count(abi.LockRefused, 1)
 		return ErrRevoked
 	}
-	me := holderWord(abi.RoleProcess, img.Owner(abi.RoleProcess).Pid)
+	me := holderWord(abi.RoleProcess, atomic.LoadUint32(img.mem.u32(img.ownerAt(abi.RoleProcess))))
 	if !atomic.CompareAndSwapUint64(img.holder(), 0, me) {
 		return ErrHeld
 	}

@@ -103,7 +103,7 @@ func (c *Channel) place(rank int) (int, bool) {
 	if i := rank - int(c.local[0]); uint(i) < uint(len(c.local)) && c.local[i] == uint32(rank) {
 		return i, true
 	}
-	if rank < 0 || rank >= c.Size() {
+	if last := len(c.local) - 1; rank < int(c.local[0]) || rank > int(c.local[last]) {
 		return 0, false
 	}
 	return slices.BinarySearch(c.local, uint32(rank))

@@ -25,6 +25,9 @@ const (
 	quietAfter = 256
 	// quietEvery is how much rarer.
 	quietEvery = 8
+	// looksMost is how many looks a rank that is alone takes in a row: for little more than a
+	// microsecond it hears of nothing else.
+	looksMost = 4
 	// lockSpins is how often a rank tries to get the driver lock without a look at the clock: the
 	// agent has it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
@@ -106,54 +109,6 @@ func (n *network) spinIn() bool {
 		}
 	}
 	return false
-}
-
-// poll takes the next message, from this node or another.
-func (c *Channel) poll() (channels.Message, bool) {
-	m, ok := c.in.Poll()
-	if c.net == nil {
-		return m, ok
-	}
-	if ok {
-		if c.net.taken++; c.net.taken >= attendEvery {
-			c.drive()
-		}
-		return m, true
-	}
-	if !c.progress() {
-		return m, false
-	}
-	return c.in.Poll()
-}
-
-// progress drives the network, if it is worth a look, and reports whether something came.
-func (c *Channel) progress() bool {
-	n := c.net
-	if n == nil {
-		return false
-	}
-	if n.empty >= quietAfter && !n.alone {
-		if n.skipped++; n.skipped < quietEvery {
-			return false
-		}
-	}
-	return c.drive()
-}
-
-func (c *Channel) drive() bool {
-	n := c.net
-	n.taken, n.skipped = 0, 0
-	if !n.driver.Enter() {
-		return false // the agent drives
-	}
-	came := n.driver.Poll()
-	n.driver.Leave()
-	if came {
-		n.empty = 0
-	} else {
-		n.empty++
-	}
-	return came
 }
 
 // reserveRemote is GetSendBuffer for a rank on another node.

@@ -24,6 +24,14 @@ func (c *Channel) Wait(ctx context.Context) error {
 	return c.waitSleeping(ctx, abi.WaitMessage, c.Poll, func() {})
 }
 
+// pollsPerLook is how many polls find nothing in a row as often as the constant says.
+func (c *Channel) pollsPerLook() int {
+	if c.net == nil {
+		return pollsPerLook
+	}
+	return pollsPerLook / c.net.looks()
+}
+
 // sleepKind is what the node is told of a sleep: one that ends by itself is no sign of a deadlock.
 func sleepKind(ctx context.Context, how uint32) uint32 {
 	if _, timed := ctx.Deadline(); timed {
@@ -76,7 +84,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool, announce func()) error {
 	start := time.Now()
 	for {
-		for range pollsPerLook {
+		for range c.pollsPerLook() {
 			if look() {
 				return nil
 			}

@@ -95,14 +95,14 @@ func (e *end) take(done *atomic.Bool) bool {
 				return true
 			}
 			e.Enter()
-			e.Poll()
+			e.Poll(1)
 			e.Leave()
 		}
 		if done.Load() {
 			return false
 		}
 		e.Enter()
-		e.Poll()
+		e.Poll(1)
 		e.Leave()
 	}
 }
@@ -209,6 +209,7 @@ func BenchmarkInstructions(b *testing.B) {
 	y := &hose{at: pair[1].peer(0).address, peer: pair[1].peer(0).address, to: x}
 	x.to = y
 	pair[0].port, pair[1].port = x, y
+	pair[0].conn, pair[1].conn = nil, nil
 	data := make([]byte, 8)
 	var done atomic.Bool
 	for b.Loop() {

@@ -208,6 +208,7 @@ func TestForeign(t *testing.T) {
 		"from":    {func(h *link.Head) { h.From = 2 }, w.ranks[1].address},
 		"itself":  {func(h *link.Head) { h.From = 0 }, w.ranks[1].address},
 		"host":    {func(*link.Head) {}, address(7, 101)},
+		"sending": {func(h *link.Head) { h.Status = link.StatusSendOnly }, address(7, 101)},
 	} {
 		h := good
 		c.change(&h)

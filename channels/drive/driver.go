@@ -30,7 +30,8 @@ type Driver struct {
 	img   *channels.Image
 	role  uint32
 	port  link.Port
-	held  link.Holder // the port if it sends some datagrams later, else nil
+	held  link.Holder    // the port if it sends some datagrams later, else nil
+	conn  link.Connecter // the port if it has a socket for a peer, else nil
 	where *rankmap.Map
 	flow  flowctl.Config
 	buf   *channels.SendBuffer
@@ -46,7 +47,7 @@ type Driver struct {
 	sure     bool  // due, and what is remembered of the image, is this driver's own word
 	in       channels.Delivery
 	inReady  bool
-	touched  []*peer // peers that may have something to send
+	touched  []*peer // peers that may have something to send, or have something to free
 	refusing int     // peers that wait to be told of room
 	talking  int     // peers that sent frames lately; they share the room
 	counted  int64   // when talking was last counted again
@@ -72,6 +73,7 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	d.useFlow()
 	d.receive = d.input
 	d.held, _ = port.(link.Holder)
+	d.conn, _ = port.(link.Connecter)
 	return d, nil
 }
 
@@ -180,20 +182,6 @@ func (d *Driver) Drive(now int64) (progress bool) {
 	return progress
 }
 
-// Poll is Drive for a process that polls: a look that finds nothing does not read the clock
-// each time.
-func (d *Driver) Poll() (progress bool) {
-	d.clocked = false
-	if progress = d.take(); !progress {
-		if d.vain++; d.vain%clockEvery != 0 && d.refusing == 0 {
-			return false
-		}
-	}
-	d.clock()
-	d.act()
-	return progress
-}
-
 // clock reads the clock, once in a section.
 func (d *Driver) clock() {
 	if !d.clocked {
@@ -237,6 +225,9 @@ func (d *Driver) touch(p *peer) {
 func (d *Driver) sendTouched() {
 	for _, p := range d.touched {
 		p.touched = false
+		if p.acked {
+			d.free(p)
+		}
 		d.send(p)
 	}
 	d.touched = d.touched[:0]

@@ -71,6 +71,20 @@ func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	d.touch(p)
 }
 
+// comesFrom reports whether a datagram may be the peer's. Where the peer is, it takes from it.
+func (d *Driver) comesFrom(p *peer, from link.Address, h *link.Head) bool {
+	switch {
+	case h.Kind > link.Answer || h.Status != link.StatusSendOnly:
+		return from == p.address || d.updateAddress(p, from)
+	case from == p.sending:
+		return true
+	case from.Host() != p.directory.Host():
+		return false
+	}
+	p.sending = from
+	return true
+}
+
 // updateAddress takes a peer's address from a datagram that carries the job's key, if it comes
 // from the peer's node. Only the job's own ranks and the daemons know the key.
 func (d *Driver) updateAddress(p *peer, from link.Address) bool {

@@ -15,11 +15,13 @@ type peer struct {
 
 	directory link.Address // of its node
 	address   link.Address // of its context; none: not known yet
+	sending   link.Address // where datagrams come from that say StatusSendOnly
 	size      int          // of the longest datagram to its node
 	lookup    lookup
 	cursor    cursor
 
 	touched bool
+	acked   bool // messages may have been acknowledged that are not freed
 	waits   bool // it was refused and is to be told of room
 	told    bool // its end was reported to the process
 	lines   uint64
@@ -43,7 +45,7 @@ func (d *Driver) peer(rank uint32) *peer {
 		return nil
 	}
 	directory := d.where.Directory(d.where.Node(rank))
-	p := &peer{rank: rank, directory: directory, send: send, recv: recv, size: d.port.Size(directory), lines: 1}
+	p := &peer{rank: rank, directory: directory, send: send, recv: recv, size: d.port.Size(directory), lines: 1, acked: true}
 	p.lookup.at = flowctl.NoDeadline
 	d.peers[rank] = p
 	return p
@@ -52,6 +54,7 @@ func (d *Driver) peer(rank uint32) *peer {
 // forget drops what another driver may have made untrue.
 func (p *peer) forget() {
 	p.cursor = cursor{}
+	p.acked = true // the last driver may have left it to the next section
 	p.waits = false
 	p.left = 0
 }
@@ -151,8 +154,9 @@ func (d *Driver) at(c *cursor, k channels.Kept, first flowctl.Seq, frames uint32
 	return nil
 }
 
-// acknowledged frees what the peer has taken.
-func (d *Driver) acknowledged(p *peer) {
+// free frees what the peer has taken.
+func (d *Driver) free(p *peer) {
+	p.acked = false
 	acked := p.send.Acked()
 	if c := &p.cursor; c.kept != 0 && !acked.Before(c.end()) {
 		*c = cursor{} // its memory may be another message's next

@@ -28,7 +28,7 @@ func (d *Driver) input(from link.Address, data []byte) {
 		d.onAddress(p, from, &h)
 		return
 	}
-	if from != p.address && !d.updateAddress(p, from) {
+	if !d.comesFrom(p, from, &h) {
 		return
 	}
 	switch h.Kind {
@@ -46,7 +46,7 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		return
 	}
 	if p.send.OnAnswer(&d.flow, d.now, h.Answer) > 0 {
-		d.acknowledged(p)
+		p.acked = true
 	}
 	d.touch(p)
 	if h.Kind == link.Answer {

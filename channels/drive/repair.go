@@ -16,7 +16,7 @@ func (d *Driver) repair() {
 	d.repairCredits()
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil {
-			d.acknowledged(p)
+			d.free(p)
 		}
 	}
 }

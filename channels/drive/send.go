@@ -53,7 +53,12 @@ func (d *Driver) Commit(rank uint32, k channels.Kept, now int64) error {
 		return err
 	}
 	frames, piece := pieces(len(data), d.frameBytes(p))
-	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
+	return d.enqueue(p, k, data, frames, piece)
+}
+
+// enqueue sends the message k, which is complete, after all others to the peer.
+func (d *Driver) enqueue(p *peer, k channels.Kept, data []byte, frames uint32, piece int) error {
+	if err := d.buf.Append(p.rank, k, p.send.End(), frames); err != nil {
 		return err
 	}
 	if p.send.Unsent() == 0 { // it is sent next
@@ -76,7 +81,8 @@ func (d *Driver) Send(rank uint32, data []byte, immediate bool, now int64) error
 	frames, piece := pieces(len(data), d.frameBytes(p))
 	if frames == 1 || !immediate {
 		copy(to, data)
-		return d.Commit(rank, k, now)
+		d.now = now
+		return d.enqueue(p, k, to, frames, piece)
 	}
 	d.now = now
 	if err := d.buf.Append(rank, k, p.send.End(), frames); err != nil {
@@ -150,6 +156,9 @@ func (d *Driver) transmitAll(p *peer) {
 			d.damaged(p, err)
 			return
 		}
+		if p.send.Unsent() == 0 {
+			break
+		}
 	}
 	if p.recv.Due() {
 		d.put(p, link.Head{Kind: link.Answer})
@@ -180,7 +189,7 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 		if i == from {
 			return channels.ErrDamaged // a frame longer than any we make
 		}
-		d.port.Queue(p.address, d.writer.Finish(b.Data(i-1).Mark))
+		d.queue(p, head.Status, d.writer.Finish(b.Data(i-1).Mark))
 	}
 	return nil
 }
@@ -189,7 +198,16 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 func (d *Driver) put(p *peer, h link.Head) {
 	h = d.head(p, h)
 	d.writer.Begin(d.port.Buffer(), p.size, &h)
-	d.port.Queue(p.address, d.writer.Finish(h.Data.Mark))
+	d.queue(p, h.Status, d.writer.Finish(h.Data.Mark))
+}
+
+// queue queues a datagram of n bytes with that Status.
+func (d *Driver) queue(p *peer, status uint8, n int) {
+	if d.conn != nil && status == link.StatusSendOnly {
+		d.conn.QueueConnected(p.address, n)
+		return
+	}
+	d.port.Queue(p.address, n)
 }
 
 // head addresses a datagram and puts the answer that stands on its back.
@@ -198,6 +216,9 @@ func (d *Driver) head(p *peer, h link.Head) link.Head {
 	if h.Kind <= link.Answer {
 		h.Answer = d.answer(p)
 		h.Flow = d.flowNumber
+		if d.conn != nil && d.conn.Connected(p.address) {
+			h.Status = link.StatusSendOnly
+		}
 	}
 	return h
 }

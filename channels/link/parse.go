@@ -124,7 +124,7 @@ func (h *Head) read(b *[HeadBytes]byte) {
 	if h.Kind == Here || h.Kind == End {
 		h.Status = b[statusAt]
 	} else {
-		h.Flow = b[statusAt]
+		h.Flow, h.Status = b[statusAt]&flowMask, b[statusAt]>>flowBits
 	}
 	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
@@ -136,13 +136,13 @@ func (h *Head) sane() bool {
 	}
 	switch h.Kind {
 	case Data:
-		return h.Frames > 0 && h.Port == 0
+		return h.Frames > 0 && h.Status <= StatusSendOnly && h.Port == 0
 	case Ask:
-		return h.Frames == 0 && h.Port == 0
+		return h.Frames == 0 && h.Status <= StatusSendOnly && h.Port == 0
 	case Answer:
-		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Port == 0
+		return h.Frames == 0 && h.Data == flowctl.Data{} && h.Status <= StatusSendOnly && h.Port == 0
 	case Where:
-		return h.bare() && h.Port == 0
+		return h.bare() && h.Status == 0 && h.Port == 0
 	case Here:
 		return h.bare() && h.Status >= StatusHere && h.Status <= StatusEnded && (h.Port != 0) == (h.Status == StatusHere)
 	case End:

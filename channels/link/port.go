@@ -45,6 +45,18 @@ type Holder interface {
 	Wait() (wait time.Duration, holds bool)
 }
 
+// Connecter is a port that has a socket for an address to which it sends often: connected to it, so
+// that the kernel need not look up the way there for each datagram, and used for nothing else. What
+// it sends does not come from where the port receives, and must say so.
+type Connecter interface {
+	// Connected reports whether a datagram for the address is better queued by QueueConnected. It is
+	// called before each.
+	Connected(to Address) bool
+	// QueueConnected is Queue for a datagram that says StatusSendOnly. It goes through the other
+	// socket if something else is flushed with it.
+	QueueConnected(to Address, n int)
+}
+
 // Stats counts what a port did since it was made.
 type Stats struct {
 	Sent, SentBytes         uint64 // datagrams that the system took

@@ -32,6 +32,10 @@ const (
 	StatusEnded                   // it was there, and has ended
 )
 
+// StatusSendOnly is the Status of Data, Ask and Answer that come from a socket which only sends: the
+// context From receives at another port of the same host. Else it is 0.
+const StatusSendOnly uint8 = 1
+
 // What the Status of End says.
 const (
 	EndClosed uint8 = 1 + iota // its owner closed it
@@ -56,7 +60,7 @@ type Head struct {
 	Frames uint16         // in Data: frame i has Seq+i and Tx+i, and only the last has the Mark
 	Answer flowctl.Answer // of the other direction; in Data, Ask and Answer
 	Flow   uint8          // in Data, Ask, Answer and Where: what the context From uses
-	Status uint8          // in Here and End
+	Status uint8          // in Here and End; in Data, Ask and Answer: StatusSendOnly or 0
 	Port   uint16         // in Here, with StatusHere: UDP port of the context
 }
 
@@ -85,7 +89,7 @@ const (
 	fromAt       = 20
 	toAt         = 24
 	framesAt     = 28
-	statusAt     = 30 // the Status of Here and End; of the others the Flow
+	statusAt     = 30 // the Status of Here and End; of the others the Flow, and the Status above it
 	answerKindAt = 31
 	seqAt        = 32
 	txAt         = 36
@@ -97,7 +101,10 @@ const (
 
 const (
 	magic   = 'S'
-	version = 1
+	version = 2
+	// flowBits are those of the Flow where it has the byte with a Status.
+	flowBits = 4
+	flowMask = 1<<flowBits - 1
 )
 
 // Offsets in a frame, and its flags.

@@ -33,10 +33,12 @@ func (w *Writer) Begin(buf []byte, limit int, h *Head) {
 	switch h.Kind {
 	case Data, Ask:
 		w.mark = h.Data.Mark
+		b[statusAt] |= h.Status << flowBits
 		binary.LittleEndian.PutUint32(b[seqAt:], uint32(h.Data.Seq))
 		binary.LittleEndian.PutUint32(b[txAt:], uint32(h.Data.Tx))
 		putAnswer(b, &h.Answer)
 	case Answer:
+		b[statusAt] |= h.Status << flowBits
 		putAnswer(b, &h.Answer)
 	case Here:
 		b[statusAt] = h.Status

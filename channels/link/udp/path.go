@@ -96,7 +96,7 @@ func pathMTU(to link.Address) int {
 
 // stopFragments makes the kernel refuse datagrams that are longer than the path takes, or cut them
 // up.
-func (p *Port) stopFragments(stop bool) {
+func (p *Port) stopFragments(fd int, stop bool) {
 	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT
 	if p.local.Is6() {
 		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
@@ -104,5 +104,5 @@ func (p *Port) stopFragments(stop bool) {
 	if stop {
 		value = unix.IP_PMTUDISC_DO // the values of the two families are the same
 	}
-	_ = unix.SetsockoptInt(p.fd, level, option, value)
+	_ = unix.SetsockoptInt(fd, level, option, value)
 }

@@ -21,13 +21,17 @@ type Port struct {
 	paths paths
 	out   sender
 	in    receiver
+	conn  connected
 	gso   bool // the kernel cuts long datagrams into segments
 	gro   bool // it can join what it receives
 	joins bool // this port has asked for that
 	idle  int  // calls that found nothing since
 }
 
-var _ link.Port = (*Port)(nil)
+var (
+	_ link.Port      = (*Port)(nil)
+	_ link.Connecter = (*Port)(nil)
+)
 
 // New makes a port of a bound socket, such as [Listen] opens, and owns the file from then on,
 // unless there is an error.
@@ -43,10 +47,10 @@ func New(file *os.File) (*Port, error) {
 	if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_DGRAM || local.None() {
 		return nil, ErrSocket
 	}
-	p := &Port{fd: fd, file: file, local: local}
+	p := &Port{fd: fd, file: file, local: local, conn: connected{fd: -1}}
 	p.gso = segments(fd)
 	p.gro = knowsJoining(fd)
-	p.stopFragments(true)
+	p.stopFragments(fd, true)
 	return p, nil
 }
 
@@ -99,4 +103,7 @@ func (p *Port) Stats() link.Stats {
 }
 
 // Close implements link.Port.
-func (p *Port) Close() error { return p.file.Close() }
+func (p *Port) Close() error {
+	p.disconnect()
+	return p.file.Close()
+}

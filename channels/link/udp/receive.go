@@ -9,6 +9,8 @@ import (
 const (
 	// slots bounds what one call receives. Each may be 64 datagrams that the kernel has joined.
 	slots = 8
+	// fullRuns is how many full calls in a row make a stream.
+	fullRuns = 2
 	// joinIdle is after how many calls in vain a stream has ended.
 	joinIdle = 1024
 	// slotBytes is the longest thing that comes, and then some, so that the slots' first bytes are
@@ -19,6 +21,7 @@ const (
 // receiver is what receives.
 type receiver struct {
 	want  int  // slots to be filled by the next call
+	run   int  // calls in a row that filled all slots they were to
 	lone  bool // the last call took one, and was not told whether it is joined
 	data  [slots][]byte
 	from  [slots][unix.SizeofSockaddrInet6]byte
@@ -35,6 +38,10 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 		p.ready(0)
 	}
 	got := p.receiveCalls(r.want)
+	if got == 0 {
+		p.missed()
+		return 0
+	}
 	count := 0
 	for i := range got {
 		count += p.take(i, handle)
@@ -43,19 +50,27 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	return count
 }
 
-// adapt makes the next batch larger if this one was full. A single expected datagram is best
-// received by a call for one.
+// missed is called when nothing was there: the next one is expected to come alone.
+func (p *Port) missed() {
+	p.in.want, p.in.run = 1, 0
+	if p.idle++; p.joins && p.idle >= joinIdle {
+		p.setGRO(false)
+	}
+}
+
+// adapt makes the next batch larger if this one was full and so was the one before: the first after
+// a wait may be the only one, and is best received by a call for one.
 func (p *Port) adapt(got int) {
 	r := &p.in
+	if got < r.want {
+		r.run = 0
+		return
+	}
+	r.run++
 	switch {
-	case got == 0:
-		r.want = 1
-		if p.idle++; p.joins && p.idle >= joinIdle {
-			p.setGRO(false)
-		}
 	case got == slots && p.gro && !p.joins:
 		p.setGRO(true)
-	case got == r.want && r.want < slots:
+	case r.run >= fullRuns && r.want < slots:
 		r.want *= 2
 		for i := range r.want {
 			if r.data[i] == nil {

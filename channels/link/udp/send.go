@@ -24,6 +24,7 @@ type sender struct {
 	arena []byte
 	used  int // of the arena
 	count int
+	conn  int // how many of them may go through the connected socket
 	to    [batch]link.Address
 	data  [batch][]byte
 	iov   [batch]unix.Iovec
@@ -59,15 +60,18 @@ func (p *Port) Queue(to link.Address, n int) {
 // Flush implements link.Port.
 func (p *Port) Flush() {
 	o := &p.out
-	switch o.count {
-	case 0:
+	conn := o.conn == o.count
+	switch {
+	case o.count == 0:
 		return
-	case 1:
-		p.sendOne(0)
+	case o.count > 1:
+		p.sendAll(p.plan(conn), conn)
+	case conn && p.sendConnected(o.data[0]) == 0:
+		p.sent(0, 1, 0)
 	default:
-		p.sendAll(p.plan())
+		p.sendOne(0)
 	}
-	o.count, o.used = 0, 0
+	o.count, o.used, o.conn = 0, 0, 0
 }
 
 // sendOne sends the datagram with the index by itself.
@@ -87,9 +91,9 @@ func (p *Port) sendLong(i int) unix.Errno {
 	if n := len(o.data[i]); n <= p.Size(o.to[i]) {
 		p.narrowed(o.to[i], n)
 	}
-	p.stopFragments(false)
+	p.stopFragments(p.fd, false)
 	err := p.sendTo(o.data[i], &o.to[i])
-	p.stopFragments(true)
+	p.stopFragments(p.fd, true)
 	p.stats.Fragmented++
 	return err
 }
@@ -107,8 +111,8 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 }
 
 // plan makes calls of the datagrams and returns their number: runs of equal length to one address
-// are one call.
-func (p *Port) plan() (calls int) {
+// are one call. conn: they go through the connected socket.
+func (p *Port) plan(conn bool) (calls int) {
 	o := &p.out
 	for i := 0; i < o.count; calls++ {
 		end := i + 1
@@ -116,7 +120,7 @@ func (p *Port) plan() (calls int) {
 			end = p.run(i)
 		}
 		o.first[calls] = i
-		p.prepare(calls, i, end)
+		p.prepare(calls, i, end, conn)
 		i = end
 	}
 	o.first[calls] = o.count
@@ -143,10 +147,13 @@ func (p *Port) run(i int) int {
 }
 
 // sendAll sends so many prepared calls.
-func (p *Port) sendAll(calls int) {
-	o := &p.out
+func (p *Port) sendAll(calls int, conn bool) {
+	o, fd := &p.out, p.fd
+	if conn {
+		fd = p.conn.fd
+	}
 	for at := 0; at < calls; {
-		n, err := p.sendCalls(at, calls)
+		n, err := p.sendCalls(fd, at, calls)
 		if n > 0 {
 			p.sent(o.first[at], o.first[at+n], 0)
 			at += n
@@ -164,7 +171,9 @@ func (p *Port) sendAll(calls int) {
 // sendApart sends datagrams that the kernel refused to take in one call one by one. If it takes
 // them so, then it was the segmentation that it did not like.
 func (p *Port) sendApart(from, to int, why unix.Errno) {
-	if to == from+1 && why != unix.EMSGSIZE {
+	// That is told by the connected socket only, and of another datagram than this one.
+	refused := why == unix.ECONNREFUSED
+	if to == from+1 && why != unix.EMSGSIZE && !refused {
 		p.sent(from, to, why)
 		return
 	}
@@ -172,7 +181,7 @@ func (p *Port) sendApart(from, to int, why unix.Errno) {
 	for i := from; i < to; i++ {
 		p.sendOne(i)
 	}
-	if to > from+1 && p.stats.Dropped == before.Dropped && p.stats.Fragmented == before.Fragmented {
+	if to > from+1 && !refused && p.stats.Dropped == before.Dropped && p.stats.Fragmented == before.Fragmented {
 		p.gso = false
 	}
 }

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"score/channels/link"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ type joined struct {
 const joinedLength = unix.SizeofCmsghdr + 4
 
 // prepare makes a call of the datagrams from one index to the other.
-func (p *Port) prepare(call, from, to int) {
+func (p *Port) prepare(call, from, to int, conn bool) {
 	o := &p.out
 	for i := from; i < to; i++ {
 		o.iov[i].Base = &o.data[i][0]
@@ -47,6 +48,9 @@ func (p *Port) prepare(call, from, to int) {
 	h := &o.calls[call].header
 	raw := o.to[from].Raw()
 	h.Name, h.Namelen = unsafe.SliceData(raw), uint32(len(raw))
+	if conn {
+		h.Name, h.Namelen = nil, 0
+	}
 	h.Iov = &o.iov[from]
 	h.SetIovlen(to - from)
 	h.Control = nil
@@ -62,10 +66,10 @@ func (p *Port) prepare(call, from, to int) {
 	h.SetControllen(int(unsafe.Sizeof(*c)))
 }
 
-// sendCalls makes prepared calls, and says how many the kernel made.
-func (p *Port) sendCalls(from, to int) (int, unix.Errno) {
+// sendCalls makes prepared calls on a socket, and says how many the kernel made.
+func (p *Port) sendCalls(fd, from, to int) (int, unix.Errno) {
 	p.stats.Calls++
-	n, _, err := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(p.fd), uintptr(unsafe.Pointer(&p.out.calls[from])), uintptr(to-from), unix.MSG_DONTWAIT, 0, 0)
+	n, _, err := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&p.out.calls[from])), uintptr(to-from), unix.MSG_DONTWAIT, 0, 0)
 	if err != 0 {
 		return 0, err
 	}
@@ -76,8 +80,16 @@ func (p *Port) sendCalls(from, to int) (int, unix.Errno) {
 func (p *Port) sendTo(data []byte, to *link.Address) unix.Errno {
 	p.stats.Calls++
 	raw := to.Raw()
-	_, _, err := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), unix.MSG_DONTWAIT,
+	_, _, err := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), unix.MSG_DONTWAIT,
 		uintptr(unsafe.Pointer(unsafe.SliceData(raw))), uintptr(len(raw)))
+	return err
+}
+
+// sendConnected sends one datagram through the connected socket.
+func (p *Port) sendConnected(data []byte) unix.Errno {
+	p.stats.Calls++
+	_, _, err := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(p.conn.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
+		unix.MSG_DONTWAIT, 0, 0)
 	return err
 }
 
@@ -106,7 +118,7 @@ func (p *Port) receiveCalls(most int) int {
 	if p.in.lone = most == 1; p.in.lone {
 		return p.receiveOne()
 	}
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(p.fd), uintptr(unsafe.Pointer(&p.in.calls[0])), uintptr(most), unix.MSG_DONTWAIT, 0, 0)
+	n, _, err := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(p.fd), uintptr(unsafe.Pointer(&p.in.calls[0])), uintptr(most), unix.MSG_DONTWAIT, 0, 0)
 	if err != 0 {
 		return 0
 	}
@@ -117,7 +129,7 @@ func (p *Port) receiveCalls(most int) int {
 // microsecond less than recvmsg, but does not tell of joined datagrams: their own lengths do.
 func (p *Port) receiveOne() int {
 	m, data := &p.in.calls[0], p.in.data[0]
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
+	n, _, err := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(p.fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
 		unix.MSG_DONTWAIT|unix.MSG_TRUNC, uintptr(unsafe.Pointer(&p.in.from[0][0])), uintptr(unsafe.Pointer(&m.header.Namelen)))
 	if err != 0 {
 		return 0
