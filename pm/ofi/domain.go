@@ -7,11 +7,13 @@ import (
 	"score/pm/tag"
 	"score/pm/uct"
 	"sync"
+	"sync/atomic"
 )
 
 // Domain is this rank's part of the network: its channel, its memory, its progress.
 type Domain struct {
 	mu     sync.Mutex
+	asleep atomic.Pointer[context.CancelFunc] // ends the sleep of who waits with the lock
 	worker *uct.Worker
 	iface  *uct.Iface
 	md     *uct.MD
@@ -31,8 +33,17 @@ func Open(ch *pm.Channel) *Domain {
 	return d
 }
 
-// Lock keeps other goroutines out of the domain and its objects until Unlock.
-func (d *Domain) Lock() { d.mu.Lock() }
+// Lock keeps other goroutines out of the domain and its objects until Unlock. One that waits in
+// Wait returns early.
+func (d *Domain) Lock() {
+	if d.mu.TryLock() {
+		return
+	}
+	if wake := d.asleep.Load(); wake != nil {
+		(*wake)()
+	}
+	d.mu.Lock()
+}
 
 // Unlock ends what Lock began.
 func (d *Domain) Unlock() { d.mu.Unlock() }
@@ -52,8 +63,15 @@ func (d *Domain) Progress() int {
 	return n
 }
 
-// Wait waits until Progress may have something to do. The error is the context's.
-func (d *Domain) Wait(ctx context.Context) error { return d.worker.Wait(ctx) }
+// Wait waits until Progress may have something to do, or another goroutine wants the lock. The error
+// is a context's.
+func (d *Domain) Wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d.asleep.Store(&cancel)
+	defer d.asleep.Store(nil)
+	return d.worker.Wait(ctx)
+}
 
 // Close closes endpoints, channel and memory.
 func (d *Domain) Close() error {
