@@ -144,3 +144,6 @@ func (d *Domain) onRemoteData(from *uct.EP, port uint8, data uint64, length int)
 
 // Crowded reports whether the job's ranks on this node have fewer CPUs than they are.
 func (d *Domain) Crowded() bool { return d.iface.Channel().Crowded() }
+
+// Sleeping reports whether a goroutine waits in Wait.
+func (d *Domain) Sleeping() bool { return d.asleep.Load() != nil }
