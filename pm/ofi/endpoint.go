@@ -87,7 +87,7 @@ func (e *Endpoint) newTransfer(context uintptr, flags Flags, cq *CQ, selective b
 		e.d.spare = t.next
 	}
 	t.ep, t.cq, t.counter, t.context, t.flags = e, cq, counter, context, flags
-	t.Op.Context = context
+	t.Context = context
 	t.wanted = wanted(asked, selective)
 	return t
 }

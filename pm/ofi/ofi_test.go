@@ -354,7 +354,10 @@ func TestLockEndsASleep(t *testing.T) {
 		}
 	}
 	d.Lock()
-	d.Unlock()
+	defer d.Unlock()
+	if d.Sleeping() {
+		t.Error("it sleeps without the lock")
+	}
 	<-slept
 }
 

@@ -1,9 +1,6 @@
 package tag
 
-import (
-	"score/pm/tag/match"
-	"score/pm/uct"
-)
+import "score/pm/uct"
 
 // Receive begins a receive into buf. A message that is longer ends it with ErrTruncated. The error
 // is ErrBusy.
@@ -252,4 +249,3 @@ func (s *Stack) sayTaken(p *peer, id uint32) {
 }
 
 var _ uct.Completion = (*Op)(nil)
-var _ = match.AnySource

@@ -99,15 +99,10 @@ func (o *Op) send() error {
 	want := false
 	if !o.sync && len(o.buf) <= e.stack.eagerMost(p) {
 		err := e.sendEager(p, o.peer.Port, v, o.buf)
-		switch err { //nolint:errorlint // sendEager returns these very values
-		case nil:
-			o.finish(nil)
-			return nil
-		case uct.ErrAgain:
+		if err == uct.ErrAgain { //nolint:errorlint // this very value
 			return err
-		case errNarrow:
-			want = true
-		default:
+		}
+		if want = err == errNarrow; !want { //nolint:errorlint // this very value
 			o.finish(err)
 			return err
 		}

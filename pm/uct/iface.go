@@ -220,15 +220,16 @@ func (i *Iface) wait(ctx context.Context) error {
 	if i.owed > 0 {
 		i.checkPeers()
 	}
-	for _, ep := range i.active {
-		err := i.ch.WaitSpace(ctx, ep.rank, 0)
-		if err != nil && ctx.Err() == nil {
-			ep.fail(err)
-			return nil
-		}
-		return err
+	if len(i.active) == 0 {
+		return i.ch.Wait(ctx)
 	}
-	return i.ch.Wait(ctx)
+	ep := i.active[0] // when it can go on, Progress looks at the others, too
+	err := i.ch.WaitSpace(ctx, ep.rank, 0)
+	if err != nil && ctx.Err() == nil {
+		ep.fail(err)
+		return nil
+	}
+	return err
 }
 
 // Close tells the peers, completes what is under way with ErrCanceled, and closes the channel.

@@ -182,7 +182,10 @@ func (c cluster) SetUser(ctx context.Context, r *request[scorev1.SetUserRequest]
 	return c().SetUser(ctx, r)
 }
 
-func (c cluster) SaveSnapshot(ctx context.Context, r *request[scorev1.SaveSnapshotRequest]) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error) {
+func (c cluster) SaveSnapshot(
+	ctx context.Context,
+	r *request[scorev1.SaveSnapshotRequest],
+) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error) {
 	return c().SaveSnapshot(ctx, r)
 }
 

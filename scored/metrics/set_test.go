@@ -46,8 +46,10 @@ func TestMetricsAsServed(t *testing.T) {
 	}, Shares: func(context.Context) ([]leader.JobShares, error) {
 		return []leader.JobShares{{ID: 7, Shares: []*scorev1.NodeShare{{Node: "n1", Usage: &scorev1.Usage{
 			RunNanos: 2e9, Slices: 20, SwitchNanos: 3e6, LateFreezes: 1,
-			Messages: &scorev1.Messages{Contexts: 2, Sent: 100, SentBytes: 6400, Received: 99, ReceivedBytes: 6336, Full: 3, Nacked: 4, Resent: 5,
-				CreditRequests: 6, CreditsGranted: 70},
+			Messages: &scorev1.Messages{
+				Contexts: 2, Sent: 100, SentBytes: 6400, Received: 99, ReceivedBytes: 6336, Full: 3, Nacked: 4, Resent: 5,
+				CreditRequests: 6, CreditsGranted: 70,
+			},
 		}}, {Node: "n2"}}}}, nil
 	}})
 	s.ObserveCommit(300 * time.Microsecond)

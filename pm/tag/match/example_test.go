@@ -2,7 +2,6 @@ package match_test
 
 import (
 	"fmt"
-
 	"score/pm/tag/match"
 )
 

@@ -2,11 +2,10 @@ package match
 
 import (
 	"fmt"
+	"score/tests/pinned"
 	"strconv"
 	"strings"
 	"testing"
-
-	"score/tests/pinned"
 )
 
 // TestScripts runs every file of testdata. DESIGN.md describes the language.
