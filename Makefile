@@ -29,6 +29,11 @@ build: ## build bin/scored and bin/scrun
 	@mkdir -p $(BIN)
 	@$(PURE) go build $(GOFLAGS_BUILD) -o $(BIN)/ ./cmd/scored ./cmd/scrun
 
+.PHONY: lib
+lib: ## build build/lib: the libraries by which MPI programs use channels (scrun --fabric pm)
+	@.ci/setup build lib
+	@pm/lib/build build/lib
+
 .PHONY: demo
 demo: ## two MPI programs share two nodes in time, and the same without coordination
 	@.ci/setup build demo
@@ -60,7 +65,7 @@ check: ## what CI runs besides the tests: format, vet, lint, generated code, rac
 
 .PHONY: deb
 deb: ## build the Debian package, into build/
-	@.ci/setup build
+	@.ci/setup build lib
 	@packaging/deb/build build
 
 .PHONY: bench

@@ -23,8 +23,8 @@ const (
 	DefaultWarmStewards = 2
 	// MaxWarmStewards bounds the memory that waiting stewards take.
 	MaxWarmStewards = 64
-	// DefaultChannels are as many as the ranks of a large node's job, and few enough
-	// that their buffers stay in the processors' caches.
+	// DefaultChannels is how many channels a node of few CPUs has: few enough that their buffers
+	// stay in the processors' caches.
 	DefaultChannels = 16
 	// MaxChannels bounds the channels of one row: each costs the agent half a megabyte
 	// and two descriptors in every row.
@@ -81,7 +81,8 @@ type Options struct {
 	// MemoryBytes may be promised to jobs. Default: what the machine, or the
 	// control group around this process, has.
 	MemoryBytes uint64
-	// Channels is how many contexts may be on the network at once. Default: DefaultChannels.
+	// Channels is how many contexts may be on the network at once. Default: one for each CPU, so that
+	// a rank on each has one, and DefaultChannels at least.
 	Channels int
 	// SharesCPUs says that another node of this machine has the same CPUs.
 	SharesCPUs bool
@@ -133,9 +134,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.WarmStewards == 0 {
 		o.WarmStewards = DefaultWarmStewards
 	}
-	if o.Channels == 0 {
-		o.Channels = DefaultChannels
-	}
 	if o.StageDir == "" {
 		o.StageDir = o.RunDir + ".stage"
 	}
@@ -150,6 +148,9 @@ func (o Options) withDefaults() (Options, error) {
 		if o.CPUs, err = hostinfo.AllowedCPUs(); err != nil {
 			return o, fmt.Errorf("%w: %w; name the node's CPUs with cpus", ErrOptions, err)
 		}
+	}
+	if o.Channels == 0 {
+		o.Channels = min(max(len(o.CPUs), DefaultChannels), MaxChannels)
 	}
 	if o.MemoryBytes == 0 {
 		if o.MemoryBytes, err = hostinfo.Memory(); err != nil {

@@ -73,6 +73,20 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestDefaultChannels: a rank on each CPU has a channel.
+func TestDefaultChannels(t *testing.T) {
+	for cpus, want := range map[int]int{1: DefaultChannels, DefaultChannels: DefaultChannels, 64: 64, 2 * MaxChannels: MaxChannels} {
+		o := good()
+		for i := range cpus {
+			o.CPUs = append(o.CPUs, i)
+		}
+		o, err := o.withDefaults()
+		if err != nil || o.Channels != want {
+			t.Errorf("%d CPUs: %d channels, %v; want %d", cpus, o.Channels, err, want)
+		}
+	}
+}
+
 func TestNoteLoopback(t *testing.T) {
 	for _, test := range []struct {
 		name, address string

@@ -54,17 +54,22 @@ func perform(o *options.Options) int {
 	signals := catchSignals()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	channels := countChannels(o, here)
+	found := inspectProgram(o, here)
 	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
 	if err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	defer cluster.Close()
-	o.Channels = <-channels
+	network := <-found
+	if network.err != nil {
+		return messages.fail(network.err.Error())
+	}
+	o.Channels = network.channels
 	spec, err := o.Spec(here)
 	if err != nil {
 		return messages.fail(err.Error())
 	}
+	network.apply(messages, spec)
 	if o.PTY {
 		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
 	}

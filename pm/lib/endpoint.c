@@ -5,7 +5,8 @@
 
 static int ep_close(struct fid *fid)
 {
-	score_ep_close(((struct pm_ep *)fid)->number);
+	if (!pm_forked)
+		score_ep_close(((struct pm_ep *)fid)->number);
 	free(fid);
 	return 0;
 }
@@ -168,12 +169,16 @@ static uint64_t rx_msg_flags(struct pm_ep *e, uint64_t flags) { return flags | (
 static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t to, uint64_t tag, uint64_t data, void *context,
 		       uint64_t flags)
 {
+	if (pm_forked)
+		return -FI_EOPBADSTATE;
 	return score_send(pm_ep_of(fid)->number, (void *)buf, n, to, tag, data, (uintptr_t)context, flags);
 }
 
 static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context,
 		       uint64_t flags)
 {
+	if (pm_forked)
+		return -FI_EOPBADSTATE;
 	return score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
 }
 
@@ -308,6 +313,8 @@ struct fi_ops_tagged pm_tagged_ops = {
 static ssize_t do_rma(struct fid_ep *ep, int read, const void *buf, size_t n, fi_addr_t to, uint64_t at, uint64_t key,
 		      uint64_t data, void *context, uint64_t flags)
 {
+	if (pm_forked)
+		return -FI_EOPBADSTATE;
 	return score_rma(pm_ep_of(ep)->number, read, (void *)buf, n, to, at, key, data, (uintptr_t)context, flags);
 }
 
@@ -381,6 +388,8 @@ static ssize_t do_atomic(struct fid_ep *ep, const void *buf, size_t count, const
 		.buf = (void *)buf, .compare = (void *)compare, .result = result, .count = count, .to = to, .offset = at, .key = key,
 		.flags = flags, .context = (uintptr_t)context, .op = (int32_t)op, .datatype = (int32_t)type,
 	};
+	if (pm_forked)
+		return -FI_EOPBADSTATE;
 	return score_atomic(pm_ep_of(ep)->number, &a);
 }
 

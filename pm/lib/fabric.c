@@ -46,7 +46,8 @@ int pm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
 
 static int domain_close(struct fid *fid)
 {
-	score_domain_close();
+	if (!pm_forked)
+		score_domain_close();
 	free(fid);
 	return 0;
 }
@@ -83,6 +84,10 @@ int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain
 
 	if (!d)
 		return -FI_ENOMEM;
+	if (pm_forked) {
+		free(d);
+		return -FI_EOPBADSTATE;
+	}
 	err = score_domain_open();
 	if (err < 0) {
 		free(d);
@@ -174,7 +179,8 @@ static struct fi_ops_av av_ops = {
 
 static int av_close(struct fid *fid)
 {
-	score_object_close(((struct pm_av *)fid)->handle);
+	if (!pm_forked)
+		score_object_close(((struct pm_av *)fid)->handle);
 	free(fid);
 	return 0;
 }
@@ -207,7 +213,8 @@ int pm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av
 
 static int mr_close(struct fid *fid)
 {
-	score_mr_close(((struct pm_mr *)fid)->handle);
+	if (!pm_forked)
+		score_mr_close(((struct pm_mr *)fid)->handle);
 	free(fid);
 	return 0;
 }

@@ -116,48 +116,6 @@ static void fill_sides(struct fi_info *i, const struct fi_info *hints)
 	i->rx_attr->iov_limit = 1;
 }
 
-static struct fi_info *allocate(void)
-{
-	struct fi_info *i = calloc(1, sizeof *i);
-	if (!i)
-		return NULL;
-	i->tx_attr = calloc(1, sizeof *i->tx_attr);
-	i->rx_attr = calloc(1, sizeof *i->rx_attr);
-	i->ep_attr = calloc(1, sizeof *i->ep_attr);
-	i->domain_attr = calloc(1, sizeof *i->domain_attr);
-	i->fabric_attr = calloc(1, sizeof *i->fabric_attr);
-	if (i->tx_attr && i->rx_attr && i->ep_attr && i->domain_attr && i->fabric_attr)
-		return i;
-	pm_freeinfo(i);
-	return NULL;
-}
-
-void pm_freeinfo(struct fi_info *i)
-{
-	while (i) {
-		struct fi_info *next = i->next;
-		free(i->src_addr);
-		free(i->dest_addr);
-		free(i->tx_attr);
-		free(i->rx_attr);
-		if (i->ep_attr)
-			free(i->ep_attr->auth_key);
-		free(i->ep_attr);
-		if (i->domain_attr) {
-			free(i->domain_attr->auth_key);
-			free(i->domain_attr->name);
-		}
-		free(i->domain_attr);
-		if (i->fabric_attr) {
-			free(i->fabric_attr->name);
-			free(i->fabric_attr->prov_name);
-		}
-		free(i->fabric_attr);
-		free(i);
-		i = next;
-	}
-}
-
 int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	       struct fi_info **info)
 {
@@ -167,7 +125,7 @@ int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 		return -FI_ENODATA; /* not a rank of a job with channels */
 	if (!fits(hints))
 		return -FI_ENODATA;
-	i = allocate();
+	i = pm_allocinfo();
 	if (!i)
 		return -FI_ENOMEM;
 	i->caps = hints && hints->caps ? hints->caps | CAPS_GIVEN : CAPS;

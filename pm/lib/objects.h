@@ -20,8 +20,8 @@
 #include <strings.h>
 
 #include "_cgo_export.h"
+#include "common.h"
 
-#define PM_NAME "pm"
 #define PM_NAME_BYTES 16
 #define PM_INJECT 4096
 /* Not libfabric's: an operation without completion. */
@@ -97,13 +97,13 @@ extern struct fi_ops_atomic pm_atomic_ops;
 int pm_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr,
 		    uint64_t flags);
 
-/* Frees an info that pm_getinfo made; libfabric's own fi_freeinfo does the same. */
-void pm_freeinfo(struct fi_info *info);
-
-/* The sentence of an error number, libfabric's own among them. */
-const char *pm_strerror(int number);
-
 static inline struct pm_ep *pm_ep_of(struct fid_ep *ep) { return (struct pm_ep *)ep; }
+
+/*
+ * True in a child of fork. It has no thread of Go but the one that forked, so it must not enter Go;
+ * what it calls fails, and what it closes only frees C memory.
+ */
+extern bool pm_forked;
 
 /* How many reads that find nothing go by before the reader sleeps. */
 uint32_t pm_idle_reads(void);

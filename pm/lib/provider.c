@@ -1,6 +1,8 @@
-/* The provider as libfabric loads it: FI_PROVIDER_PATH, libscore-fi.so. */
+/*
+ * The provider as libfabric loads it. The libraries in shim call this entry point; the library alone
+ * is a provider, too.
+ */
 #include "objects.h"
-#include <pthread.h>
 
 static void cleanup(void) {}
 
@@ -10,34 +12,6 @@ static struct fi_provider provider = {
 };
 
 __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void) { return &provider; }
-
-const char *pm_strerror(int number)
-{
-	switch (number) {
-	case FI_EOTHER:
-		return "Unspecified error";
-	case FI_ETOOSMALL:
-		return "Provided buffer is too small";
-	case FI_EOPBADSTATE:
-		return "Operation not permitted in current state";
-	case FI_EAVAIL:
-		return "Error available";
-	case FI_EBADFLAGS:
-		return "Flags not supported";
-	case FI_ENOEQ:
-		return "Missing or unavailable event queue";
-	case FI_EDOMAIN:
-		return "Invalid resource domain";
-	case FI_ENOCQ:
-		return "Missing or unavailable completion queue";
-	case FI_ETRUNC:
-		return "Truncation error";
-	case FI_ENOKEY:
-		return "Required key not available";
-	default:
-		return strerror(number);
-	}
-}
 
 uint32_t pm_idle_reads(void)
 {

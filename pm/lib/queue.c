@@ -65,6 +65,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	struct pm_cq *q = (struct pm_cq *)fid;
 	ssize_t n = take(q, buf, count, sources);
 
+	if (n == 0 && pm_forked)
+		return -FI_EOPBADSTATE;
 	if (n == 0) {
 		if (q->idle >= pm_idle_reads())
 			score_wait(NAP);
@@ -82,7 +84,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	if (count == 0) {
-		score_progress();
+		if (!pm_forked)
+			score_progress();
 		return -FI_EAGAIN;
 	}
 	return cq_readfrom(fid, buf, count, NULL);
@@ -166,7 +169,8 @@ static int cq_close(struct fid *fid)
 {
 	struct pm_cq *q = (struct pm_cq *)fid;
 
-	score_cq_close(q->handle);
+	if (!pm_forked)
+		score_cq_close(q->handle);
 	free(q->ring);
 	free(q);
 	return 0;
@@ -208,7 +212,8 @@ int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
-	score_progress();
+	if (!pm_forked)
+		score_progress();
 	return atomic_load_explicit(&((struct pm_counter *)fid)->value, memory_order_acquire);
 }
 
@@ -254,6 +259,8 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			return -FI_EAVAIL;
 		if (timeout >= 0 && milliseconds() >= end)
 			return -FI_ETIMEDOUT;
+		if (pm_forked)
+			return -FI_EOPBADSTATE;
 		if (idle >= pm_idle_reads())
 			score_wait(NAP);
 	}
@@ -266,7 +273,8 @@ static struct fi_ops_cntr cntr_ops = {
 
 static int cntr_close(struct fid *fid)
 {
-	score_object_close(((struct pm_counter *)fid)->handle);
+	if (!pm_forked)
+		score_object_close(((struct pm_counter *)fid)->handle);
 	free(fid);
 	return 0;
 }

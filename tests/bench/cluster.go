@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent"
 	"score/scored/api/scorev1"
 	"score/tests/devcluster"
 	"strconv"
@@ -34,6 +35,7 @@ func startCluster(ctx context.Context, b *bench, o clusterOptions) (*cluster, er
 	}
 	dev, err := devcluster.Start(ctx, devcluster.Options{
 		Scored: filepath.Join(b.bin, "scored"), Socket: filepath.Join(dir, "scored.sock"), Nodes: o.nodes,
+		Channels: nodeagent.DefaultChannels, // whatever the machine has: some jobs are to take turns
 	})
 	if err != nil {
 		return nil, err

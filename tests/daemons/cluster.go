@@ -180,6 +180,7 @@ func (c *Cluster) settings(listen string) config.Config {
 	s.Agent.RunDir = c.runDir()
 	s.Agent.StageDir = c.stageDir()
 	s.Agent.SharesCPUs = true
+	s.Agent.Channels = nodeagent.DefaultChannels // whatever the machine has: see ExchangeInTurn
 	s.Agent.Memory = nodeMemory
 	s.Agent.Grace = c.Grace.String()
 	s.Log.Level = "warn"

@@ -84,12 +84,13 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"cluster": startCluster,
-			"mpicc":   compileMPI,
-			"ompicc":  compileOpenMPI,
-			"pmixcc":  compilePMIx,
-			"cc":      compileC,
-			"until":   until,
+			"cluster":   startCluster,
+			"mpicc":     compileMPI,
+			"ompicc":    compileOpenMPI,
+			"pmixcc":    compilePMIx,
+			"cc":        compileC,
+			"libraries": buildLibraries,
+			"until":     until,
 			"nothing-left": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(nothingLeft(ts.Getenv("WORK")))
 			},

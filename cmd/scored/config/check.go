@@ -127,7 +127,7 @@ func (a *Agent) check(anywhere bool) *problem {
 		checkOptionalBytes(
 			a.Memory,
 		),
-		checkRange(a.Channels, 1, nodeagent.MaxChannels),
+		checkRange(a.Channels, 0, nodeagent.MaxChannels),
 		checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff),
 		checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace),

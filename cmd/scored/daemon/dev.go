@@ -58,8 +58,8 @@ kill -9, is restarted, and its jobs continue.`,
 			if o.nodes < 1 || o.nodes > maxDevNodes {
 				return fmt.Errorf("--nodes %d: it must be between 1 and %d", o.nodes, maxDevNodes)
 			}
-			if o.channels < 1 || o.channels > nodeagent.MaxChannels {
-				return fmt.Errorf("--channels %d: it must be between 1 and %d", o.channels, nodeagent.MaxChannels)
+			if o.channels < 0 || o.channels > nodeagent.MaxChannels {
+				return fmt.Errorf("--channels %d: it must be between 0 and %d", o.channels, nodeagent.MaxChannels)
 			}
 			o.out = command.OutOrStdout()
 			ctx, stop := untilStopped(command.Context())
@@ -68,7 +68,7 @@ kill -9, is restarted, and its jobs continue.`,
 		},
 	}
 	command.Flags().IntVarP(&o.nodes, "nodes", "N", 1, "how `many` nodes")
-	command.Flags().IntVar(&o.channels, "channels", nodeagent.DefaultChannels, "how `many` channels each node has for the jobs that run together")
+	command.Flags().IntVar(&o.channels, "channels", 0, fmt.Sprintf("how `many` channels each node has for the jobs that run together (default: as many as CPUs, and %d at least)", nodeagent.DefaultChannels))
 	command.Flags().StringVar(&o.socket, "socket", "", "`path` of the socket for users (default: where your scrun finds it by itself)")
 	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return command

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"score/cmd/cmdline"
+	"score/cmd/scrun/fabric"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strconv"
@@ -168,6 +169,11 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		newParsed(&o.MPI, "kind", parseMPI),
 		"mpi",
 		"process management interface: pmix, pmi (PMI-1 and PMI-2) or none (default: detected from the program)",
+	)
+	flags.Var(
+		newParsed(&o.Fabric, "what", fabric.ParseWish),
+		"fabric",
+		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto chooses (default: auto, which is none today)",
 	)
 	stage := flags.VarPF(
 		newParsed(&o.Stage, "what", parseStage),

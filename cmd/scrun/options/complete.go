@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 var flagWords = map[string][]cobra.Completion{
 	"distribution": {"block", "cyclic"},
 	"exchange":     {"auto", "tree", "ring", "bruck"},
+	"fabric":       {"auto", "pm", "none"},
 	"mpi":          {"pmix", "pmi", "none"},
 	"stage":        {"usual", "program", "all", "none"},
 }

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"score/cmd/scrun/fabric"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"time"
@@ -35,7 +36,8 @@ type Options struct {
 	KillOnBadExit bool
 	MPI           scorev1.MpiMode
 	Exchange      scorev1.ExchangeMode
-	Channels      Channels // that each rank may open
+	Channels      Channels    // that each rank may open
+	Fabric        fabric.Wish // whether programs that use libfabric get channels
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake
 	// them.
 	KillOnDeadlock bool
@@ -102,6 +104,9 @@ func (o *Options) complete() error {
 		return errors.New("--requeue restarts the whole job, --recover and --respawn let it continue: use one of them")
 	case o.Detach && o.TraceStart:
 		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; use 'scored job show'")
+	}
+	if err := o.checkFabric(); err != nil {
+		return err
 	}
 	return o.completeStreams()
 }

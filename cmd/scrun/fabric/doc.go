@@ -1,0 +1,13 @@
+// Package fabric decides whether the ranks of a job that are no programs of package pm use channels
+// all the same: by way of libfabric, whose place the library of pm/lib takes. It finds out what a
+// program can use, where the library is, and which variables have MPI libraries use it.
+//
+// It starts nothing and changes nothing; only Inspect and Find look at files.
+//
+//	program := fabric.Inspect(argv, dir, path, libraryPath)
+//	choice, err := fabric.Choose(fabric.Request{Wish: fabric.PM, Program: program, Nodes: 2})
+//	if choice.Use {
+//		dir, err := fabric.Find(fabric.Here())
+//		env, kept := fabric.Environ(env, dir, settings)
+//	}
+package fabric

@@ -1,0 +1,93 @@
+package fabric
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const libraryPath = "LD_LIBRARY_PATH"
+
+// mcaPrefix begins variables that set parameters of Open MPI.
+const mcaPrefix = "OMPI_MCA_"
+
+// choosing are the parameters by which users choose a network of Open MPI.
+var choosing = []string{"pml", "mtl", "btl"}
+
+// variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
+// by default; its one-sided operations over two-sided messages are those that work on every provider.
+// The last keeps Debian's own libfabric, where a program has it, from catching signals.
+func variables(dir string) []string {
+	return []string{
+		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=pm",
+		mcaPrefix + "pml=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=pm", mcaPrefix + "osc=pt2pt",
+		"IPATH_NO_BACKTRACE=1",
+	}
+}
+
+// Settings are the parameters of Open MPI that the user's own file sets, $HOME/.openmpi/mca-params.conf.
+func Settings(home string) (names []string) {
+	file, err := os.Open(filepath.Join(home, ".openmpi/mca-params.conf"))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		name, _, found := strings.Cut(lines.Text(), "=")
+		if name = strings.TrimSpace(name); found && name != "" && !strings.HasPrefix(name, "#") {
+			names = append(names, mcaPrefix+name)
+		}
+	}
+	return names
+}
+
+// Chosen returns the setting by which the user has chosen a network himself; empty: there is none.
+func Chosen(env, settings []string) string {
+	for _, name := range choosing {
+		if name = mcaPrefix + name; value(env, name) != "" || slices.Contains(settings, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Environ adds the variables to the environment of the ranks, but for those that are set there or by
+// settings. kept are the names of these.
+func Environ(env []string, dir string, settings []string) (out, kept []string) {
+	out = slices.Clone(env)
+	if own := value(env, libraryPath); anyHas(own) {
+		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
+	} else {
+		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
+		out = append(out, strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":"))
+	}
+	for _, v := range variables(dir) {
+		name, _, _ := strings.Cut(v, "=")
+		if isSet(env, name) || slices.Contains(settings, name) {
+			kept = append(kept, name)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out, kept
+}
+
+func anyHas(list string) bool {
+	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool { return dir != "" && has(dir) })
+}
+
+func isSet(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}
+
+func value(env []string, name string) string {
+	for _, v := range slices.Backward(env) {
+		if text, found := strings.CutPrefix(v, name+"="); found {
+			return text
+		}
+	}
+	return ""
+}

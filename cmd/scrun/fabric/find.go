@@ -1,0 +1,62 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// EnvDir names the directory of the libraries, before all other places.
+const EnvDir = "SCORE_FABRIC_DIR"
+
+// library is the one that programs load.
+const library = "libfabric.so.1"
+
+// triplets are Debian's names of architectures, by Go's.
+var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+
+// ErrNoLibrary is returned where the libraries are not installed.
+var ErrNoLibrary = errors.New("the libraries of the channels are not installed")
+
+// Place is where Find looks from.
+type Place struct {
+	Dir      string // what EnvDir says
+	Programs string // directory of scrun and scored
+}
+
+// Here is the place of this process.
+func Here() Place {
+	p := Place{Dir: os.Getenv(EnvDir)}
+	if self, err := os.Executable(); err == nil {
+		p.Programs = filepath.Dir(self)
+	}
+	return p
+}
+
+// Find returns the directory of the libraries: that of EnvDir, beside the programs as installed, the
+// system's, or that which 'make lib' fills in a checkout. The nodes must have it under the same name.
+func Find(p Place) (string, error) {
+	if p.Dir != "" {
+		if !has(p.Dir) {
+			return "", fmt.Errorf("%w: %s is %s, which has no %s", ErrNoLibrary, EnvDir, p.Dir, library)
+		}
+		return filepath.Abs(p.Dir)
+	}
+	dirs := []string{filepath.Join("/usr/lib", triplets[runtime.GOARCH], "score")}
+	if p.Programs != "" {
+		dirs = []string{filepath.Join(p.Programs, "../lib/score"), dirs[0], filepath.Join(p.Programs, "../build/lib")}
+	}
+	for _, dir := range dirs {
+		if has(dir) {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("%w: install the package libscore1, in a checkout 'make lib', or name their directory in %s", ErrNoLibrary, EnvDir)
+}
+
+func has(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, library))
+	return err == nil && info.Mode().IsRegular()
+}
