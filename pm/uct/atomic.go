@@ -163,5 +163,5 @@ func (e *EP) replyAtomic(call uint32, kind AtomicKind, memory []byte, why status
 	if why != statusOK {
 		o.reply, o.extra = replyDone, uint64(why)
 	}
-	e.start(o)
+	e.answer(o)
 }

@@ -28,8 +28,12 @@ type EP struct {
 	// As target.
 	served uint32 // requests that were served
 	told   uint32 // served, as the peer knows
-	serves int    // answers in out
+	serves int    // answers in replies
 	naks   int    // of these, those that an acknowledgement may not overtake
+
+	// Answers that were not sent whole. They never wait for this rank's own operations in out: those
+	// may wait for the peer's answers, which wait for nothing but the channel.
+	replies opList
 
 	pending []Pending
 	serving bool // pending operations are being tried
@@ -139,13 +143,7 @@ func (e *EP) advance() (n int, more bool) {
 	if e.failed != nil {
 		return 0, false
 	}
-	for e.out.first != nil {
-		sent, whole := e.advanceOp(e.out.first)
-		n += sent
-		if !whole {
-			break
-		}
-	}
+	n += e.advanceList(&e.replies) + e.advanceList(&e.out)
 	if e.served != e.told && e.naks == 0 && e.failed == nil {
 		if e.send(Header{ID: idAck, Arg: e.served}, nil) == nil {
 			e.told = e.served
@@ -153,7 +151,18 @@ func (e *EP) advance() (n int, more bool) {
 		}
 	}
 	n += e.retryPending()
-	return n, e.failed == nil && (e.out.first != nil || e.served != e.told || len(e.pending) > 0)
+	return n, e.failed == nil && (e.out.first != nil || e.replies.first != nil || e.served != e.told || len(e.pending) > 0)
+}
+
+func (e *EP) advanceList(l *opList) (n int) {
+	for l.first != nil {
+		sent, whole := e.advanceOp(l.first)
+		n += sent
+		if !whole {
+			break
+		}
+	}
+	return n
 }
 
 func (e *EP) retryPending() (n int) {
@@ -180,6 +189,7 @@ func (e *EP) fail(err error) {
 		return
 	}
 	e.failed = err
+	e.cancel(&e.replies, err)
 	e.cancel(&e.out, err)
 	e.cancel(&e.unacked, err)
 	e.iface.calls.each(func(o *op) {

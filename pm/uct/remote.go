@@ -105,7 +105,7 @@ func onDescribe(p *Packet) {
 		copy(handles[mem.HandleBytes:], table[:])
 	}
 	o.buf = buf
-	p.EP.start(o)
+	p.EP.answer(o)
 }
 
 // onDescription maps a region that was asked for. Whatever is wrong with it, the peer's process

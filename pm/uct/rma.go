@@ -116,9 +116,14 @@ func (e *EP) immediate(done Completion) error {
 }
 
 // start sends what goes of an operation; Progress sends the rest.
-func (e *EP) start(o *op) {
-	waits := e.out.first != nil
-	e.out.push(o)
+func (e *EP) start(o *op) { e.startIn(&e.out, o) }
+
+// answer is start for an answer.
+func (e *EP) answer(o *op) { e.startIn(&e.replies, o) }
+
+func (e *EP) startIn(l *opList, o *op) {
+	waits := l.first != nil
+	l.push(o)
 	if waits {
 		return
 	}

@@ -120,14 +120,14 @@ func (e *EP) servedRequest(why status) {
 	if why == statusOK {
 		return
 	}
-	if o := e.out.last; o != nil && o.kind == opServe && o.reply == replyNak && status(o.extra) == why && o.last+1 == e.served {
+	if o := e.replies.last; o != nil && o.reply == replyNak && status(o.extra) == why && o.last+1 == e.served {
 		o.last++
 		return
 	}
 	if o := e.newReply(replyNak, 0); o != nil {
 		o.extra, o.first, o.last = uint64(why), e.served, e.served
 		e.naks++
-		e.start(o)
+		e.answer(o)
 	}
 }
 
@@ -173,14 +173,14 @@ func onGet(p *Packet) {
 	if o := e.newReply(replyData, p.Arg); o != nil {
 		o.data, o.region = data, r
 		r.users++
-		e.start(o)
+		e.answer(o)
 	}
 }
 
 func (e *EP) replyDone(call uint32, why status) {
 	if o := e.newReply(replyDone, call); o != nil {
 		o.extra = uint64(why)
-		e.start(o)
+		e.answer(o)
 	}
 }
 
@@ -215,7 +215,7 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 			return 0, false
 		}
 	}
-	e.out.pop()
+	e.replies.pop()
 	e.finish(o, nil)
 	return n + 1, true
 }
