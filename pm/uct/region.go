@@ -62,7 +62,9 @@ type Region struct {
 	slot   uint32
 	gen    uint64
 	closed bool
-	users  int // answers that still read from it
+	// incarnation counts how often the memory was taken away. An answer that is under way then ends
+	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
+	incarnation uint32
 	notify func(ep *EP, access Access, length int)
 }
 
@@ -155,39 +157,24 @@ func (r *Region) withdraw() {
 	r.gen = 0
 }
 
-// Close makes the memory unreachable. Peers' operations that come later fail with ErrKey; one that
-// is under way by load and store in another process may still touch a window.
+// Close makes the memory unreachable. Peers' operations that come later, and gets that are being
+// answered, fail with ErrKey; one that is under way by load and store in another process may still
+// touch a window.
 func (r *Region) Close() error {
 	if r.closed {
 		return ErrClosed
 	}
 	r.closed = true
+	r.incarnation++
 	r.withdraw()
 	delete(r.md.regions, r.key)
 	r.md.windows = slices.DeleteFunc(r.md.windows, func(w *Region) bool { return w == r })
-	if r.users == 0 {
-		return r.free()
-	}
-	return nil
-}
-
-func (r *Region) free() error {
-	if r.window == nil {
-		return nil
-	}
 	w := r.window
 	r.window, r.buf = nil, nil
+	if w == nil {
+		return nil
+	}
 	return w.Close()
-}
-
-// unpin ends a use by an answer that is under way.
-func (r *Region) unpin() {
-	if r == nil {
-		return
-	}
-	if r.users--; r.users == 0 && r.closed {
-		_ = r.free()
-	}
 }
 
 // Close closes all regions.

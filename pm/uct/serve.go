@@ -2,8 +2,13 @@ package uct
 
 import "encoding/binary"
 
-// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
-const maxServes = MaxOps + MaxGets + 64
+const (
+	// maxAsked is from how many answers that wait for room on questions of a peer (what a key is,
+	// whether copies are possible) are not answered any more. The peer goes on without.
+	maxAsked = MaxOps
+	// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
+	maxServes = maxAsked + MaxOps + MaxGets
+)
 
 func (i *Iface) installHandlers() {
 	h := &i.handlers
@@ -18,6 +23,7 @@ func (i *Iface) installHandlers() {
 	h[idDescribe] = onDescribe
 	h[idDescription] = onDescription
 	h[idBye] = onBye
+	h[idCopies] = onCopies
 }
 
 // words reads n leading words of the payload; it is false, and the peer is given up, if they are
@@ -171,8 +177,7 @@ func onGet(p *Packet) {
 		return
 	}
 	if o := e.newReply(replyData, p.Arg); o != nil {
-		o.data, o.region = data, r
-		r.users++
+		o.data, o.region, o.incarnation = data, r, r.incarnation
 		e.start(o)
 	}
 }
@@ -188,6 +193,10 @@ func (e *EP) replyDone(call uint32, why status) {
 func (e *EP) sendReply(o *op) (n int, whole bool) {
 	switch o.reply {
 	case replyData:
+		if o.region != nil && o.region.incarnation != o.incarnation {
+			o.reply, o.extra = replyDone, uint64(statusKey) // the memory was taken away
+			return e.sendReply(o)
+		}
 		for whole = false; !whole && n < piecesPerTurn; n++ {
 			if !e.sendDataPiece(o) {
 				return n, false
@@ -208,6 +217,10 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 		}
 		putWords(buf, uint64(o.last))
 		if e.Commit() != nil {
+			return 0, false
+		}
+	case replyCopies:
+		if e.send(Header{ID: idCopies, Bits: uint8(o.extra)}, nil) != nil {
 			return 0, false
 		}
 	case replyDescription:
@@ -245,7 +258,7 @@ func onData(p *Packet) {
 	}
 	o := e.iface.calls.get(p.Arg)
 	size := p.Len() - 8
-	if o == nil || o.ep != e || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
+	if o == nil || o.ep != e || o.copied || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
 		e.violated()
 		return
 	}
