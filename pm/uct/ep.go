@@ -44,6 +44,7 @@ type EP struct {
 
 	pending []Pending
 	serving bool // pending operations are being tried
+	wanted  int  // length of the message for which there was no room last, 0 after one was sent
 
 	process *mem.Peer // nil: not opened, or not on this node
 	tried   bool      // opening it was tried
@@ -96,8 +97,10 @@ func (e *EP) Reserve(h Header, n int) ([]byte, error) {
 func (e *EP) reserve(h Header, n int) ([]byte, error) {
 	buf, err := e.iface.ch.GetSendBuffer(e.rank, HeadBytes+n)
 	if err != nil {
+		e.wanted = HeadBytes + n
 		return nil, e.onSendError(err)
 	}
+	e.wanted = 0
 	putHeader(buf, h)
 	return buf[HeadBytes:], nil
 }

@@ -45,6 +45,7 @@ type Iface struct {
 	onGone func(ep *EP, err error)
 
 	counts Counts
+	owner  bool // of its memory domain
 	closed bool
 }
 
@@ -287,7 +288,7 @@ func (i *Iface) wait(ctx context.Context) error {
 		return i.waitLost(ctx)
 	}
 	for _, ep := range i.active {
-		err := i.ch.WaitSpace(ctx, ep.rank, 0)
+		err := i.ch.WaitSpace(ctx, ep.rank, min(ep.wanted, i.ch.MaxMessage()))
 		if err != nil && ctx.Err() == nil {
 			ep.lose(err)
 			return nil
@@ -343,5 +344,9 @@ func (i *Iface) Close() error {
 		}
 	}
 	i.worker.remove(i)
-	return i.ch.Close()
+	err := i.ch.Close()
+	if i.owner {
+		err = errors.Join(err, i.md.Close())
+	}
+	return err
 }

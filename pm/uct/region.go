@@ -92,11 +92,19 @@ func (r *Region) SetBase(base uint64) { r.base = base }
 
 // Alloc allocates a window: memory that processes of this node reach by load and store.
 func (md *MD) Alloc(size int, access Access) (*Region, error) {
+	key := md.next
+	md.next++
+	return md.AllocKey(key, size, access)
+}
+
+// AllocKey allocates a window with a key of the caller's. The error is ErrKeyInUse, or package
+// mem's.
+func (md *MD) AllocKey(key uint64, size int, access Access) (*Region, error) {
 	w, err := mem.NewWindow(size)
 	if err != nil {
 		return nil, err
 	}
-	r, err := md.Register(w.Bytes()[:size:size], access)
+	r, err := md.RegisterKey(key, w.Bytes()[:size:size], access)
 	if err != nil {
 		_ = w.Close()
 		return nil, err

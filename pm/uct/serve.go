@@ -1,6 +1,10 @@
 package uct
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"score/pm/mem"
+)
 
 const (
 	// maxAsked is from how many answers that wait for room on questions of a peer (what a key is,
@@ -91,9 +95,7 @@ func onPutCopy(p *Packet) {
 	key, offset, length, from := w[0], w[1], w[2], w[3]
 	memory, r, why := e.iface.md.find(key, offset, length, RemoteWrite)
 	if why == statusOK {
-		process := e.peerProcess()
-		if process == nil || process.Read(memory, from) != nil {
-			e.violated() // it offered memory that is not there, or died
+		if !e.copy(func(p *mem.Peer) error { return p.Read(memory, from) }) {
 			return
 		}
 		e.iface.counts.Copied += length
@@ -167,9 +169,7 @@ func onGet(p *Packet) {
 		defer r.notify(e, RemoteRead, len(data))
 	}
 	if to != 0 {
-		process := e.peerProcess()
-		if process == nil || process.Write(to, data) != nil {
-			e.violated()
+		if !e.copy(func(p *mem.Peer) error { return p.Write(to, data) }) {
 			return
 		}
 		e.iface.counts.Copied += length
@@ -180,6 +180,21 @@ func onGet(p *Packet) {
 		o.data, o.region, o.incarnation = data, r, r.incarnation
 		e.start(o)
 	}
+}
+
+// copy copies between the processes, and reports whether it did. A peer that named memory that is
+// not there is given up; of one that died in the middle the news will come.
+func (e *EP) copy(do func(*mem.Peer) error) bool {
+	p := e.peerProcess()
+	if p == nil {
+		e.violated()
+		return false
+	}
+	err := do(p)
+	if err != nil && !errors.Is(err, mem.ErrGone) {
+		e.violated()
+	}
+	return err == nil
 }
 
 func (e *EP) replyDone(call uint32, why status) {
