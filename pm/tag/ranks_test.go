@@ -306,7 +306,9 @@ func (m *member) begin(left *int) (ops []*tag.Op, ends []*ending) {
 		ends = append(ends, e)
 	}
 	for _, n := range []int{8, 10_000, long} {
-		add(func(o *tag.Op) error { return m.ep.Receive(o, tag.Criteria{Source: other, Tag: uint64(n)}, make([]byte, n)) })
+		add(func(o *tag.Op) error {
+			return m.ep.Receive(o, tag.Criteria{Source: other, Tag: uint64(n)}, make([]byte, n))
+		})
 		add(func(o *tag.Op) error { return m.ep.Send(o, other, uint64(n), make([]byte, n)) })
 		add(func(o *tag.Op) error {
 			return m.ep.SendWith(o, other, uint64(n)+1, make([]byte, n), tag.SendOptions{Sync: true})

@@ -39,3 +39,8 @@ func (e *EP) Serves() int { return e.serves }
 
 // MaxServes bounds them.
 const MaxServes = maxServes
+
+// Unmapped is how many keys without a mapping the EP remembers, MaxUnmapped bounds it.
+func (e *EP) Unmapped() int { return e.remotes.unmapped }
+
+const MaxUnmapped = maxUnmapped

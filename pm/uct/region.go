@@ -65,7 +65,7 @@ type Region struct {
 	// incarnation counts how often the memory was taken away. An answer that is under way then ends
 	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
 	incarnation uint32
-	notify func(ep *EP, access Access, length int)
+	notify      func(ep *EP, access Access, length int)
 }
 
 // Register makes memory of this process reachable under a key that the domain chooses. The memory

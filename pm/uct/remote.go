@@ -14,8 +14,8 @@ const maxUnmapped = 1024
 type remotes struct {
 	last     *remote // the one used last
 	byKey    map[uint64]*remote
-	unmapped int // of those in byKey
-	table *mem.Mapping // generations of the peer's regions
+	unmapped int          // of those in byKey
+	table    *mem.Mapping // generations of the peer's regions
 }
 
 // remote is a region of a peer on this node.
