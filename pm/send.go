@@ -1,6 +1,9 @@
 package pm
 
-import "score/channels/abi"
+import (
+	"score/channels"
+	"score/channels/abi"
+)
 
 // GetSendBuffer returns a buffer for a message of size bytes to the rank, which Send then sends. On
 // the same node it is as a rule the receiver's memory itself, to another node it is where the
@@ -62,7 +65,7 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 }
 
 // Room is the length of the longest message to the rank that would be taken now; -1 if
-// not even an empty one would.
+// not even an empty one would. Errors are those of GetSendBuffer.
 func (c *Channel) Room(rank int) (int, error) {
 	s, err := c.sender(rank)
 	if err == errRemote { //nolint:errorlint // connect returns this very value
@@ -70,6 +73,9 @@ func (c *Channel) Room(rank int) (int, error) {
 	}
 	if err != nil {
 		return 0, err
+	}
+	if err := s.Ready(0); err != nil && err != channels.ErrFull { //nolint:errorlint // Ready returns this very value
+		return 0, c.sendError(err, rank)
 	}
 	return s.Room(), nil
 }

@@ -2,6 +2,7 @@ package tag
 
 import (
 	"iter"
+	"score/pm/tag/match"
 	"score/pm/uct"
 )
 
@@ -19,36 +20,57 @@ func (e *Endpoint) Port() int { return int(e.port) }
 // Peer names the endpoint at other ranks.
 func (e *Endpoint) Peer() Peer { return Peer{Rank: uint32(e.stack.iface.Attr().Rank), Port: e.port} }
 
-// Close ends all receives with ErrCanceled and drops what came for the port. Sends that are under
-// way go on.
+// Close ends all receives with ErrCanceled and drops what came for the port. Sends and fetches that
+// are under way go on.
 func (e *Endpoint) Close() {
+	if !e.open {
+		return
+	}
+	e.open = false
+	e.stack.ports[e.port] = nil
+	e.endReceives(ErrCanceled, func(*match.Recv) bool { return true })
 	for space := range e.match {
-		for r := range e.match[space].AllPosted() {
-			o := opOf(r)
-			e.match[space].Cancel(r)
-			o.finish(ErrCanceled)
-		}
 		for u := range e.match[space].AllHeld() {
 			e.match[space].Remove(u)
 			e.stack.drop(heldOf(u))
 		}
 	}
-	e.open = false
-	e.stack.ports[e.port] = nil
+}
+
+// endReceives ends posted receives. All are taken out before the first ends: who is told may begin
+// and cancel others.
+func (e *Endpoint) endReceives(err error, which func(*match.Recv) bool) {
+	var ended []*Op
+	for space := range e.match {
+		for r := range e.match[space].AllPosted() {
+			if which(r) {
+				e.match[space].Cancel(r)
+				ended = append(ended, opOf(r))
+			}
+		}
+	}
+	for _, o := range ended {
+		o.unposted(err)
+	}
+}
+
+// unposted ends a receive that was taken out of the posted ones.
+func (o *Op) unposted(err error) {
+	if o.many && o.pending > 0 {
+		o.detached = true // the last fetch ends it
+		return
+	}
+	o.Last = true
+	o.finish(err)
 }
 
 // Cancel ends a receive that no message has matched yet with ErrCanceled, and reports whether it
 // did. Sends cannot be canceled.
 func (e *Endpoint) Cancel(o *Op) bool {
-	if o.state != posted || !e.match[o.space].Cancel(&o.recv) {
+	if o.state != posted || o.ep != e || !e.match[o.space].Cancel(&o.recv) {
 		return false
 	}
-	if o.many && o.pending > 0 {
-		o.detached = true // the last fetch ends it
-		return true
-	}
-	o.Last = true
-	o.finish(ErrCanceled)
+	o.unposted(ErrCanceled)
 	return true
 }
 
@@ -57,12 +79,6 @@ func (e *Endpoint) Cancel(o *Op) bool {
 func (e *Endpoint) onGone(rank uint32, err error) {
 	for space := range e.match {
 		m := &e.match[space]
-		for r := range m.AllPosted() {
-			if r.Source&rankMask == rank && r.Source != AnyPeer.Rank {
-				m.Cancel(r)
-				opOf(r).finish(err)
-			}
-		}
 		for u := range m.AllHeld() {
 			if h := heldOf(u); h.offer && h.From.Rank == rank {
 				m.Remove(u)
@@ -70,6 +86,7 @@ func (e *Endpoint) onGone(rank uint32, err error) {
 			}
 		}
 	}
+	e.endReceives(err, func(r *match.Recv) bool { return r.Source != match.AnySource && r.Source&rankMask == rank })
 }
 
 const rankMask = 1<<24 - 1

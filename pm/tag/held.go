@@ -52,6 +52,7 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 func (s *Stack) drop(h *Held) {
 	if h.offer {
 		s.sayTaken(h.peer, h.id)
+		h.peer.offers--
 	} else {
 		s.counts.HeldBytes -= len(h.bytes)
 		s.freed(h.peer, h.units)
@@ -60,9 +61,12 @@ func (s *Stack) drop(h *Held) {
 }
 
 const (
-	// spareBytes is the longest buffer that is kept with a Held for reuse: longer ones are rare where
-	// messages come unexpected all the time.
+	// spareBytes is the longest buffer that is kept for reuse, with a Held or a copy of a message that
+	// was sent: longer ones are rare where there is one all the time.
 	spareBytes = 4 << 10
+	// maxOffers bounds the offers of one peer that wait here, each of which takes some 500 bytes: far
+	// more than a program has sends under way to one rank. A peer with more is given up.
+	maxOffers = 1 << 20
 )
 
 func (s *Stack) newHeld() *Held {

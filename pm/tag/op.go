@@ -129,9 +129,13 @@ func (s *Stack) newOp() *Op {
 }
 
 func (s *Stack) recycle(o *Op) {
+	bytes := o.Bytes[:0]
 	if o.copied {
-		s.copies -= cap(o.Bytes)
+		s.copies -= cap(bytes)
 	}
-	*o = Op{next: s.spareOps, Result: Result{Bytes: o.Bytes[:0]}}
+	if cap(bytes) > spareBytes {
+		bytes = nil
+	}
+	*o = Op{next: s.spareOps, Result: Result{Bytes: bytes}}
 	s.spareOps = o
 }

@@ -1,15 +1,31 @@
 package tag
 
-import "score/pm/uct"
+import (
+	"errors"
+	"score/pm"
+	"score/pm/tag/match"
+	"score/pm/uct"
+)
 
 // Receive begins a receive into buf. A message that is longer ends it with ErrTruncated. The error
-// is ErrBusy.
+// is ErrBusy, ErrClosed, or why the source is lost if no message of it is here; then the operation
+// was not begun.
 func (e *Endpoint) Receive(o *Op, c Criteria, buf []byte) error {
+	if err := e.ready(o); err != nil {
+		return err
+	}
+	o.prepare(e, c, buf)
+	return e.post(o)
+}
+
+// ready is the error of an operation that may not begin.
+func (e *Endpoint) ready(o *Op) error {
 	if o.state != idle {
 		return ErrBusy
 	}
-	o.prepare(e, c, buf)
-	e.post(o)
+	if !e.open {
+		return ErrClosed
+	}
 	return nil
 }
 
@@ -17,14 +33,13 @@ func (e *Endpoint) Receive(o *Op, c Criteria, buf []byte) error {
 // than least bytes are left or it is canceled. OnDone is called for each message; with the last one,
 // Last is set.
 func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, least int) error {
-	if o.state != idle {
-		return ErrBusy
+	if err := e.ready(o); err != nil {
+		return err
 	}
 	o.prepare(e, c, buf)
 	o.many, o.least = true, max(least, 1)
 	o.recv.Multi = true
-	e.post(o)
-	return nil
+	return e.post(o)
 }
 
 func (o *Op) prepare(e *Endpoint, c Criteria, buf []byte) {
@@ -35,22 +50,52 @@ func (o *Op) prepare(e *Endpoint, c Criteria, buf []byte) {
 }
 
 // post gives the receive the messages that came before it, then has it wait.
-func (e *Endpoint) post(o *Op) {
+func (e *Endpoint) post(o *Op) error {
 	o.state = posted
-	for {
+	for took := false; ; took = true {
 		u := e.match[o.space].Post(&o.recv)
 		if u == nil {
-			return
+			return e.checkSource(o, took)
 		}
 		h := heldOf(u)
 		if !o.many {
 			o.takeHeld(h)
-			return
+			return nil
 		}
 		if !o.takeInto(h) {
-			return
+			return nil
 		}
 	}
+}
+
+// checkSource takes a receive back that waits for a peer of which nothing comes any more. If it took
+// messages before, it ends instead of not having begun.
+func (e *Endpoint) checkSource(o *Op, took bool) error {
+	err := e.stack.sourceError(o.recv.Source)
+	if err == nil {
+		return nil
+	}
+	e.match[o.space].Cancel(&o.recv)
+	if took {
+		o.unposted(err)
+		return nil
+	}
+	o.state = idle
+	return err
+}
+
+func (s *Stack) sourceError(source uint32) error {
+	if source == match.AnySource {
+		return nil
+	}
+	rank := int(source & rankMask)
+	if rank >= len(s.peers) {
+		return pm.ErrRank
+	}
+	if p := s.peers[rank]; p != nil && p.gone {
+		return p.ep.Err()
+	}
+	return nil
 }
 
 // Probe returns the oldest message that matches and that no receive has taken; nil if there is
@@ -72,8 +117,8 @@ func (e *Endpoint) Claim(c Criteria) *Held {
 
 // ReceiveHeld receives a message that was claimed.
 func (e *Endpoint) ReceiveHeld(o *Op, h *Held, buf []byte) error {
-	if o.state != idle {
-		return ErrBusy
+	if err := e.ready(o); err != nil {
+		return err
 	}
 	o.prepare(e, Criteria{Space: h.envelope.space, Source: h.From, Tag: h.Tag()}, buf)
 	o.takeHeld(h)
@@ -89,6 +134,7 @@ func (s *Stack) onEager(p *uct.Packet) {
 	v, head, err := eagerOf(p)
 	e := s.endpoint(p.To)
 	if err != nil || e == nil {
+		refuse(p, err)
 		return
 	}
 	peer.credit.onLimit(p.Arg)
@@ -113,6 +159,13 @@ func (s *Stack) onEager(p *uct.Packet) {
 	n, err := p.CopyTo(o.buf, head)
 	s.freed(peer, units)
 	o.received(n, err)
+}
+
+// refuse gives a peer up that sent what no peer sends. It stays if it only died within the message.
+func refuse(p *uct.Packet, err error) {
+	if err == nil || errors.Is(err, uct.ErrPeer) {
+		p.EP.Violated()
+	}
 }
 
 // take notes whose message the receive got.
@@ -176,10 +229,12 @@ func (o *Op) takeInto(h *Held) bool {
 func (s *Stack) onOffer(p *uct.Packet) {
 	v, from, err := offerOf(p)
 	e := s.endpoint(p.To)
-	if err != nil || e == nil {
+	peer := s.from(p)
+	if err != nil || e == nil || peer.offers >= maxOffers {
+		refuse(p, err)
 		return
 	}
-	peer := s.from(p)
+	peer.offers++
 	if p.Bits&bitWant != 0 && s.pool.widen(&peer.window) {
 		s.sayWindow(peer)
 	}
@@ -232,6 +287,7 @@ func (o *Op) fetch() error {
 func (o *Op) Complete(err error) {
 	h, s := o.held, o.ep.stack
 	o.held = nil
+	h.peer.offers--
 	n := min(len(o.buf), h.envelope.length)
 	if err == nil {
 		s.sayTaken(h.peer, h.id)

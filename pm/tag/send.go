@@ -16,13 +16,13 @@ func (e *Endpoint) Send(o *Op, to Peer, tag uint64, data []byte) error {
 	return e.SendWith(o, to, tag, data, SendOptions{})
 }
 
-// SendWith is Send with options. The error is ErrBusy, pm.ErrRank, or why the peer is lost; then the
-// operation was not begun.
+// SendWith is Send with options. The error is ErrBusy, ErrClosed, ErrPort, pm.ErrRank, or why the
+// peer is lost; then the operation was not begun.
 func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOptions) error {
-	if o.state != idle {
-		return ErrBusy
+	if err := e.ready(o); err != nil {
+		return err
 	}
-	p, err := e.stack.peer(int(to.Rank))
+	p, err := e.target(to)
 	if err != nil {
 		return err
 	}
@@ -38,11 +38,21 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	return nil
 }
 
+func (e *Endpoint) target(to Peer) (*peer, error) {
+	if to.Port >= Ports {
+		return nil, ErrPort
+	}
+	return e.stack.peer(int(to.Rank))
+}
+
 // SendCopy sends a message of which the stack keeps a copy, if it must: data is the caller's again
 // when it returns, and nobody is told of the end. The error is ErrMemory if too many copies wait.
 func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) error {
+	if !e.open {
+		return ErrClosed
+	}
 	s := e.stack
-	p, err := s.peer(int(to.Rank))
+	p, err := e.target(to)
 	if err != nil {
 		return err
 	}

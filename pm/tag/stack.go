@@ -107,7 +107,9 @@ type peer struct {
 	ep     *uct.EP
 	credit credit
 	window window
+	offers int  // that wait here or are being fetched
 	saying bool // a word about the window waits to be sent
+	gone   bool // nothing more comes
 }
 
 func (s *Stack) peer(rank int) (*peer, error) {
@@ -137,8 +139,20 @@ func (s *Stack) from(p *uct.Packet) *peer {
 // freed notes that bytes of a peer are not kept any more, and tells it when it is time.
 func (s *Stack) freed(p *peer, units uint32) {
 	p.window.free(units)
+	if p.gone {
+		s.narrow(p)
+		return
+	}
 	if p.window.due() {
 		s.sayWindow(p)
+	}
+}
+
+// narrow gives what the window of a lost peer has beyond the least to others, once nothing of the
+// peer is kept any more: the bytes count until then.
+func (s *Stack) narrow(p *peer) {
+	if p.window.arrived == p.window.freed {
+		s.pool.narrow(&p.window)
 	}
 }
 
@@ -164,9 +178,9 @@ func (s *Stack) onWindow(p *uct.Packet) { s.from(p).credit.onLimit(p.Arg) }
 
 // onGone ends what waits for a peer that was lost.
 func (s *Stack) onGone(ep *uct.EP, err error) {
-	p := s.peers[ep.Rank()]
-	if p != nil {
-		s.pool.narrow(&p.window)
+	if p, _ := s.peer(ep.Rank()); p != nil { // known from now on, so that receives from it fail
+		p.gone = true
+		s.narrow(p)
 	}
 	s.sends.each(func(o *Op) {
 		if int(o.peer.Rank) == ep.Rank() {

@@ -27,23 +27,28 @@ func start(t testing.TB, nodes, perNode int, settings tag.Settings) job {
 	t.Helper()
 	var j job
 	for _, ch := range localtest.Start(t, nodes, perNode, pm.DefaultSettings()).Channels {
-		md := uct.NewMD(0)
-		r := &rank{worker: uct.NewWorker()}
-		r.iface = r.worker.Open(ch, md)
-		r.stack = tag.NewStack(r.iface, md, settings)
-		var err error
-		if r.ep, err = r.stack.Open(0); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = r.worker.Close() // a test may have closed it
-			if err := md.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		j = append(j, r)
+		j = append(j, newRank(t, ch, settings))
 	}
 	return j
+}
+
+func newRank(t testing.TB, ch *pm.Channel, settings tag.Settings) *rank {
+	t.Helper()
+	md := uct.NewMD(0)
+	r := &rank{worker: uct.NewWorker()}
+	r.iface = r.worker.Open(ch, md)
+	r.stack = tag.NewStack(r.iface, md, settings)
+	var err error
+	if r.ep, err = r.stack.Open(0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = r.worker.Close() // a test may have closed it
+		if err := md.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
 }
 
 const patience = 20 * time.Second

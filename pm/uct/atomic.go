@@ -2,8 +2,11 @@ package uct
 
 import "score/pm/mem/atomics"
 
-// MaxAtomicBytes bounds the operands of one atomic operation: it is copied until it was sent.
+// MaxAtomicBytes bounds the operands of one atomic operation: it is copied until it was sent. A
+// channel with credits, whose messages are short, carries a little less.
 const MaxAtomicBytes = 1 << 10
+
+const atomicHead = 24 // key, offset and a word that describes the operation
 
 // AtomicKind says what an atomic operation does, and to what. With Swap it is a compare-and-swap,
 // and Op is not looked at.
@@ -61,7 +64,7 @@ func (e *EP) atomic(k AtomicKind, operand, compare, result []byte, at Remote, do
 	if !k.Valid() || n%k.Type.Size() != 0 || k.Swap && len(compare) != n {
 		return ErrOperation
 	}
-	if n+len(compare) > MaxAtomicBytes {
+	if n+len(compare) > min(MaxAtomicBytes, e.iface.most-atomicHead) {
 		return ErrTooLong
 	}
 	if e.local && e.ops == 0 {
@@ -102,7 +105,7 @@ const (
 )
 
 func (e *EP) sendAtomicRequest(o *op) bool {
-	buf, err := e.reserve(Header{ID: idAtomic, To: o.port, Arg: o.id}, 24+len(o.buf))
+	buf, err := e.reserve(Header{ID: idAtomic, To: o.port, Arg: o.id}, atomicHead+len(o.buf))
 	if err != nil {
 		return false
 	}
@@ -111,7 +114,7 @@ func (e *EP) sendAtomicRequest(o *op) bool {
 		word |= atomicSwap
 	}
 	putWords(buf, o.key, o.offset, word)
-	copy(buf[24:], o.buf)
+	copy(buf[atomicHead:], o.buf)
 	return e.Commit() == nil
 }
 
@@ -130,7 +133,7 @@ func onAtomic(p *Packet) {
 	if err != nil {
 		return // the peer died
 	}
-	operands := data[24:]
+	operands := data[atomicHead:]
 	if want := n; len(operands) != want && (!kind.Swap || len(operands) != 2*want) || n > MaxAtomicBytes {
 		e.violated()
 		return

@@ -2,11 +2,16 @@ package uct
 
 import (
 	"score/pm/mem"
+	"time"
 )
 
 // MaxOps bounds the operations of one EP that are under way: each costs some 150 bytes, and a
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
+
+// lingerMost is how long the last messages of a peer on another node are waited for after the news
+// that it closed: agents send them again for that long, and more than a few slices of other gangs.
+const lingerMost = time.Second
 
 // EP is the way to one peer.
 type EP struct {
@@ -14,7 +19,13 @@ type EP struct {
 	rank   int
 	local  bool
 	active bool // in the interface's list
+
+	// A peer is open, then lost (failed is set: nothing more is sent to it), then over (what was under
+	// way has ended). It becomes over when it is deaf, or when the inbox has nothing of it any more.
 	failed error
+	deaf   bool // nothing more of it is received
+	over   bool
+	since  time.Time // when it was lost; only of peers on other nodes
 
 	// As origin. sent - acked requests are with the peer; ops in out were not sent whole, those in
 	// unacked were. Requests are numbered from 1 in the order of the channel, modulo 2^32.
@@ -37,9 +48,11 @@ type EP struct {
 
 	pending []Pending
 	serving bool // pending operations are being tried
+	wanted  int  // length of the message for which there was no room last, 0 after one was sent
 
 	process *mem.Peer // nil: not opened, or not on this node
 	tried   bool      // opening it was tried
+	copies  copies    // whether the peer copies from and to this process
 	remotes remotes
 }
 
@@ -88,8 +101,10 @@ func (e *EP) Reserve(h Header, n int) ([]byte, error) {
 func (e *EP) reserve(h Header, n int) ([]byte, error) {
 	buf, err := e.iface.ch.GetSendBuffer(e.rank, HeadBytes+n)
 	if err != nil {
+		e.wanted = HeadBytes + n
 		return nil, e.onSendError(err)
 	}
+	e.wanted = 0
 	putHeader(buf, h)
 	return buf[HeadBytes:], nil
 }
@@ -119,7 +134,7 @@ func (e *EP) onSendError(err error) error {
 	if err == ErrAgain || err == ErrTooLong { //nolint:errorlint // sendError returns these very values
 		return err
 	}
-	e.fail(err)
+	e.lose(err)
 	return err
 }
 
@@ -183,12 +198,37 @@ func (e *EP) retryPending() (n int) {
 // owes reports whether the peer has to answer something.
 func (e *EP) owes() bool { return e.ops > 0 || len(e.pending) > 0 }
 
-// fail ends the exchange with the peer: all that is under way completes with the error.
-func (e *EP) fail(err error) {
+// lose notes that nothing more can be sent to the peer. What it sent before may wait in the inbox,
+// so the end comes from a call of Progress that found it empty.
+func (e *EP) lose(err error) {
 	if e.failed != nil {
 		return
 	}
 	e.failed = err
+	if !e.local {
+		e.since = time.Now()
+	}
+	e.iface.lost = append(e.iface.lost, e)
+}
+
+// fail is lose of a peer of which nothing more is to be received: all of it came, or it cannot be
+// trusted. No operation ends within the call, so that its callers find theirs as they were.
+func (e *EP) fail(err error) {
+	e.lose(err)
+	e.deaf = true
+}
+
+// arriving reports whether messages of a lost peer may still come. One on another node that closed
+// its channel says so by a datagram, which may overtake its last messages.
+func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerMost }
+
+// end completes all that is under way with the reason why the peer was lost.
+func (e *EP) end() {
+	if e.over {
+		return
+	}
+	e.over, e.deaf = true, true
+	err := e.failed
 	e.cancel(&e.replies, err)
 	e.cancel(&e.out, err)
 	e.cancel(&e.unacked, err)
@@ -197,7 +237,9 @@ func (e *EP) fail(err error) {
 			e.finish(o, err)
 		}
 	})
-	for _, p := range e.pending {
+	for len(e.pending) > 0 {
+		p := e.pending[0]
+		e.pending = e.pending[1:]
 		_ = p.Retry() // it returns the EP's error to its owner
 	}
 	e.pending = nil

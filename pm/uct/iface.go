@@ -5,15 +5,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"score/pm"
+	"time"
 )
 
 const (
 	// batch bounds the messages that one call of Progress handles, so that a caller that has more to
 	// do than to receive gets its turn: a lane of the shortest messages holds 4,096.
 	batch = 64
-	// checkEvery is after how many empty calls of Progress peers that owe an answer are checked: a
-	// peer that closed its channel sends nothing any more. A call takes 20 ns or more.
-	checkEvery = 1 << 12
+	// checkEvery is after how many empty calls of Progress one peer is checked: a peer that closed its
+	// channel without room for a goodbye sends nothing any more. A call takes 20 ns or more.
+	checkEvery = 1 << 8
+	// byeMost bounds how long Close waits for room to say goodbye.
+	byeMost = 100 * time.Millisecond
 )
 
 // Handler handles an active message. It must not keep the packet.
@@ -30,6 +33,9 @@ type Iface struct {
 	most     int    // longest payload
 
 	active []*EP // have something to send: pieces, acknowledgements, pending operations
+	lost   []*EP // lost, and not over
+	check  int   // the rank that is looked at next
+	inside bool  // a call of Progress is under way
 	spare  *op   // operations for reuse
 	calls  calls // operations that wait for an answer with data
 	mapped mapped
@@ -39,6 +45,7 @@ type Iface struct {
 	onGone func(ep *EP, err error)
 
 	counts Counts
+	owner  bool // of its memory domain
 	closed bool
 }
 
@@ -112,28 +119,58 @@ func (i *Iface) EP(rank int) (*EP, error) {
 }
 
 func (i *Iface) progress() int {
-	n := 0
-	for ; n < batch; n++ {
-		m, err := i.ch.Receive()
-		if err != nil {
-			if err != pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
-				i.onReceiveError(err)
-			}
-			break
-		}
-		i.dispatch(m)
+	if i.inside {
+		return 0 // called by a handler
 	}
+	i.inside = true
+	n, drained := i.receive()
 	if len(i.active) > 0 {
 		n += i.advance()
 	}
+	if len(i.lost) > 0 {
+		n += i.endLost(drained)
+	}
+	i.inside = false
 	if n > 0 {
 		i.empty = 0
 		return n
 	}
-	if i.empty++; i.empty%checkEvery == 0 && i.owed > 0 {
-		i.checkPeers()
+	if i.empty++; i.empty%checkEvery == 0 {
+		i.checkNext()
 	}
 	return 0
+}
+
+// receive handles what has come; drained reports that there is no more.
+func (i *Iface) receive() (n int, drained bool) {
+	for ; n < batch; n++ {
+		m, err := i.ch.Receive()
+		if err == nil {
+			i.dispatch(m)
+			continue
+		}
+		if err == pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
+			return n, true
+		}
+		i.onReceiveError(err)
+		return n, false
+	}
+	return n, false
+}
+
+// endLost ends what waits for peers that were lost, if nothing more of them comes.
+func (i *Iface) endLost(drained bool) (n int) {
+	lost := i.lost
+	i.lost = nil
+	for _, ep := range lost {
+		if !ep.deaf && (!drained || ep.arriving()) {
+			i.lost = append(i.lost, ep)
+			continue
+		}
+		ep.end()
+		n++
+	}
+	return n
 }
 
 func (i *Iface) dispatch(m pm.Message) {
@@ -161,6 +198,9 @@ func (i *Iface) open(p *Packet) bool {
 		ep, _ = i.EP(p.Source)
 	}
 	p.EP = ep
+	if ep.deaf {
+		return false
+	}
 	if i.handlers[p.ID] == nil {
 		i.counts.Unknown++
 		return false
@@ -171,14 +211,20 @@ func (i *Iface) open(p *Packet) bool {
 // onReceiveError handles the news that a peer died, and damage that a peer did.
 func (i *Iface) onReceiveError(err error) {
 	var gone *pm.PeerGoneError
-	if errors.As(err, &gone) {
-		if ep, err2 := i.EP(gone.Rank); err2 == nil {
-			ep.fail(err)
-		}
-		return
-	}
-	if errors.Is(err, pm.ErrDamaged) {
+	var flow *pm.FlowError
+	switch {
+	case errors.As(err, &gone):
+		i.failRank(gone.Rank, err)
+	case errors.As(err, &flow):
+		i.failRank(flow.Rank, err)
+	case errors.Is(err, pm.ErrDamaged):
 		i.counts.Damaged++
+	}
+}
+
+func (i *Iface) failRank(rank int, err error) {
+	if ep, err2 := i.EP(rank); err2 == nil {
+		ep.fail(err)
 	}
 }
 
@@ -200,15 +246,33 @@ func (i *Iface) advance() int {
 	return n
 }
 
-// checkPeers looks whether peers that owe something can still be reached.
+// checkNext looks whether the next peer can still be reached: one at a time, so that the work does
+// not grow with the peers.
+func (i *Iface) checkNext() {
+	for range i.eps {
+		ep := i.eps[i.check]
+		if i.check++; i.check == len(i.eps) {
+			i.check = 0
+		}
+		if ep != nil && ep.failed == nil && ep.rank != i.ch.Rank() {
+			ep.checkReach()
+			return
+		}
+	}
+}
+
+// checkPeers looks at all peers that owe something.
 func (i *Iface) checkPeers() {
 	for _, ep := range i.eps {
-		if ep == nil || ep.failed != nil || !ep.owes() {
-			continue
+		if ep != nil && ep.failed == nil && ep.owes() {
+			ep.checkReach()
 		}
-		if _, err := i.ch.Room(ep.rank); err != nil {
-			ep.fail(err)
-		}
+	}
+}
+
+func (e *EP) checkReach() {
+	if _, err := e.iface.ch.Room(e.rank); err != nil {
+		e.lose(err)
 	}
 }
 
@@ -220,16 +284,45 @@ func (i *Iface) wait(ctx context.Context) error {
 	if i.owed > 0 {
 		i.checkPeers()
 	}
+	if len(i.lost) > 0 {
+		return i.waitLost(ctx)
+	}
 	if len(i.active) == 0 {
 		return i.ch.Wait(ctx)
 	}
 	ep := i.active[0] // when it can go on, Progress looks at the others, too
-	err := i.ch.WaitSpace(ctx, ep.rank, 0)
+	err := i.ch.WaitSpace(ctx, ep.rank, min(ep.wanted, i.ch.MaxMessage()))
 	if err != nil && ctx.Err() == nil {
-		ep.fail(err)
+		ep.lose(err)
 		return nil
 	}
 	return err
+}
+
+// waitLost waits for the last messages of lost peers, no longer than they may take.
+func (i *Iface) waitLost(ctx context.Context) error {
+	for _, ep := range i.lost {
+		if ep.deaf || !ep.arriving() {
+			return ctx.Err()
+		}
+	}
+	short, cancel := context.WithDeadline(ctx, i.lost[0].since.Add(lingerMost))
+	defer cancel()
+	if err := i.ch.Wait(short); ctx.Err() != nil || short.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// sayBye sends what can be sent now, and a goodbye. For want of room what comes is thrown away: the
+// peer may wait for room, too. A peer that is not told finds out by its next message.
+func (i *Iface) sayBye(ep *EP, until time.Time) {
+	_, _ = ep.advance()
+	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
+		if m, err := i.ch.Receive(); err == nil {
+			_ = i.ch.ReleaseReceiveBuffer(m) // a message is given back once
+		}
+	}
 }
 
 // Close tells the peers, completes what is under way with ErrCanceled, and closes the channel.
@@ -237,18 +330,24 @@ func (i *Iface) Close() error {
 	if i.closed {
 		return ErrClosed
 	}
-	for _, ep := range i.eps {
-		if ep == nil {
-			continue
-		}
-		if ep.failed == nil {
-			_, _ = ep.advance()
-			_ = ep.send(Header{ID: idBye}, nil) // a peer without room finds out by its next message
-		}
-		ep.fail(ErrCanceled)
-		ep.release()
-	}
 	i.closed = true
+	until := time.Now().Add(byeMost)
+	for _, ep := range i.eps {
+		if ep != nil && ep.failed == nil {
+			i.sayBye(ep, until)
+		}
+	}
+	for _, ep := range i.eps {
+		if ep != nil {
+			ep.fail(ErrCanceled)
+			ep.end()
+			ep.release()
+		}
+	}
 	i.worker.remove(i)
-	return i.ch.Close()
+	err := i.ch.Close()
+	if i.owner {
+		err = errors.Join(err, i.md.Close())
+	}
+	return err
 }

@@ -35,8 +35,10 @@ type op struct {
 	at      int    // bytes sent
 	got     int    // bytes that came
 
-	first, last uint32  // numbers of its requests
-	region      *Region // that opServe reads from
+	requests    bool // some were sent:
+	first, last uint32
+	region      *Region // that opServe reads from,
+	incarnation uint32  // as it was then
 	reply       reply   // what opServe sends
 	atomic      AtomicKind
 	count       int    // elements of an atomic
@@ -51,6 +53,7 @@ const (
 	replyDone                     // operation id has ended, with the status in extra
 	replyNak                      // requests first to last failed, with the status in extra
 	replyDescription              // buf
+	replyCopies                   // whether this process copies, in extra
 )
 
 // opList is a queue of operations.
@@ -102,7 +105,6 @@ func (e *EP) finish(o *op, err error) {
 		if o.reply == replyNak {
 			e.naks--
 		}
-		o.region.unpin()
 	case opGet, opFetch:
 		if o.id != 0 {
 			i.calls.remove(o.id)
@@ -124,18 +126,14 @@ func (e *EP) finish(o *op, err error) {
 	}
 }
 
-// cancel ends the operations of a list. Those that wait for data are ended by their call.
+// cancel ends the operations of a list.
 func (e *EP) cancel(l *opList, err error) {
 	for l.first != nil {
-		o := l.pop()
-		if (o.kind == opGet || o.kind == opFetch) && o.id != 0 {
-			continue
-		}
-		e.finish(o, err)
+		e.finish(l.pop(), err)
 	}
 }
 
-// calls are the operations that wait for data, by number. Number 0 is none.
+// calls are the operations that were sent and wait for data, by number. Number 0 is none.
 type calls struct {
 	ops  []*op
 	free []uint32

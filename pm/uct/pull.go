@@ -46,7 +46,7 @@ func (md *MD) Expose(data []byte) Exposed {
 	return Exposed{Key: r.key, Address: address(data)}
 }
 
-// Conceal ends the exposure. A peer's answer that still reads from the memory keeps it until then.
+// Conceal ends the exposure. An answer that still reads from the memory ends with ErrKey at its peer.
 func (md *MD) Conceal(e Exposed) {
 	if e.Key&exposedBit == 0 {
 		return // a window stays
@@ -56,6 +56,7 @@ func (md *MD) Conceal(e Exposed) {
 		return
 	}
 	r.closed, r.buf = true, nil
+	r.incarnation++
 	md.exposed.free = append(md.exposed.free, uint32(e.Key&^exposedBit))
 }
 

@@ -62,8 +62,10 @@ type Region struct {
 	slot   uint32
 	gen    uint64
 	closed bool
-	users  int // answers that still read from it
-	notify func(ep *EP, access Access, length int)
+	// incarnation counts how often the memory was taken away. An answer that is under way then ends
+	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
+	incarnation uint32
+	notify      func(ep *EP, access Access, length int)
 }
 
 // Register makes memory of this process reachable under a key that the domain chooses. The memory
@@ -90,11 +92,19 @@ func (r *Region) SetBase(base uint64) { r.base = base }
 
 // Alloc allocates a window: memory that processes of this node reach by load and store.
 func (md *MD) Alloc(size int, access Access) (*Region, error) {
+	key := md.next
+	md.next++
+	return md.AllocKey(key, size, access)
+}
+
+// AllocKey allocates a window with a key of the caller's. The error is ErrKeyInUse, or package
+// mem's.
+func (md *MD) AllocKey(key uint64, size int, access Access) (*Region, error) {
 	w, err := mem.NewWindow(size)
 	if err != nil {
 		return nil, err
 	}
-	r, err := md.Register(w.Bytes()[:size:size], access)
+	r, err := md.RegisterKey(key, w.Bytes()[:size:size], access)
 	if err != nil {
 		_ = w.Close()
 		return nil, err
@@ -155,39 +165,24 @@ func (r *Region) withdraw() {
 	r.gen = 0
 }
 
-// Close makes the memory unreachable. Peers' operations that come later fail with ErrKey; one that
-// is under way by load and store in another process may still touch a window.
+// Close makes the memory unreachable. Peers' operations that come later, and gets that are being
+// answered, fail with ErrKey; one that is under way by load and store in another process may still
+// touch a window.
 func (r *Region) Close() error {
 	if r.closed {
 		return ErrClosed
 	}
 	r.closed = true
+	r.incarnation++
 	r.withdraw()
 	delete(r.md.regions, r.key)
 	r.md.windows = slices.DeleteFunc(r.md.windows, func(w *Region) bool { return w == r })
-	if r.users == 0 {
-		return r.free()
-	}
-	return nil
-}
-
-func (r *Region) free() error {
-	if r.window == nil {
-		return nil
-	}
 	w := r.window
 	r.window, r.buf = nil, nil
+	if w == nil {
+		return nil
+	}
 	return w.Close()
-}
-
-// unpin ends a use by an answer that is under way.
-func (r *Region) unpin() {
-	if r == nil {
-		return
-	}
-	if r.users--; r.users == 0 && r.closed {
-		_ = r.free()
-	}
 }
 
 // Close closes all regions.

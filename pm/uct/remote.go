@@ -6,11 +6,16 @@ import (
 	"sync/atomic"
 )
 
+// maxUnmapped bounds the keys that an EP remembers though their memory is not mapped. Beyond it
+// they are forgotten, and the peer is asked again.
+const maxUnmapped = 1024
+
 // remotes is what an EP knows of its peer's regions.
 type remotes struct {
-	last  *remote // the one used last
-	byKey map[uint64]*remote
-	table *mem.Mapping // generations of the peer's regions
+	last     *remote // the one used last
+	byKey    map[uint64]*remote
+	unmapped int          // of those in byKey
+	table    *mem.Mapping // generations of the peer's regions
 }
 
 // remote is a region of a peer on this node.
@@ -74,7 +79,19 @@ func (e *EP) describe(key uint64) {
 	if e.remotes.byKey == nil {
 		e.remotes.byKey = map[uint64]*remote{}
 	}
+	if e.remotes.unmapped >= maxUnmapped {
+		e.forgetUnmapped()
+	}
+	e.remotes.unmapped++
 	e.remotes.byKey[key] = &remote{key: key, ep: e}
+}
+
+func (e *EP) forgetUnmapped() {
+	for _, r := range e.remotes.byKey {
+		if r.mapping == nil {
+			e.forget(r)
+		}
+	}
 }
 
 // descriptionWords are key, slot, generation, size, access and base; the handles of region and
@@ -87,7 +104,7 @@ const (
 // onDescribe answers with zeros behind the key if the region is not reachable by load and store.
 func onDescribe(p *Packet) {
 	var w [1]uint64
-	if !p.words(w[:]) {
+	if !p.words(w[:]) || p.EP.serves >= maxAsked {
 		return
 	}
 	o := p.EP.newReply(replyDescription, 0)
@@ -139,6 +156,7 @@ func onDescription(p *Packet) {
 	r.slot, r.gen, r.access = wordAt(e.remotes.table.Bytes(), int(word(1))*8), word(2), Access(word(4))
 	r.base = word(5)
 	r.mapping, r.memory = m, m.Bytes()[:word(3)]
+	e.remotes.unmapped--
 	e.iface.mapped.add(r, e.iface.md.cacheBytes)
 }
 
@@ -166,6 +184,8 @@ func (e *EP) forget(r *remote) {
 	if r.mapping != nil {
 		e.iface.mapped.remove(r)
 		_ = r.mapping.Release()
+	} else {
+		e.remotes.unmapped--
 	}
 	delete(e.remotes.byKey, r.key)
 	if e.remotes.last == r {

@@ -27,6 +27,7 @@ const (
 	idDescribe                     // asks for the description of a key
 	idDescription                  // of a key
 	idBye                          // the sender closes its end
+	idCopies                       // asks whether the peer may copy (Bits 0), or answers
 )
 
 const bitData uint8 = 1 // a put carries immediate data
@@ -72,7 +73,7 @@ func (e *EP) startPut(data []byte, to Remote, done Completion) {
 func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	o := e.newOp(opPut, done)
 	o.data, o.key, o.offset, o.port = data, to.Key, to.Offset, to.Port
-	o.copied = len(data) >= copyFrom && e.local && e.canCopy()
+	o.copied = len(data) >= copyFrom && e.peerCopies()
 	return o
 }
 
@@ -89,7 +90,7 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	}
 	o := e.newOp(opGet, done)
 	o.data, o.key, o.offset = data, from.Key, from.Offset
-	o.copied = len(data) >= copyFrom && e.local && e.canCopy()
+	o.copied = len(data) >= copyFrom && e.peerCopies()
 	e.start(o)
 	return nil
 }
@@ -138,7 +139,9 @@ func (e *EP) Flush(done Completion) error {
 		return e.failed
 	}
 	if e.ops == 0 {
-		done.Complete(nil)
+		if done != nil {
+			done.Complete(nil)
+		}
 		return nil
 	}
 	return e.Put(nil, Remote{Key: flushKey}, done)
@@ -173,8 +176,8 @@ func (e *EP) advanceOp(o *op) (n int, whole bool) {
 // requested numbers a request that was sent.
 func (e *EP) requested(o *op) {
 	e.sent++
-	if o.first == 0 {
-		o.first = e.sent
+	if !o.requests {
+		o.requests, o.first = true, e.sent
 	}
 	o.last = e.sent
 }
@@ -244,17 +247,19 @@ func (e *EP) sendCall(o *op) (int, bool) {
 	if e.gets >= MaxGets {
 		return 0, false // an answer brings the next turn
 	}
-	if o.id == 0 {
-		o.id = e.iface.calls.add(o)
-		e.gets++
-	}
+	o.id = e.iface.calls.add(o) // it has a number only while the peer may answer
+	sent := false
 	if o.kind == opFetch {
-		if !e.sendAtomicRequest(o) {
-			return 0, false
-		}
-	} else if !e.sendGet(o) {
+		sent = e.sendAtomicRequest(o)
+	} else {
+		sent = e.sendGet(o)
+	}
+	if !sent {
+		e.iface.calls.remove(o.id)
+		o.id = 0
 		return 0, false
 	}
+	e.gets++
 	e.out.pop()
 	return 1, true
 }
@@ -299,7 +304,7 @@ func (e *EP) onNak(first, last uint32, why status) {
 		return
 	}
 	note := func(o *op) {
-		if o.first != 0 && int32(o.last-first) >= 0 && int32(last-o.first) >= 0 && o.err == nil {
+		if o.requests && int32(o.last-first) >= 0 && int32(last-o.first) >= 0 && o.err == nil {
 			o.err = err
 		}
 	}

@@ -1,9 +1,18 @@
 package uct
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"score/pm/mem"
+)
 
-// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
-const maxServes = MaxOps + MaxGets + 64
+const (
+	// maxAsked is from how many answers that wait for room on questions of a peer (what a key is,
+	// whether copies are possible) are not answered any more. The peer goes on without.
+	maxAsked = MaxOps
+	// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
+	maxServes = maxAsked + MaxOps + MaxGets
+)
 
 func (i *Iface) installHandlers() {
 	h := &i.handlers
@@ -18,6 +27,7 @@ func (i *Iface) installHandlers() {
 	h[idDescribe] = onDescribe
 	h[idDescription] = onDescription
 	h[idBye] = onBye
+	h[idCopies] = onCopies
 }
 
 // words reads n leading words of the payload; it is false, and the peer is given up, if they are
@@ -85,9 +95,7 @@ func onPutCopy(p *Packet) {
 	key, offset, length, from := w[0], w[1], w[2], w[3]
 	memory, r, why := e.iface.md.find(key, offset, length, RemoteWrite)
 	if why == statusOK {
-		process := e.peerProcess()
-		if process == nil || process.Read(memory, from) != nil {
-			e.violated() // it offered memory that is not there, or died
+		if !e.copy(func(p *mem.Peer) error { return p.Read(memory, from) }) {
 			return
 		}
 		e.iface.counts.Copied += length
@@ -161,9 +169,7 @@ func onGet(p *Packet) {
 		defer r.notify(e, RemoteRead, len(data))
 	}
 	if to != 0 {
-		process := e.peerProcess()
-		if process == nil || process.Write(to, data) != nil {
-			e.violated()
+		if !e.copy(func(p *mem.Peer) error { return p.Write(to, data) }) {
 			return
 		}
 		e.iface.counts.Copied += length
@@ -171,10 +177,24 @@ func onGet(p *Packet) {
 		return
 	}
 	if o := e.newReply(replyData, p.Arg); o != nil {
-		o.data, o.region = data, r
-		r.users++
+		o.data, o.region, o.incarnation = data, r, r.incarnation
 		e.answer(o)
 	}
+}
+
+// copy copies between the processes, and reports whether it did. A peer that named memory that is
+// not there is given up; of one that died in the middle the news will come.
+func (e *EP) copy(do func(*mem.Peer) error) bool {
+	p := e.peerProcess()
+	if p == nil {
+		e.violated()
+		return false
+	}
+	err := do(p)
+	if err != nil && !errors.Is(err, mem.ErrGone) {
+		e.violated()
+	}
+	return err == nil
 }
 
 func (e *EP) replyDone(call uint32, why status) {
@@ -188,6 +208,10 @@ func (e *EP) replyDone(call uint32, why status) {
 func (e *EP) sendReply(o *op) (n int, whole bool) {
 	switch o.reply {
 	case replyData:
+		if o.region != nil && o.region.incarnation != o.incarnation {
+			o.reply, o.extra = replyDone, uint64(statusKey) // the memory was taken away
+			return e.sendReply(o)
+		}
 		for whole = false; !whole && n < piecesPerTurn; n++ {
 			if !e.sendDataPiece(o) {
 				return n, false
@@ -208,6 +232,10 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 		}
 		putWords(buf, uint64(o.last))
 		if e.Commit() != nil {
+			return 0, false
+		}
+	case replyCopies:
+		if e.send(Header{ID: idCopies, Bits: uint8(o.extra)}, nil) != nil {
 			return 0, false
 		}
 	case replyDescription:
@@ -245,7 +273,7 @@ func onData(p *Packet) {
 	}
 	o := e.iface.calls.get(p.Arg)
 	size := p.Len() - 8
-	if o == nil || o.ep != e || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
+	if o == nil || o.ep != e || o.copied || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
 		e.violated()
 		return
 	}

@@ -15,7 +15,8 @@ type Worker struct {
 func NewWorker() *Worker { return &Worker{} }
 
 // Progress handles what has come, sends what was waiting, and returns how many messages and
-// pieces these were. Its work grows with the peers that have something, not with all peers.
+// pieces these were. Its work grows with the peers that have something, not with all peers. Called
+// by a handler or a completion it does nothing.
 func (w *Worker) Progress() int {
 	n := 0
 	for _, i := range w.ifaces {
