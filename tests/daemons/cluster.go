@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/cmd/scored/config"
+	"score/nodeagent"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/tests/ports"

@@ -66,6 +66,13 @@ func TestDebianPackage(t *testing.T) {
 		if err := os.Rename(build(t, dir, version), filepath.Join(dir, "score_"+version+".deb")); err != nil {
 			t.Fatal(err)
 		}
+		libraries, err := filepath.Glob(filepath.Join(dir, "libscore1_"+version+"_*.deb"))
+		if err != nil || len(libraries) != 1 {
+			t.Fatalf("built %v, %v", libraries, err)
+		}
+		if err := os.Rename(libraries[0], filepath.Join(dir, "libscore1_"+version+".deb")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	copyScripts(t, dir, "aside.sh", "deb.sh")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# An administrator installs the package, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb and score_2.deb.
+# An administrator installs the package, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb, score_2.deb and
+# libscore1_1.deb, libscore1_2.deb.
 set -eu
 export HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 cd /root
@@ -65,11 +66,21 @@ agent --name n1 --join - 3</tmp/token
 [ "$(scrun -n 2 echo hello)" = "hello
 hello" ] || fail "a program did not run"
 
+step "libraries for MPI programs"
+if scrun --fabric pm -n 1 sh -c : 2>/tmp/out; then fail "libraries were found"; fi
+grep -q "install the package libscore1" /tmp/out || { cat /tmp/out; fail "nothing is said of the package"; }
+quietly dpkg -i /tmp/libscore1_1.deb
+[ "$(scrun --fabric pm -n 1 sh -c 'echo $LD_LIBRARY_PATH' | sed 's,[^/]*-linux-gnu,TRIPLET,')" = /usr/lib/TRIPLET/score ] ||
+	fail "the libraries are not found"
+if command -v fi_info >/dev/null; then
+	[ "$(scrun --fabric pm -n 1 fi_info --list | head -n 1)" = pm: ] || fail "the provider is not there"
+fi
+
 step upgrade
 sum=$(cat /etc/score/* 2>/dev/null | cksum)
 job=$(scrun -d -o /tmp/job.out -n 1 sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; echo done >/tmp/result')
 until_ok sh -c "scored job list | grep -i running"
-quietly dpkg -i /tmp/score_2.deb
+quietly dpkg -i /tmp/score_2.deb /tmp/libscore1_2.deb
 [ "$(dpkg-query -W -f '${Version}' score)" = 2 ] || fail "not upgraded"
 [ "$sum" = "$(cat /etc/score/* 2>/dev/null | cksum)" ] || fail "the upgrade has changed the configuration"
 end "$agent" TERM
@@ -101,5 +112,5 @@ end "$server" TERM
 
 step purge
 quietly dpkg -i /tmp/score_2.deb
-quietly dpkg -P score
+quietly dpkg -P score libscore1
 [ ! -e /var/lib/score ] && [ ! -e /etc/score ] && [ ! -e /run/score ] && [ ! -e /var/cache/score ] || fail "the purge left something"
