@@ -21,8 +21,12 @@ var fabricLibraries = sync.OnceValues(func() (dir string, err error) {
 })
 
 // buildLibraries has the script's scrun find the libraries of --fabric pm, of this tree: `libraries`.
+// SCORE_LIB is the folder with their headers.
 func buildLibraries(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := fabricLibraries()
 	ts.Check(err)
 	ts.Setenv("SCORE_FABRIC_DIR", dir)
+	sources, err := filepath.Abs("../../pm/lib")
+	ts.Check(err)
+	ts.Setenv("SCORE_LIB", sources)
 }
