@@ -1,6 +1,7 @@
 // Package main is the shared library through which C, C++ and Fortran programs use the messaging
-// stack: a provider of libfabric (provider.c), and libfabric's own entry points (libfabric.c). The
-// objects that programs see are C's; each call that moves data leads to package ofi.
+// stack: a provider of libfabric. The libraries in shim, without Go, load it for ranks that use it;
+// DESIGN.md says why. The objects that programs see are C's; each call that moves data leads to
+// package ofi.
 //
 // Completion queues and counters lie in C memory. Go fills them, C empties them, so a program that
 // finds a completion does not enter Go for it.

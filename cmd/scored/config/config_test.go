@@ -121,7 +121,7 @@ func TestErrors(t *testing.T) {
 		"[agent]\ncpus = [0, 1, 0]":                    `f:2: agent.cpus: CPU 0 is named twice`,
 		"[agent]\ncpus = [-1]":                         `f:2: agent.cpus: there is no CPU -1`,
 		"[agent]\nmemory = \"lots\"":                   `f:2: agent.memory: write a whole number with K, M, G or T after it (M without one)`,
-		"[agent]\nchannels = -1":                        `f:2: agent.channels: -1 is not between 0 and 1024`,
+		"[agent]\nchannels = -1":                       `f:2: agent.channels: -1 is not between 0 and 1024`,
 		"[agent]\ncgroups = \"yes\"":                   `f:2: agent.cgroups: it is auto or off, not "yes"`,
 		"[agent]\nwarm_stewards = 1000":                `f:2: agent.warm_stewards: 1000 is not between 1 and 64`,
 		"[agent]\ngrace = \"-1s\"":                     `f:2: agent.grace: -1s is not between 0s and 24h0m0s`,

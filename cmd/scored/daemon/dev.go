@@ -68,7 +68,12 @@ kill -9, is restarted, and its jobs continue.`,
 		},
 	}
 	command.Flags().IntVarP(&o.nodes, "nodes", "N", 1, "how `many` nodes")
-	command.Flags().IntVar(&o.channels, "channels", 0, fmt.Sprintf("how `many` channels each node has for the jobs that run together (default: as many as CPUs, and %d at least)", nodeagent.DefaultChannels))
+	command.Flags().IntVar(
+		&o.channels,
+		"channels",
+		0,
+		fmt.Sprintf("how `many` channels each node has for the jobs that run together (default: as many as CPUs, and %d at least)", nodeagent.DefaultChannels),
+	)
 	command.Flags().StringVar(&o.socket, "socket", "", "`path` of the socket for users (default: where your scrun finds it by itself)")
 	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return command

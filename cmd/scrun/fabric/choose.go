@@ -44,7 +44,8 @@ type Request struct {
 	Chosen string
 }
 
-// Choice is whether channels are used, and the reason, which -v prints.
+// Choice is whether channels are used, and the reason, which -v prints; none where nothing was to be
+// chosen.
 type Choice struct {
 	Use bool
 	Why string
@@ -72,6 +73,8 @@ func choose(r Request, auto bool) (Choice, error) {
 	case Auto:
 	}
 	switch {
+	case p.Kind == Unknown:
+		return Choice{}, nil
 	case p.Kind != OpenMPI:
 		return Choice{Why: p.describe()}, nil
 	case !auto:

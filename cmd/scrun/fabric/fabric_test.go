@@ -41,8 +41,8 @@ func TestChoose(t *testing.T) {
 			if choice.Use != c.use || (err == nil) != (c.err == "") {
 				t.Errorf("%+v, %v", choice, err)
 			}
-			if err == nil && choice.Why == "" {
-				t.Error("without a reason")
+			if silent := c.request == (Request{Auto, script, 2, ""}); err == nil && (choice.Why == "") != silent {
+				t.Errorf("the reason: %q", choice.Why)
 			}
 			if err != nil && (!errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%v, want %q", err, c.err)
