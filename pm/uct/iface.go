@@ -17,6 +17,9 @@ const (
 	checkEvery = 1 << 8
 	// byeMost bounds how long Close waits for room to say goodbye.
 	byeMost = 100 * time.Millisecond
+	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just before
+	// the question came.
+	owedSleep = 100 * time.Millisecond
 )
 
 // Handler handles an active message. It must not keep the packet.
@@ -287,16 +290,35 @@ func (i *Iface) wait(ctx context.Context) error {
 	if len(i.lost) > 0 {
 		return i.waitLost(ctx)
 	}
-	if len(i.active) == 0 {
+	if len(i.active) > 0 {
+		return i.waitSpace(ctx)
+	}
+	if i.owed == 0 {
 		return i.ch.Wait(ctx)
 	}
-	ep := i.active[0] // when it can go on, Progress looks at the others, too
+	return i.waitFor(ctx, time.Now().Add(owedSleep))
+}
+
+// waitSpace waits until the first of those that have something to send can go on; Progress then looks
+// at the others, too.
+func (i *Iface) waitSpace(ctx context.Context) error {
+	ep := i.active[0]
 	err := i.ch.WaitSpace(ctx, ep.rank, min(ep.wanted, i.ch.MaxMessage()))
 	if err != nil && ctx.Err() == nil {
 		ep.lose(err)
 		return nil
 	}
 	return err
+}
+
+// waitFor is the channel's Wait, at most until then.
+func (i *Iface) waitFor(ctx context.Context, until time.Time) error {
+	short, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	if err := i.ch.Wait(short); ctx.Err() != nil || short.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // waitLost waits for the last messages of lost peers, no longer than they may take.
@@ -306,12 +328,7 @@ func (i *Iface) waitLost(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	short, cancel := context.WithDeadline(ctx, i.lost[0].since.Add(lingerMost))
-	defer cancel()
-	if err := i.ch.Wait(short); ctx.Err() != nil || short.Err() == nil {
-		return err
-	}
-	return nil
+	return i.waitFor(ctx, i.lost[0].since.Add(lingerMost))
 }
 
 // sayBye sends what can be sent now, and a goodbye. For want of room what comes is thrown away: the
@@ -319,10 +336,19 @@ func (i *Iface) waitLost(ctx context.Context) error {
 func (i *Iface) sayBye(ep *EP, until time.Time) {
 	_, _ = ep.advance()
 	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
-		if m, err := i.ch.Receive(); err == nil {
-			_ = i.ch.ReleaseReceiveBuffer(m) // a message is given back once
-		}
+		i.discard(until)
 	}
+}
+
+// discard throws the next message away. Its sender will be told that this end closes.
+func (i *Iface) discard(until time.Time) bool {
+	m, err := i.ch.Receive()
+	if err != nil {
+		return false
+	}
+	_, _ = i.EP(m.Source())          // a rank of the job
+	_ = i.ch.ReleaseReceiveBuffer(m) // a message is given back once
+	return time.Now().Before(until)
 }
 
 // Close tells the peers, completes what is under way with ErrCanceled, and closes the channel.
@@ -330,8 +356,10 @@ func (i *Iface) Close() error {
 	if i.closed {
 		return ErrClosed
 	}
-	i.closed = true
 	until := time.Now().Add(byeMost)
+	for i.discard(until) {
+	}
+	i.closed = true
 	for _, ep := range i.eps {
 		if ep != nil && ep.failed == nil {
 			i.sayBye(ep, until)
