@@ -104,20 +104,20 @@ func TestSendBufferModel(t *testing.T) {
 func TestSendBufferEdges(t *testing.T) {
 	img := newImage(t, 2, abi.Geometry{})
 	b := img.SendBuffer()
-	if _, _, err := b.Reserve(65537); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := b.Reserve(abi.DefaultMaxMessage + 1); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 	n := 0
 	for ; ; n++ {
-		if _, _, err := b.Reserve(65536); err != nil {
+		if _, _, err := b.Reserve(abi.DefaultMaxMessage); err != nil {
 			if !errors.Is(err, ErrFull) {
 				t.Error(err)
 			}
 			break
 		}
 	}
-	if n != 31 {
-		t.Errorf("%d of the longest messages fit into 2 MiB, want 31", n)
+	if n != 30 {
+		t.Errorf("%d of the longest messages fit into 2 MiB, want 30", n)
 	}
 	for _, k := range []Kept{0, Kept(b.granules() + 1), ^Kept(0)} {
 		if err := b.Free(k); !errors.Is(err, ErrDamaged) {

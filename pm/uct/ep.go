@@ -233,6 +233,9 @@ func (e *EP) peerProcess() *mem.Peer {
 	return e.process
 }
 
+// copies reports whether so many bytes are copied between the processes instead of streamed.
+func (e *EP) copies(n int) bool { return e.local && e.iface.crowded && n >= copyFrom && e.canCopy() }
+
 // canCopy reports whether this process may copy from and to the peer's memory.
 func (e *EP) canCopy() bool {
 	p := e.peerProcess()

@@ -14,6 +14,9 @@ const (
 	// checkEvery is after how many empty calls of Progress peers that owe an answer are checked: a
 	// peer that closed its channel sends nothing any more. A call takes 20 ns or more.
 	checkEvery = 1 << 12
+	// lateAfter is after how many empty calls of Progress in a row the bytes of a pull are not waited
+	// for any more: their owner computes. They are some 50 us, which other bytes take to come.
+	lateAfter = 1 << 11
 )
 
 // Handler handles an active message. It must not keep the packet.
@@ -34,9 +37,12 @@ type Iface struct {
 	calls  calls // operations that wait for an answer with data
 	mapped mapped
 	owed   int // operations that are not complete
+	pulls  int // of these, pulls
 	empty  int // calls of Progress in a row that found nothing
-	onData func(EP *EP, port uint8, data uint64, length int)
-	onGone func(ep *EP, err error)
+	// crowded: the ranks on this node have fewer CPUs than they are.
+	crowded bool
+	onData  func(EP *EP, port uint8, data uint64, length int)
+	onGone  func(ep *EP, err error)
 
 	counts Counts
 	closed bool
@@ -122,6 +128,10 @@ func (i *Iface) progress() int {
 			break
 		}
 		i.dispatch(m)
+		if !i.ch.More() {
+			n++
+			break
+		}
 	}
 	if len(i.active) > 0 {
 		n += i.advance()
@@ -130,8 +140,8 @@ func (i *Iface) progress() int {
 		i.empty = 0
 		return n
 	}
-	if i.empty++; i.empty%checkEvery == 0 && i.owed > 0 {
-		i.checkPeers()
+	if i.empty++; i.owed > 0 {
+		return i.attend()
 	}
 	return 0
 }
@@ -200,6 +210,17 @@ func (i *Iface) advance() int {
 	return n
 }
 
+// attend looks now and then, while nothing comes, at what is waited for.
+func (i *Iface) attend() (n int) {
+	if i.empty%lateAfter == 0 && i.pulls > 0 {
+		n = i.copyLate()
+	}
+	if i.empty%checkEvery == 0 {
+		i.checkPeers()
+	}
+	return n
+}
+
 // checkPeers looks whether peers that owe something can still be reached.
 func (i *Iface) checkPeers() {
 	for _, ep := range i.eps {
@@ -216,6 +237,9 @@ func (i *Iface) checkPeers() {
 func (i *Iface) wait(ctx context.Context) error {
 	if i.closed {
 		return ErrClosed
+	}
+	if i.pulls > 0 && i.copyLate() > 0 {
+		return nil
 	}
 	if i.owed > 0 {
 		i.checkPeers()

@@ -62,7 +62,8 @@ type Region struct {
 	slot   uint32
 	gen    uint64
 	closed bool
-	users  int // answers that still read from it
+	expose bool // it is one of the domain's exposures
+	users  int  // answers that still read from it
 	notify func(ep *EP, access Access, length int)
 }
 
@@ -172,6 +173,10 @@ func (r *Region) Close() error {
 }
 
 func (r *Region) free() error {
+	if r.expose {
+		r.md.exposed.free = append(r.md.exposed.free, uint32(r.key&^exposedBit))
+		return nil
+	}
 	if r.window == nil {
 		return nil
 	}

@@ -188,6 +188,10 @@ func (e *EP) replyDone(call uint32, why status) {
 func (e *EP) sendReply(o *op) (n int, whole bool) {
 	switch o.reply {
 	case replyData:
+		if o.region != nil && o.region.closed { // its owner may have freed the memory
+			o.reply, o.extra = replyDone, uint64(statusKey)
+			return e.sendReply(o)
+		}
 		for whole = false; !whole && n < piecesPerTurn; n++ {
 			if !e.sendDataPiece(o) {
 				return n, false
@@ -249,8 +253,10 @@ func onData(p *Packet) {
 		e.violated()
 		return
 	}
-	if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
-		return // the peer died
+	if !o.late {
+		if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
+			return // the peer died
+		}
 	}
 	if o.got += size; o.got >= len(o.data) {
 		e.endCall(o, nil)
