@@ -116,8 +116,8 @@ func TestSendBufferEdges(t *testing.T) {
 			break
 		}
 	}
-	if n != 30 {
-		t.Errorf("%d of the longest messages fit into 2 MiB, want 30", n)
+	if n != 31 {
+		t.Errorf("%d of the longest messages fit into 2 MiB, want 31", n)
 	}
 	for _, k := range []Kept{0, Kept(b.granules() + 1), ^Kept(0)} {
 		if err := b.Free(k); !errors.Is(err, ErrDamaged) {
