@@ -38,8 +38,8 @@ func keepLeast(all map[int]float64, size int, ns float64) {
 	}
 }
 
-// parseCurve reads what a measuring program printed.
-func parseCurve(out string) (Curve, error) {
+// ParseCurve reads what a measuring program printed.
+func ParseCurve(out string) (Curve, error) {
 	c := newCurve()
 	for line := range strings.Lines(out) {
 		var kind string

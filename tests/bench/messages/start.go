@@ -108,7 +108,7 @@ func Ours(ctx context.Context, path Path, plan Plan, s Switches) (Curve, error) 
 	if err != nil {
 		return Curve{}, err
 	}
-	return parseCurve(out)
+	return ParseCurve(out)
 }
 
 // OfLayer measures a plan with a layer of the messaging stack.
@@ -117,7 +117,7 @@ func OfLayer(ctx context.Context, path Path, plan Plan, l Layer) (Curve, error) 
 	if err != nil {
 		return Curve{}, err
 	}
-	return parseCurve(out)
+	return ParseCurve(out)
 }
 
 // runPair runs two ranks, each on a processor of its own, and returns what rank 0 printed.
