@@ -1,6 +1,8 @@
 package uct
 
 import (
+	"errors"
+	"score/pm"
 	"score/pm/mem"
 )
 
@@ -15,6 +17,7 @@ type EP struct {
 	local  bool
 	active bool // in the interface's list
 	failed error
+	lost   error // why messages cannot be sent to it any more, while those that it sent are handled
 
 	// As origin. sent - acked requests are with the peer; ops in out were not sent whole, those in
 	// unacked were. Requests are numbered from 1 in the order of the channel, modulo 2^32.
@@ -115,8 +118,21 @@ func (e *EP) onSendError(err error) error {
 	if err == ErrAgain || err == ErrTooLong { //nolint:errorlint // sendError returns these very values
 		return err
 	}
+	if errors.Is(err, pm.ErrPeerGone) || errors.Is(err, pm.ErrPeerClosed) {
+		e.lose(err)
+		return ErrAgain
+	}
 	e.fail(err)
 	return err
+}
+
+// lose notes that the peer is not there any more. The exchange ends when all messages that it sent
+// before have been handled: they may complete what is under way.
+func (e *EP) lose(err error) {
+	if e.lost == nil && e.failed == nil {
+		e.lost = err
+		e.iface.lost = append(e.iface.lost, e)
+	}
 }
 
 // Pend appends an operation to the queue of those that wait for resources.

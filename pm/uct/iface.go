@@ -33,6 +33,7 @@ type Iface struct {
 	most     int    // longest payload
 
 	active []*EP // have something to send: pieces, acknowledgements, pending operations
+	lost   []*EP // of peers that are not there any more
 	spare  *op   // operations for reuse
 	calls  calls // operations that wait for an answer with data
 	mapped mapped
@@ -124,6 +125,8 @@ func (i *Iface) progress() int {
 		if err != nil {
 			if err != pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
 				i.onReceiveError(err)
+			} else if n == 0 {
+				i.failLost()
 			}
 			break
 		}
@@ -210,6 +213,16 @@ func (i *Iface) advance() int {
 	return n
 }
 
+// failLost ends the exchange with peers that are not there any more. Nothing of theirs is left in
+// the inbox.
+func (i *Iface) failLost() {
+	for len(i.lost) > 0 {
+		ep := i.lost[0]
+		i.lost = i.lost[1:]
+		ep.fail(ep.lost)
+	}
+}
+
 // attend looks now and then, while nothing comes, at what is waited for.
 func (i *Iface) attend() (n int) {
 	if i.empty%lateAfter == 0 && i.pulls > 0 {
@@ -228,7 +241,7 @@ func (i *Iface) checkPeers() {
 			continue
 		}
 		if _, err := i.ch.Room(ep.rank); err != nil {
-			ep.fail(err)
+			ep.lose(err)
 		}
 	}
 }
@@ -244,10 +257,13 @@ func (i *Iface) wait(ctx context.Context) error {
 	if i.owed > 0 {
 		i.checkPeers()
 	}
+	if len(i.lost) > 0 {
+		return nil
+	}
 	for _, ep := range i.active {
 		err := i.ch.WaitSpace(ctx, ep.rank, 0)
 		if err != nil && ctx.Err() == nil {
-			ep.fail(err)
+			ep.lose(err)
 			return nil
 		}
 		return err
