@@ -19,6 +19,9 @@ const (
 	stackLocal = 15
 	// settle is how often all ranks make progress after the last message.
 	settle = 100
+	// collections are enough for what files and processes of an earlier job leave behind, and for the
+	// profile, which is as of the collection before the last.
+	collections = 6
 	// profileRecords are more than there are places in the program that allocate.
 	profileRecords = 1 << 16
 )
@@ -168,25 +171,27 @@ func stackFootprint(hub *local.Hub, before int64) (footprint, error) {
 	return footprint{f.image, float64(heapOfPeers() - before)}, err
 }
 
-// heapOfPeers is what is in use of the heap without buffers of sockets: these are each socket's, and
-// made at the first datagrams. It counts what was allocated since MeasureStackMemory began.
+// heapOfPeers is what is in use of the heap without what the agents have, which are in this process,
+// too, and without buffers of sockets: these are each socket's, and made at the first datagrams. It
+// counts what was allocated since MeasureStackMemory began.
 func heapOfPeers() (bytes int64) {
-	runtime.GC() // the profile is as of the collection before the last
-	runtime.GC()
+	for range collections {
+		runtime.GC()
+	}
 	records := make([]runtime.MemProfileRecord, profileRecords)
 	n, _ := runtime.MemProfile(records, false)
 	for i := range min(n, len(records)) {
-		if r := &records[i]; !isSocket(r.Stack()) {
+		if r := &records[i]; !isOthers(r.Stack()) {
 			bytes += r.InUseBytes()
 		}
 	}
 	return bytes
 }
 
-func isSocket(stack []uintptr) bool {
+func isOthers(stack []uintptr) bool {
 	for frames := runtime.CallersFrames(stack); ; {
 		f, more := frames.Next()
-		if strings.HasPrefix(f.Function, "score/channels/link/udp.") {
+		if strings.HasPrefix(f.Function, "score/channels/link/udp.") || strings.HasPrefix(f.Function, "score/channels/node.") {
 			return true
 		}
 		if !more {
