@@ -69,7 +69,7 @@ deb: ## build the Debian package, into build/
 	@packaging/deb/build build
 
 .PHONY: bench
-bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi
+bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi|stack|fabric
 	@.ci/setup build bench
 	@$(MAKE) --no-print-directory build
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")

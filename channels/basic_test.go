@@ -67,7 +67,7 @@ func TestEveryLengthArrives(t *testing.T) {
 	for _, ranks := range []uint32{2, 40} { // with a lane at once, and with the shared ring first
 		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
 			in, out := newPair(t, ranks, abi.Geometry{})
-			for _, length := range []int{0, 1, 7, 8, 9, 47, 48, 49, 64, 111, 112, 113, 4095, 4096, 4097, 40000, 65535, 65536} {
+			for _, length := range []int{0, 1, 7, 8, 9, 47, 48, 49, 64, 111, 112, 113, 4095, 4096, 4097, 40000, 65535, 65536, abi.DefaultMaxMessage} {
 				for i := range 9 {
 					want := text(i, length)
 					if err := out.Send(want); err != nil {
@@ -82,7 +82,7 @@ func TestEveryLengthArrives(t *testing.T) {
 					}
 				}
 			}
-			if err := out.Send(make([]byte, 65537)); !errors.Is(err, ErrTooLarge) {
+			if err := out.Send(make([]byte, abi.DefaultMaxMessage+1)); !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("one byte too many: %v", err)
 			}
 		})

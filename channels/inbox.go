@@ -87,6 +87,9 @@ func (in *Inbox) Poll() (Message, bool) {
 	return in.deliver(r, word), true
 }
 
+// More reports whether there is something behind the message that Poll returned last.
+func (in *Inbox) More() bool { return atomic.LoadUint64(in.hot.next) != 0 }
+
 // search looks into all rings, the one after the last first.
 func (in *Inbox) search() (Message, bool) {
 	at := in.at

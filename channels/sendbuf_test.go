@@ -104,12 +104,12 @@ func TestSendBufferModel(t *testing.T) {
 func TestSendBufferEdges(t *testing.T) {
 	img := newImage(t, 2, abi.Geometry{})
 	b := img.SendBuffer()
-	if _, _, err := b.Reserve(65537); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := b.Reserve(abi.DefaultMaxMessage + 1); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 	n := 0
 	for ; ; n++ {
-		if _, _, err := b.Reserve(65536); err != nil {
+		if _, _, err := b.Reserve(abi.DefaultMaxMessage); err != nil {
 			if !errors.Is(err, ErrFull) {
 				t.Error(err)
 			}

@@ -29,9 +29,9 @@ func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct{ got, want error }{
 		"rank 2":    {ch.SendBytes(2, nil), pm.ErrRank},
 		"rank -1":   {ch.SendBytes(-1, nil), pm.ErrRank},
-		"too large": {ch.SendBytes(1, make([]byte, 65537)), pm.ErrTooLarge},
+		"too large": {ch.SendBytes(1, make([]byte, abi.DefaultMaxMessage+1)), pm.ErrTooLarge},
 		"no buffer": {ch.Send(), pm.ErrNoBuffer},
-		"wait":      {ch.WaitSpace(context.Background(), 1, 65537), pm.ErrTooLarge},
+		"wait":      {ch.WaitSpace(context.Background(), 1, abi.DefaultMaxMessage+1), pm.ErrTooLarge},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("%s: %v", name, c.got)
@@ -46,7 +46,7 @@ func TestErrors(t *testing.T) {
 	if err := ch.ReleaseReceiveBuffer(pm.Message{}); !errors.Is(err, pm.ErrNoBuffer) {
 		t.Error(err)
 	}
-	if ch.Rank() != 0 || ch.Size() != 2 || ch.Number() != 1 || ch.MaxMessage() != 65536 || !ch.SameNode(1) || ch.SameNode(2) {
+	if ch.Rank() != 0 || ch.Size() != 2 || ch.Number() != 1 || ch.MaxMessage() != abi.DefaultMaxMessage || !ch.SameNode(1) || ch.SameNode(2) {
 		t.Error("the channel does not know itself")
 	}
 }

@@ -90,6 +90,10 @@ func (c *Channel) Poll() bool {
 	return c.pendingError()
 }
 
+// More reports whether another message is where the last one was. It is the cheapest look there is,
+// and says nothing of messages elsewhere.
+func (c *Channel) More() bool { return c.hasAhead || c.in.More() }
+
 // Receive returns the next message, or ErrEmpty. Messages of one sender come in
 // the order in which they were sent.
 //

@@ -38,8 +38,9 @@ const (
 	// DefaultSendBytes is what a rank may have unanswered on other nodes: two of the
 	// receivers' network lanes. What is not used costs nothing.
 	DefaultSendBytes = 2 << 20
-	// DefaultMaxMessage is the longest message of PM.
-	DefaultMaxMessage = 64 << 10
+	// DefaultMaxMessage is the longest message of PM: 64 KiB, and room for the headers of layers
+	// above, so that a message of 64 KiB of theirs is one message.
+	DefaultMaxMessage = 64<<10 + 256
 	// MaxCreditMessage is the longest message of a channel with credits: with its record it is 16
 	// lines, and it is one frame on every path of 1,280 bytes, which IPv6 guarantees.
 	MaxCreditMessage = 16*LineBytes - RecordBytes

@@ -20,12 +20,12 @@ type AV struct {
 	d       *Domain
 	peers   []tag.Peer
 	removed map[Address]bool
-	index   map[tag.Peer]Address
+	index   [tag.Ports][]Address // by port, then rank: the address and 1, 0 for none
 }
 
 // AV returns an empty address vector.
 func (d *Domain) AV() *AV {
-	return &AV{d: d, index: map[tag.Peer]Address{}, removed: map[Address]bool{}}
+	return &AV{d: d, removed: map[Address]bool{}}
 }
 
 // Insert numbers the peer of a name. The error is ErrAddress.
@@ -36,7 +36,10 @@ func (v *AV) Insert(name []byte) (Address, error) {
 	}
 	a := Address(len(v.peers))
 	v.peers = append(v.peers, p)
-	v.index[p] = a
+	if v.index[p.Port] == nil {
+		v.index[p.Port] = make([]Address, v.d.iface.Attr().Ranks)
+	}
+	v.index[p.Port][p.Rank] = a + 1
 	return a, nil
 }
 
@@ -47,8 +50,8 @@ func (v *AV) Remove(a Address) error {
 		return err
 	}
 	v.removed[a] = true
-	if v.index[p] == a {
-		delete(v.index, p)
+	if v.index[p.Port][p.Rank] == a+1 {
+		v.index[p.Port][p.Rank] = 0
 	}
 	return nil
 }
@@ -82,8 +85,8 @@ func (v *AV) address(p tag.Peer) Address {
 	if v == nil {
 		return AnyAddress
 	}
-	if a, ok := v.index[p]; ok {
-		return a
+	if ranks := v.index[p.Port%tag.Ports]; uint(p.Rank) < uint(len(ranks)) {
+		return ranks[p.Rank] - 1 // 0 becomes AnyAddress
 	}
 	return AnyAddress
 }

@@ -97,12 +97,12 @@ func wanted(asked Flags, selective bool) bool {
 	return asked&Quiet == 0 && (!selective || asked&Completion != 0)
 }
 
-// release keeps the transfer for reuse.
+// release keeps the transfer for reuse. What the next use does not set is cleared: memory of the
+// program's.
 func (t *transfer) release() {
-	d, done := t.ep.d, t.OnDone
-	buffer := t.buffer[:0]
-	*t = transfer{next: d.spare, buffer: buffer}
-	t.OnDone = done
+	d := t.ep.d
+	t.Bytes, t.buffer = nil, t.buffer[:0]
+	t.next = d.spare
 	d.spare = t
 }
 

@@ -385,6 +385,26 @@ func TestNoAllocationPerMessage(t *testing.T) {
 	}
 }
 
+// TestReceiverLeavesAtOnce: a receiver that has the bytes closes before their sender has looked once.
+// The sender still learns that they are there.
+func TestReceiverLeavesAtOnce(t *testing.T) {
+	j := start(t, 1, 2, tag.Settings{})
+	data, got := randomBytes(4<<20), make([]byte, 4<<20)
+	var s, r tag.Op
+	if err := errors.Join(
+		j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, got), j[0].ep.Send(&s, peer(1), 1, data)); err != nil {
+		t.Fatal(err)
+	}
+	job{j[1]}.until(t, r.Done)
+	if err := j[1].worker.Close(); err != nil {
+		t.Fatal(err)
+	}
+	job{j[0]}.until(t, s.Done)
+	if r.Err != nil || s.Err != nil || !bytes.Equal(got, data) {
+		t.Errorf("receiver %v, sender %v", r.Err, s.Err)
+	}
+}
+
 // BenchmarkMessage is what a message costs besides the transfer of its cache lines: both ends are
 // one goroutine.
 func BenchmarkMessage(b *testing.B) {

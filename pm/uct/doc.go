@@ -9,9 +9,10 @@
 //
 // A message takes the best way that the channel has. Inside a node these are an exclusive lane of
 // the pair (ER in the GLEX papers), or the shared ring of all others (SR, MP); between nodes
-// datagrams under ACK/NACK or credits. Long transfers are zero-copy (ZC) inside a node: the memory
-// of a window is mapped, other memory is copied once by process_vm_readv or process_vm_writev.
-// Where the system allows neither, and between nodes, they go in pieces through the channel.
+// datagrams under ACK/NACK or credits. Inside a node the memory of a window is mapped, and long
+// transfers from and to it are one copy. Those of other memory go in pieces through the channel:
+// both ranks copy at the same time, which is faster than one copy by process_vm_readv. That one is
+// used by ranks that share CPUs, and for the source of a rendezvous whose owner does not answer.
 //
 // # Operations
 //

@@ -281,6 +281,10 @@ func (e *EP) peerProcess() *mem.Peer {
 	return e.process
 }
 
+// once reports whether so many bytes should be copied once between the processes, if the system
+// allows that, instead of going in pieces through the channel.
+func (e *EP) once(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
+
 // canCopy reports whether this process may copy from and to the peer's memory.
 func (e *EP) canCopy() bool {
 	p := e.peerProcess()

@@ -15,6 +15,9 @@ const (
 	// checkEvery is after how many empty calls of Progress one peer is checked: a peer that closed its
 	// channel without room for a goodbye sends nothing any more. A call takes 20 ns or more.
 	checkEvery = 1 << 8
+	// lateAfter is after how many empty calls of Progress in a row the bytes of a pull are not waited
+	// for any more: their owner computes. They are some 50 us, which other bytes take to come.
+	lateAfter = 1 << 11
 	// byeMost bounds how long Close waits for room to say goodbye.
 	byeMost = 100 * time.Millisecond
 	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just before
@@ -43,9 +46,12 @@ type Iface struct {
 	calls  calls // operations that wait for an answer with data
 	mapped mapped
 	owed   int // operations that are not complete
+	pulls  int // of these, pulls
 	empty  int // calls of Progress in a row that found nothing
-	onData func(EP *EP, port uint8, data uint64, length int)
-	onGone func(ep *EP, err error)
+	// crowded: the ranks on this node have fewer CPUs than they are.
+	crowded bool
+	onData  func(EP *EP, port uint8, data uint64, length int)
+	onGone  func(ep *EP, err error)
 
 	counts Counts
 	owner  bool // of its memory domain
@@ -141,6 +147,9 @@ func (i *Iface) progress() int {
 	if i.empty++; i.empty%checkEvery == 0 {
 		i.checkNext()
 	}
+	if i.empty%lateAfter == 0 && i.pulls > 0 {
+		return i.copyLate()
+	}
 	return 0
 }
 
@@ -150,6 +159,9 @@ func (i *Iface) receive() (n int, drained bool) {
 		m, err := i.ch.Receive()
 		if err == nil {
 			i.dispatch(m)
+			if !i.ch.More() {
+				return n + 1, false // a look at the inbox costs as much as a message
+			}
 			continue
 		}
 		if err == pm.ErrEmpty { //nolint:errorlint // Receive returns this very value
@@ -283,6 +295,9 @@ func (e *EP) checkReach() {
 func (i *Iface) wait(ctx context.Context) error {
 	if i.closed {
 		return ErrClosed
+	}
+	if i.pulls > 0 && i.copyLate() > 0 {
+		return nil
 	}
 	if i.owed > 0 {
 		i.checkPeers()

@@ -32,6 +32,8 @@ type op struct {
 	key     uint64
 	offset  uint64 // in the region
 	extra   uint64 // immediate data
+	address uint64 // of a pull from this node: of the bytes in the owner's process; 0: none
+	late    bool   // a pull that was done by a copy: the answer is dropped
 	at      int    // bytes sent
 	got     int    // bytes that came
 
@@ -109,6 +111,9 @@ func (e *EP) finish(o *op, err error) {
 		if o.id != 0 {
 			i.calls.remove(o.id)
 			e.gets--
+		}
+		if o.address != 0 && !o.late {
+			i.pulls--
 		}
 		e.ops--
 		i.owed--

@@ -60,8 +60,9 @@ func (md *MD) Conceal(e Exposed) {
 	md.exposed.free = append(md.exposed.free, uint32(e.Key&^exposedBit))
 }
 
-// Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here, by
-// one copy between the processes if the system allows that, else in pieces through the channel.
+// Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here,
+// else in pieces through the channel. Ranks that share CPUs, and those whose peer does not answer,
+// copy it once between the processes if the system allows that.
 func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 	if err := e.begin(); err != nil {
 		return err
@@ -73,17 +74,45 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 			return e.immediate(done)
 		}
 	}
-	if e.local && len(data) > 0 && from.Address != 0 && e.canCopy() {
-		if e.process.Read(data, from.Address) == nil {
-			e.iface.counts.Copied += uint64(len(data))
-			if done != nil {
-				done.Complete(nil)
-			}
-			return nil
+	if e.once(len(data)) && from.Address != 0 && e.read(data, from.Address) {
+		if done != nil {
+			done.Complete(nil)
 		}
+		return nil
 	}
 	o := e.newOp(opGet, done)
 	o.data, o.key, o.offset = data, from.Key, from.Offset
+	if e.local && len(data) > 0 && from.Address != 0 {
+		o.address = from.Address
+		e.iface.pulls++
+	}
 	e.start(o)
 	return nil
+}
+
+// read copies memory of the peer's process.
+func (e *EP) read(data []byte, address uint64) bool {
+	if !e.canCopy() || e.process.Read(data, address) != nil {
+		return false
+	}
+	e.iface.counts.Copied += uint64(len(data))
+	return true
+}
+
+// copyLate completes pulls whose bytes do not come by a copy between the processes. What their
+// owner sends later is dropped; it may have been told by then that the bytes are here.
+func (i *Iface) copyLate() (n int) {
+	i.calls.each(func(o *op) {
+		if o.address == 0 || o.late || !o.ep.read(o.data, o.address) {
+			return
+		}
+		done := o.done
+		o.done, o.late = nil, true
+		i.pulls--
+		n++
+		if done != nil {
+			done.Complete(nil)
+		}
+	})
+	return n
 }

@@ -277,8 +277,10 @@ func onData(p *Packet) {
 		e.violated()
 		return
 	}
-	if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
-		return // the peer died
+	if !o.late {
+		if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
+			return // the peer died
+		}
 	}
 	if o.got += size; o.got >= len(o.data) {
 		e.endCall(o, nil)

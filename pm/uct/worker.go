@@ -54,7 +54,7 @@ func (w *Worker) remove(i *Iface) {
 
 // Open makes an interface of an open channel, which nobody else may use from then on.
 func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
-	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size())}
+	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size()), crowded: ch.Crowded()}
 	i.most = ch.MaxMessage() - HeadBytes
 	i.installHandlers()
 	w.ifaces = append(w.ifaces, i)

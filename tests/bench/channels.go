@@ -57,7 +57,7 @@ func channelsGroup(ctx context.Context, b *bench) error {
 		return err
 	}
 	messageFigures(b, series)
-	if err := writeCurves(b.out, series); err != nil {
+	if err := writeCurves(b.out, "channels", series); err != nil {
 		return err
 	}
 	return otherFigures(ctx, b)
@@ -193,8 +193,8 @@ func messageFigures(b *bench, s series) {
 	}
 }
 
-// writeCurves writes all curves as a table and as a picture.
-func writeCurves(dir string, s series) error {
+// writeCurves writes all curves of a group as a table and as a picture.
+func writeCurves(dir, group string, s series) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -206,8 +206,8 @@ func writeCurves(dir string, s series) error {
 			chart.Add(path, name, runs)
 		}
 	}
-	fmt.Fprintf(&machine, "# %s, medians; see docs/BENCHMARKS.md, channels\n", time.Now().Format(time.DateOnly))
-	table, picture := filepath.Join(dir, "channels.csv"), filepath.Join(dir, "channels.png")
+	fmt.Fprintf(&machine, "# %s, medians; see docs/BENCHMARKS.md, %s\n", time.Now().Format(time.DateOnly), group)
+	table, picture := filepath.Join(dir, group+".csv"), filepath.Join(dir, group+".png")
 	if err := chart.WriteTable(table, machine.String()); err != nil {
 		return err
 	}

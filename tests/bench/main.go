@@ -32,6 +32,8 @@ var groups = []group{
 	{"scale", scaleGroup},
 	{"pmi", pmiGroup},
 	{"submit", submitGroup},
+	{"stack", stackGroup},
+	{"fabric", fabricGroup},
 }
 
 // bench is what all groups share.
@@ -116,7 +118,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit", name)
+			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric", name)
 		}
 		chosen = append(chosen, groups[i])
 	}

@@ -57,7 +57,7 @@ func Bare(ctx context.Context, plan Plan) (Curve, error) {
 	if err != nil {
 		return Curve{}, fmt.Errorf("bare UDP: %w", err)
 	}
-	return parseCurve(out.String())
+	return ParseCurve(out.String())
 }
 
 // bareProcess is one of the two; with rounds 0 the one that echoes.

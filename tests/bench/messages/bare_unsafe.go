@@ -39,3 +39,6 @@ func (s *bareSocket) receive() {
 		}
 	}
 }
+
+// remoteWord is the first word of memory that begins at a multiple of 8.
+func remoteWord(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }

@@ -50,7 +50,7 @@ func (c *Chart) Add(path Path, name string, runs []Curve) {
 
 func (c *Chart) add(path Path, measure, name string, runs []Curve, of func(Curve, int) float64) {
 	l := line{path: path, measure: measure, name: name}
-	for _, size := range Sizes {
+	for _, size := range LongSizes {
 		var xs []float64
 		for _, r := range runs {
 			if x := of(r, size); x > 0 && !math.IsInf(x, 0) {

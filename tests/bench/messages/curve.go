@@ -8,8 +8,9 @@ import (
 
 // Curve is what one run of a program measured, in nanoseconds by size.
 type Curve struct {
-	Latency map[int]float64 // one way
-	Stream  map[int]float64 // per message
+	Latency   map[int]float64 // one way
+	Stream    map[int]float64 // per message
+	Allreduce float64         // of 8 bytes, where it was asked for
 }
 
 func newCurve() Curve { return Curve{Latency: map[int]float64{}, Stream: map[int]float64{}} }
@@ -22,14 +23,23 @@ func (c Curve) Bandwidth(size int) float64 { return float64(size) / c.Stream[siz
 
 // What the lines of a measuring program begin with; size and nanoseconds follow.
 const (
-	lineLatency = "lat"
-	lineStream  = "bw"
+	lineLatency   = "lat"
+	lineStream    = "bw"
+	lineAllreduce = "allreduce"
 )
 
 var errOutput = errors.New("a measuring program printed what it should not")
 
-// parseCurve reads what a measuring program printed.
-func parseCurve(out string) (Curve, error) {
+// keepLeast keeps the least of several measurements of the same: a plan names a size as often as it
+// is to be measured, and what disturbs a measurement only makes it longer.
+func keepLeast(all map[int]float64, size int, ns float64) {
+	if old, ok := all[size]; !ok || ns < old {
+		all[size] = ns
+	}
+}
+
+// ParseCurve reads what a measuring program printed.
+func ParseCurve(out string) (Curve, error) {
 	c := newCurve()
 	for line := range strings.Lines(out) {
 		var kind string
@@ -40,9 +50,13 @@ func parseCurve(out string) (Curve, error) {
 		}
 		switch kind {
 		case lineLatency:
-			c.Latency[size] = ns
+			keepLeast(c.Latency, size, ns)
 		case lineStream:
-			c.Stream[size] = ns
+			keepLeast(c.Stream, size, ns)
+		case lineAllreduce:
+			if c.Allreduce == 0 || ns < c.Allreduce {
+				c.Allreduce = ns
+			}
 		default:
 			return c, fmt.Errorf("%w: %q", errOutput, line)
 		}
@@ -51,4 +65,23 @@ func parseCurve(out string) (Curve, error) {
 		return c, fmt.Errorf("%w: nothing", errOutput)
 	}
 	return c, nil
+}
+
+// parseTimes reads names and nanoseconds; of several of a name the least counts.
+func parseTimes(out string) (map[string]float64, error) {
+	times := map[string]float64{}
+	for line := range strings.Lines(out) {
+		var name string
+		var ns float64
+		if _, err := fmt.Sscan(line, &name, &ns); err != nil || ns <= 0 {
+			return nil, fmt.Errorf("%w: %q", errOutput, line)
+		}
+		if old, ok := times[name]; !ok || ns < old {
+			times[name] = ns
+		}
+	}
+	if len(times) == 0 {
+		return nil, fmt.Errorf("%w: nothing", errOutput)
+	}
+	return times, nil
 }

@@ -51,12 +51,12 @@ func TestParseUCX(t *testing.T) {
 }
 
 func TestParseCurve(t *testing.T) {
-	c, err := parseCurve("lat 8 160.5\nbw 8 50\n")
+	c, err := ParseCurve("lat 8 160.5\nbw 8 50\n")
 	if err != nil || c.Latency[8] != 160.5 || c.Rate(8) != 20 {
 		t.Errorf("%+v %v", c, err)
 	}
 	for _, text := range []string{"", "lat 8\n", "lat 8 -1\n", "late 8 1\n"} {
-		if _, err := parseCurve(text); !errors.Is(err, errOutput) {
+		if _, err := ParseCurve(text); !errors.Is(err, errOutput) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -93,5 +93,5 @@ func (m *MPI) Measure(ctx context.Context, path Path, plan Plan) (Curve, error) 
 	if err != nil {
 		return Curve{}, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
-	return parseCurve(string(out))
+	return ParseCurve(string(out))
 }

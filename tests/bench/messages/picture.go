@@ -59,7 +59,7 @@ func (c *Chart) WritePicture(file string) error {
 	names := c.names()
 	for column, path := range []Path{Shm, UDP} {
 		for row, measure := range []string{measureLatency, measureBandwidth} {
-			p := panel{img: img, at: image.Pt(column*panelWidth, row*panelHeight), names: names}
+			p := panel{img: img, at: image.Pt(column*panelWidth, row*panelHeight), names: names, sizes: c.sizes()}
 			p.draw(pathTitles[path]+": "+panelTitles[measure], c.of(path, measure))
 		}
 	}
@@ -89,8 +89,20 @@ func (c *Chart) names() (names []string) {
 	return names
 }
 
+// sizes are those of the curves as far as the longest that anybody measured.
+func (c *Chart) sizes() []int {
+	most := Sizes[len(Sizes)-1]
+	for _, l := range c.lines {
+		most = max(most, l.points[len(l.points)-1].size)
+	}
+	return LongSizes[:slices.Index(LongSizes, most)+1]
+}
+
 func rankOfName(name string) int {
-	order := []string{"score", "score, not immediate", "score, no overlap", "score, neither", "ucx", "mpich", "openmpi", "bare"}
+	order := []string{
+		"score", "score, not immediate", "score, no overlap", "score, neither", "ofi", "tag", "tag, windows", "uct", "pm",
+		"ucx", "mpich", "openmpi", "bare",
+	}
 	if i := slices.Index(order, name); i >= 0 {
 		return i
 	}
@@ -111,6 +123,7 @@ type panel struct {
 	img       *image.RGBA
 	at        image.Point
 	names     []string
+	sizes     []int   // of the horizontal axis
 	low, high float64 // of the vertical axis: powers of ten
 }
 
@@ -152,26 +165,29 @@ func (p *panel) scale(lines []line) {
 
 // place is where a value is, in pixels of the panel.
 func (p *panel) place(size int, value float64) (x, y float64) {
-	first, last := math.Log2(float64(Sizes[0])), math.Log2(float64(Sizes[len(Sizes)-1]))
+	first, last := math.Log2(float64(p.sizes[0])), math.Log2(float64(p.sizes[len(p.sizes)-1]))
 	x = marginLeft + (math.Log2(float64(size))-first)/(last-first)*(panelWidth-marginLeft-marginRight)
 	share := math.Log10(value/p.low) / math.Log10(p.high/p.low)
 	return x, panelHeight - marginBottom - share*(panelHeight-marginTop-marginBottom)
 }
 
 func (p *panel) grid() {
-	left, bottom := p.place(Sizes[0], p.low)
-	right, top := p.place(Sizes[len(Sizes)-1], p.high)
+	left, bottom := p.place(p.sizes[0], p.low)
+	right, top := p.place(p.sizes[len(p.sizes)-1], p.high)
 	for decade := p.low; decade < p.high*1.01; decade *= 10 {
-		_, y := p.place(Sizes[0], decade)
+		_, y := p.place(p.sizes[0], decade)
 		p.stroke(left, y, right, y, 1, faint)
 		p.text(8, int(y)+4, fmt.Sprintf("%g", decade), ink)
 	}
-	for _, size := range Sizes {
+	for _, size := range p.sizes {
 		x, _ := p.place(size, p.low)
 		p.stroke(x, bottom, x, top, 1, faint)
 		label := fmt.Sprint(size)
-		if size >= 1024 {
-			label = fmt.Sprintf("%dKi", size/1024)
+		switch {
+		case size >= 1<<20:
+			label = fmt.Sprintf("%dMi", size>>20)
+		case size >= 1<<10:
+			label = fmt.Sprintf("%dKi", size>>10)
 		}
 		p.text(int(x)-len(label)*7/2, int(bottom)+18, label, ink)
 	}

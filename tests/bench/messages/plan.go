@@ -31,6 +31,12 @@ var Sizes = []int{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 3
 // weights are how many times longer the sizes are measured that a target speaks of.
 var weights = map[int]int{8: 4, 8192: 3, 65536: 3}
 
+// LongSizes are those of the curves of layers that take messages of any length.
+var LongSizes = []int{
+	8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10,
+	256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20,
+}
+
 const (
 	// share is what one measurement takes on a machine like the one the peers were first measured
 	// on.
@@ -63,6 +69,31 @@ func NewPlan(path Path) Plan {
 			Rounds: max(int(budget/2/(float64(s.fixed)+bytes)), roundsLeast),
 			Stream: max(int(budget/(float64(s.rate)+bytes)), roundsLeast),
 		})
+	}
+	return p
+}
+
+const (
+	// piece is what one of several measurements of the same takes: so short that on a busy machine
+	// one of them is not interrupted, for the system gives a processor for 3 ms or more.
+	piece = time.Millisecond
+	// piecesLeast is the least of round trips or messages of it.
+	piecesLeast = 4
+)
+
+// NewPieces is a plan in which each size is measured so many times, in turn with the others.
+func NewPieces(path Path, sizes []int, times int) Plan {
+	var p Plan
+	s := speeds[path]
+	for range times {
+		for _, size := range sizes {
+			bytes := float64(size) * s.perByte
+			p = append(p, Point{
+				Size:   size,
+				Rounds: max(int(float64(piece)/2/(float64(s.fixed)+bytes)), piecesLeast),
+				Stream: max(int(float64(piece)/(float64(s.rate)+bytes)), piecesLeast),
+			})
+		}
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"score/pm"
@@ -19,6 +20,9 @@ var roles = map[string]func(*pm.Channel) error{
 	"curve":  curveRank,
 	"crowd":  crowdRank,
 	"absent": absentRank,
+	"layer":  layerRank,
+	"remote": remoteRank,
+	"match":  matchRank,
 }
 
 // IsRank reports whether this process was started as a rank, and is to call RunRank only.
@@ -46,7 +50,10 @@ func runRank(role string) error {
 	if err := roles[role](ch); err != nil {
 		return err
 	}
-	return ch.Close()
+	if err := ch.Close(); !errors.Is(err, pm.ErrClosed) { // a layer above may have closed it
+		return err
+	}
+	return nil
 }
 
 // receive polls until a message is there.

@@ -104,22 +104,40 @@ type Switches struct{ Immediate, Overlap bool }
 
 // Ours measures a plan with the library.
 func Ours(ctx context.Context, path Path, plan Plan, s Switches) (Curve, error) {
-	cpus, err := CPUs()
+	out, err := runPair(ctx, path, "curve", append(s.environment(), planVariable+"="+plan.String()))
 	if err != nil {
 		return Curve{}, err
 	}
-	j := job{role: "curve", ranks: 2, nodes: 1, cpus: cpus[:], env: append(s.environment(), planVariable+"="+plan.String())}
+	return ParseCurve(out)
+}
+
+// OfLayer measures a plan with a layer of the messaging stack.
+func OfLayer(ctx context.Context, path Path, plan Plan, l Layer) (Curve, error) {
+	out, err := runPair(ctx, path, "layer", append(l.environment(), planVariable+"="+plan.String()))
+	if err != nil {
+		return Curve{}, err
+	}
+	return ParseCurve(out)
+}
+
+// runPair runs two ranks, each on a processor of its own, and returns what rank 0 printed.
+func runPair(ctx context.Context, path Path, role string, env []string) (string, error) {
+	cpus, err := CPUs()
+	if err != nil {
+		return "", err
+	}
+	j := job{role: role, ranks: 2, nodes: 1, cpus: cpus[:], env: env}
 	if path == UDP {
 		j.nodes = 2
 	}
 	r, err := start(j)
 	if err != nil {
-		return Curve{}, err
+		return "", err
 	}
 	if err := r.finish(ctx); err != nil {
-		return Curve{}, fmt.Errorf("the library by %s: %w", path, err)
+		return "", fmt.Errorf("ranks (%s) by %s: %w", role, path, err)
 	}
-	return parseCurve(r.out[0].String())
+	return r.out[0].String(), nil
 }
 
 func (s Switches) environment() []string {

@@ -16,7 +16,11 @@ import (
 )
 
 // UCX is the peer that Debian's MPICH and Open MPI stand on: ucx_perftest measures tagged messages.
-type UCX struct{ Dir string } // of its batch files
+type UCX struct {
+	Dir string // of its batch files
+	// Copy lets it copy long messages once from process to process (CMA).
+	Copy bool
+}
 
 const (
 	ucxProgram = "ucx_perftest"
@@ -27,8 +31,17 @@ const (
 
 var errListen = errors.New("ucx_perftest does not listen")
 
-// ucxTransports are the fastest that it has for a path, on a machine without special hardware.
-var ucxTransports = map[Path]string{Shm: "posix", UDP: "tcp"}
+// transports are the fastest that it has for a path, on a machine without special hardware.
+func (u UCX) transports(path Path) string {
+	switch {
+	case path == UDP:
+		return "tcp"
+	case u.Copy:
+		return "posix,cma"
+	default:
+		return "posix"
+	}
+}
 
 // Missing describes what has to be installed; "" if nothing.
 func (UCX) Missing() string {
@@ -41,32 +54,41 @@ func (UCX) Missing() string {
 // Measure measures a plan: inside the node through POSIX shared memory, between nodes by TCP, for
 // it has no transport over UDP.
 func (u UCX) Measure(ctx context.Context, path Path, plan Plan) (Curve, error) {
-	cpus, err := CPUs()
+	out, err := u.run(ctx, path, ucxBatch(plan))
 	if err != nil {
 		return Curve{}, err
 	}
+	return parseUCX(out)
+}
+
+// run runs the tests of a batch file between two processes, and returns what the client printed.
+func (u UCX) run(ctx context.Context, path Path, tests []byte) (string, error) {
+	cpus, err := CPUs()
+	if err != nil {
+		return "", err
+	}
 	batch := filepath.Join(u.Dir, "ucx-"+string(path))
-	if err := os.WriteFile(batch, ucxBatch(plan), 0o600); err != nil {
-		return Curve{}, err
+	if err := os.WriteFile(batch, tests, 0o600); err != nil {
+		return "", err
 	}
 	port, err := freePort()
 	if err != nil {
-		return Curve{}, err
+		return "", err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := u.command(ctx, path, port, cpus[1], "-b", batch)
 	if err := server.Start(); err != nil {
-		return Curve{}, err
+		return "", err
 	}
 	out, err := u.client(ctx, path, port, cpus[0], batch)
 	if err != nil {
 		cancel()
 	}
 	if err := errors.Join(err, server.Wait()); err != nil {
-		return Curve{}, fmt.Errorf("%s by %s: %w", ucxProgram, path, err)
+		return "", fmt.Errorf("%s by %s: %w", ucxProgram, path, err)
 	}
-	return parseUCX(out)
+	return out, nil
 }
 
 func (u UCX) client(ctx context.Context, path Path, port, cpu int, batch string) (string, error) {
@@ -77,9 +99,9 @@ func (u UCX) client(ctx context.Context, path Path, port, cpu int, batch string)
 	return string(out), err
 }
 
-func (UCX) command(ctx context.Context, path Path, port, cpu int, args ...string) *exec.Cmd {
+func (u UCX) command(ctx context.Context, path Path, port, cpu int, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, ucxProgram, append([]string{"-p", strconv.Itoa(port), "-c", strconv.Itoa(cpu)}, args...)...)
-	cmd.Env = append(os.Environ(), "UCX_TLS="+ucxTransports[path], "UCX_NET_DEVICES=all", "UCX_WARN_UNUSED_ENV_VARS=n")
+	cmd.Env = append(os.Environ(), "UCX_TLS="+u.transports(path), "UCX_NET_DEVICES=all", "UCX_WARN_UNUSED_ENV_VARS=n")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -150,13 +172,43 @@ func parseUCX(out string) (Curve, error) {
 			return c, fmt.Errorf("%w: %q", errOutput, line)
 		}
 		if kind == lineLatency {
-			c.Latency[size] = us * 1e3
+			keepLeast(c.Latency, size, us*1e3)
 		} else {
-			c.Stream[size] = 1e9 / rate
+			keepLeast(c.Stream, size, 1e9/rate)
 		}
 	}
 	if len(c.Latency) == 0 || len(c.Stream) == 0 {
 		return c, fmt.Errorf("%w: %q", errOutput, out)
 	}
 	return c, nil
+}
+
+// ucxRemote are its one-sided tests of 8 bytes, by our names. It has the memory where peers map it.
+var ucxRemote = map[string]string{OpPingPong: "ucp_put_lat", OpPut: "ucp_put_bw", OpGet: "ucp_get", OpFetchAdd: "ucp_fadd"}
+
+// Remote measures one-sided operations of 8 bytes inside a node, one after the other.
+func (u UCX) Remote(ctx context.Context) (map[string]float64, error) {
+	var b bytes.Buffer
+	for range remotePieces {
+		for name, test := range ucxRemote {
+			fmt.Fprintf(&b, "%s -t %s -s 8 -O 1 -n %d -w %d\n", name, test, remoteCount, remoteCount/10)
+		}
+	}
+	out, err := u.run(ctx, Shm, b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	var times bytes.Buffer
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		if len(fields) != ucxColumns || ucxRemote[fields[ucxName]] == "" {
+			continue // the heading
+		}
+		us, err := strconv.ParseFloat(fields[ucxLatency], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q", errOutput, line)
+		}
+		fmt.Fprintln(&times, fields[ucxName], us*1e3)
+	}
+	return parseTimes(times.String())
 }

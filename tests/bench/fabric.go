@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"score/tests/bench/messages"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What Open MPI over the provider may cost, relative to the same over its own transports.
+const (
+	fabricLatencyTarget   = 0.8 // between nodes
+	fabricRateTarget      = 2.0
+	fabricBandwidthTarget = 1.0
+	fabricInsideTarget    = 1.05 // inside a node
+	fabricStartTarget     = 1.05
+	fabricSwitchTarget    = 1.02 // two jobs at once, of one after the other
+	fabricMemoryTarget    = 8.0  // MB
+	fabricThreadsTarget   = 8.0
+)
+
+const (
+	// fabricAllreduces are those of one of the pieces of a measurement.
+	fabricAllreduces = 200
+	fabricSlice      = 10 * time.Millisecond
+)
+
+// Contestants of the group.
+const (
+	overProvider = "openmpi over the provider"
+	overOwn      = "openmpi" // over its own TCP and shared memory
+)
+
+// fabricPrograms are what all contestants run.
+type fabricPrograms struct {
+	openmpi, mpich      string // messages.c
+	hello, footprint    string // with Open MPI
+	allreduce, provider string // provider: the directory of the library
+}
+
+// fabricGroup compares an Open MPI program over the provider with the same over its own transports.
+func fabricGroup(ctx context.Context, b *bench) error {
+	if packages := messages.OpenMPI().Missing(); packages != "" {
+		skip(overOwn, packages)
+		return nil
+	}
+	p, err := buildFabric(ctx, b)
+	if err != nil {
+		return err
+	}
+	if p.provider == "" {
+		return nil
+	}
+	if err := fabricInside(ctx, b, p); err != nil {
+		return err
+	}
+	c, err := startCluster(ctx, b, clusterOptions{nodes: 2, slice: fabricSlice})
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	for _, part := range []func(context.Context, *bench, *cluster, *fabricPrograms) error{fabricBetween, fabricStart, fabricFootprint, fabricSwitch} {
+		if err := part(ctx, b, c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func buildFabric(ctx context.Context, b *bench) (*fabricPrograms, error) {
+	p := &fabricPrograms{}
+	for _, of := range []struct {
+		binary           *string
+		compiler, source string
+	}{
+		{&p.openmpi, "mpicc.openmpi", "tests/bench/messages/testdata/messages.c"},
+		{&p.hello, "mpicc.openmpi", "tests/bench/testdata/mpihello.c"},
+		{&p.footprint, "mpicc.openmpi", "tests/bench/testdata/footprint.c"},
+		{&p.allreduce, "mpicc.openmpi", "tests/bench/testdata/allreduce.c"},
+		{&p.mpich, "mpicc.mpich", "tests/bench/messages/testdata/messages.c"},
+	} {
+		name := strings.TrimSuffix(filepath.Base(of.source), ".c")
+		*of.binary = filepath.Join(b.work, "fabric-"+name+strings.TrimPrefix(of.compiler, "mpicc"))
+		if err := compileC(ctx, of.compiler, *of.binary, of.source); err != nil {
+			if of.compiler != "mpicc.mpich" {
+				return nil, err
+			}
+			*of.binary = ""
+			skip("mpich", messages.MPICH().Missing())
+		}
+	}
+	dir := filepath.Join(b.work, "provider")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-ldflags", "-s -w", "-o", filepath.Join(dir, "libscore-fi.so"), "./pm/lib")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.note("skipped: the library cannot be built (apt-get install libfabric-dev): %s", firstLine(out))
+		return p, nil
+	}
+	p.provider = dir
+	return p, nil
+}
+
+func firstLine(out []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte{'\n'})
+	return string(line)
+}
+
+// overFabric has Open MPI use the provider for everything.
+func (p *fabricPrograms) overFabric() []string {
+	return []string{
+		"FI_PROVIDER_PATH=" + p.provider, "FI_PROVIDER=pm", "IPATH_NO_BACKTRACE=1",
+		"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_opal_common_ofi_provider_include=pm", "OMPI_MCA_osc=pt2pt",
+	}
+}
+
+// fabricJob is a program with its environment as scrun starts it.
+type fabricJob struct {
+	options []string // of scrun
+	env     []string
+	program string
+}
+
+func (p *fabricPrograms) job(program string, provider bool, options ...string) fabricJob {
+	j := fabricJob{options: options, env: overTCP, program: program}
+	if provider {
+		j.env, j.options = p.overFabric(), append([]string{"--channels", "1"}, options...)
+	}
+	return j
+}
+
+func (j fabricJob) command(ctx context.Context, c *cluster, args ...string) *exec.Cmd {
+	cmd := c.scrun(ctx, append(append(append([]string{}, j.options...), j.program), args...)...)
+	cmd.Env = append(cmd.Env, j.env...)
+	return cmd
+}
+
+// contestant measures plans with the job. cpus are the processors of the ranks.
+func (j fabricJob) contestant(name string, c *cluster, path messages.Path, cpus [2]int) contestant {
+	return contestant{name, []messages.Path{path}, func(ctx context.Context, _ messages.Path, plan messages.Plan) (messages.Curve, error) {
+		cmd := j.command(ctx, c, plan.String(), strconv.Itoa(cpus[0]), strconv.Itoa(cpus[1]), strconv.Itoa(fabricAllreduces))
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if _, err := milliseconds(cmd); err != nil {
+			return messages.Curve{}, err
+		}
+		return messages.ParseCurve(out.String())
+	}}
+}
+
+// where is what a rank is told that runs on the CPU that its node gave it.
+var where = [2]int{-1, -1}
+
+// fabricBetween measures between two nodes.
+func fabricBetween(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
+	two := []string{"-N", "2", "-n", "2"}
+	all := []contestant{
+		p.job(p.openmpi, true, two...).contestant(overProvider, c, messages.UDP, where),
+		p.job(p.openmpi, false, two...).contestant(overOwn, c, messages.UDP, where),
+	}
+	if p.mpich != "" {
+		mpich := fabricJob{two, []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"}, p.mpich}
+		all = append(all, mpich.contestant("mpich", c, messages.UDP, where))
+	}
+	s, err := fabricRuns(ctx, b, messages.UDP, all)
+	if err != nil {
+		return err
+	}
+	fabricFigures(b, "between", s, fabricTargets{
+		latency: atMost("ratio", fabricLatencyTarget), rate: atLeast("ratio", fabricRateTarget),
+		bandwidth: atLeast("ratio", fabricBandwidthTarget),
+	})
+	return nil
+}
+
+// fabricInside measures inside a node.
+func fabricInside(ctx context.Context, b *bench, p *fabricPrograms) error {
+	cpus, err := messages.CPUs()
+	if err != nil {
+		return err
+	}
+	c, err := startCluster(ctx, b, clusterOptions{nodes: 1})
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	one := []string{"-N", "1", "-n", "2"}
+	own := p.job(p.openmpi, false, one...)
+	own.env = []string{"OMPI_MCA_pml=ob1", "OMPI_MCA_btl=vader,self"}
+	all := []contestant{
+		p.job(p.openmpi, true, one...).contestant(overProvider, c, messages.Shm, cpus),
+		own.contestant(overOwn, c, messages.Shm, cpus),
+	}
+	if p.mpich != "" {
+		all = append(all, fabricJob{one, nil, p.mpich}.contestant("mpich", c, messages.Shm, cpus))
+	}
+	s, err := fabricRuns(ctx, b, messages.Shm, all)
+	if err != nil {
+		return err
+	}
+	fabricFigures(b, "inside", s, fabricTargets{
+		latency: atMost("ratio", fabricInsideTarget), bandwidth: atLeast("ratio", 1/fabricInsideTarget),
+	})
+	return nil
+}
+
+// fabricRuns lets the contestants and UCX measure in turns.
+func fabricRuns(ctx context.Context, b *bench, path messages.Path, all []contestant) (runsOf, error) {
+	peer := messages.UCX{Dir: b.work, Copy: true}
+	if packages := peer.Missing(); packages == "" {
+		all = append(all, contestant{ucx, bothPaths, peer.Measure})
+	} else {
+		skip(ucx, packages)
+	}
+	return stackRuns(ctx, path, all, append([]int{8}, longSizes...), b.runs, stackPieces)
+}
+
+// fabricTargets are those against Open MPI's own transports.
+type fabricTargets struct{ latency, rate, bandwidth target }
+
+func fabricFigures(b *bench, where string, s runsOf, t fabricTargets) {
+	mine := s[overProvider]
+	for _, peer := range []string{overOwn, "mpich", ucx} {
+		theirs := s[peer]
+		if len(theirs) == 0 {
+			continue
+		}
+		if peer != overOwn {
+			t = fabricTargets{}
+		}
+		pair := func(what, unit string, of func(messages.Curve) float64, t target) {
+			b.pair(fmt.Sprintf("fabric_%s_%s_vs_%s", where, what, peer), values(mine, of), values(theirs, of), unit, t)
+		}
+		pair("latency_8", "us", latency(8), t.latency)
+		pair("rate_8", "M/s", rate, t.rate)
+		for _, size := range longSizes {
+			label := fmt.Sprint(size>>10) + "k"
+			pair("bandwidth_"+label, "GB/s", bandwidth(size), t.bandwidth)
+			pair("latency_"+label, "us", latency(size), noTarget())
+		}
+		if peer != ucx { // it has no collective operations
+			pair("allreduce_8", "us", func(c messages.Curve) float64 { return c.Allreduce / 1e3 }, noTarget())
+		}
+	}
+}
+
+// fabricStart times a program that says hello.
+func fabricStart(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
+	for _, n := range []int{4, 16} {
+		many := []string{"--oversubscribe", "-N", "2", "-n", strconv.Itoa(n)}
+		times, err := alternate(b.runs,
+			func() *exec.Cmd { return p.job(p.hello, true, many...).command(ctx, c) },
+			func() *exec.Cmd { return p.job(p.hello, false, many...).command(ctx, c) })
+		if err != nil {
+			return err
+		}
+		b.pairWithSpread(fmt.Sprintf("fabric_start_%d_vs_tcp", n), times[0], times[1], "ms", atMost("ratio", fabricStartTarget))
+	}
+	return nil
+}
+
+// fabricFootprint tells what a rank has more than over TCP.
+func fabricFootprint(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
+	var resident, threads [2][]float64
+	for range b.runs {
+		for i, provider := range []bool{true, false} {
+			out, err := p.job(p.footprint, provider, "-N", "2", "-n", "2").command(ctx, c).Output()
+			if err != nil {
+				return err
+			}
+			var kib, count float64
+			if _, err := fmt.Sscan(string(out), &kib, &count); err != nil {
+				return fmt.Errorf("%w: %q", errShortOutput, out)
+			}
+			resident[i], threads[i] = append(resident[i], kib*1024/1e6), append(threads[i], count)
+		}
+	}
+	b.pair("fabric_rank_memory_vs_tcp", resident[0], resident[1], "MB", atMost("diff", fabricMemoryTarget))
+	b.pair("fabric_rank_threads_vs_tcp", threads[0], threads[1], "", atMost("diff", fabricThreadsTarget))
+	return nil
+}
+
+// fabricSwitch runs two programs that do nothing but add up numbers, at once and one after the other.
+func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
+	var slower [2][]float64
+	for i, provider := range []bool{true, false} {
+		j := p.job(p.allreduce, provider, "-N", "2", "-n", "2")
+		run := func(rounds int) (progress, error) { return progressOf(j.command(ctx, c, strconv.Itoa(rounds))) }
+		trial, err := run(yardstickTrial)
+		if err != nil {
+			return err
+		}
+		rounds := int(yardstickTrial * overheadRun.Seconds() / trial.seconds())
+		var apart []alone
+		var beside []together
+		for range overheadRuns {
+			a, err := inSequence(func() (progress, error) { return run(rounds) })
+			if err != nil {
+				return err
+			}
+			t, err := sideBySide(func() (progress, error) { return run(rounds) })
+			if err != nil {
+				return err
+			}
+			apart, beside = append(apart, a), append(beside, t)
+		}
+		name, most := "fabric_two_jobs_slice_10ms", atMost("ratio", fabricSwitchTarget)
+		if !provider {
+			name, most = "fabric_two_jobs_tcp_slice_10ms", noTarget()
+		}
+		slower[i] = b.overhead(name, beside, apart, most)
+	}
+	b.pairWithSpread("fabric_two_jobs_slice_10ms_beside_tcp", slower[0], slower[1], "", atMost("ratio", 1))
+	return nil
+}
