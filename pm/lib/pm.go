@@ -138,7 +138,7 @@ func score_pm_send(h, rank C.int, data C.score_pm_data, length C.size_t) C.int {
 	if c == nil {
 		return errno(pm.ErrChannel)
 	}
-	return errno(c.ch.SendBytes(int(rank), memory(unsafe.Pointer(data), C.uint64_t(length))))
+	return errno(c.ch.SendBytes(int(rank), memory(unsafe.Pointer(data), length)))
 }
 
 //export score_pm_get_send_buffer
@@ -285,7 +285,7 @@ func skifch_send(h, rank C.int, pieces C.skifch_pieces, count C.int) C.ssize_t {
 	}
 	c.pieces = c.pieces[:0]
 	for _, v := range unsafe.Slice((*C.struct_iovec)(pieces), int(count)) {
-		c.pieces = append(c.pieces, memory(v.iov_base, C.uint64_t(v.iov_len)))
+		c.pieces = append(c.pieces, memory(v.iov_base, v.iov_len))
 	}
 	n, err := c.ch.Send(c.ch.To(int(rank)), c.pieces...)
 	if err != nil {

@@ -294,8 +294,10 @@ func TestFloods(t *testing.T) {
 
 // interesting are words that lies are made of.
 func interesting(r *rand.Rand, v *victim) uint64 {
-	words := []uint64{0, 1, 2, 7, 8, 63, 64, guard - 8, guard, guard + 1, 1 << 16, 1 << 32, 1 << 40, 1 << 62, 1<<62 | 1, 1<<63 - 1, 1 << 63,
-		^uint64(0), ^uint64(7), v.window.Key(), v.region.Key(), 8<<32 | uint64(atomics.Uint64)<<8, r.Uint64()}
+	words := []uint64{
+		0, 1, 2, 7, 8, 63, 64, guard - 8, guard, guard + 1, 1 << 16, 1 << 32, 1 << 40, 1 << 62, 1<<62 | 1, 1<<63 - 1, 1 << 63,
+		^uint64(0), ^uint64(7), v.window.Key(), v.region.Key(), 8<<32 | uint64(atomics.Uint64)<<8, r.Uint64(),
+	}
 	return words[r.IntN(len(words))]
 }
 

@@ -118,7 +118,10 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric", name)
+			return nil, fmt.Errorf(
+				"no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric",
+				name,
+			)
 		}
 		chosen = append(chosen, groups[i])
 	}

@@ -58,8 +58,9 @@ kill -9, is restarted, and its jobs continue.`,
 			if o.nodes < 1 || o.nodes > maxDevNodes {
 				return fmt.Errorf("--nodes %d: it must be between 1 and %d", o.nodes, maxDevNodes)
 			}
-			if o.channels < 0 || o.channels > nodeagent.MaxChannels {
-				return fmt.Errorf("--channels %d: it must be between 0 and %d", o.channels, nodeagent.MaxChannels)
+			given := command.Flags().Changed("channels")
+			if given && (o.channels < 1 || o.channels > nodeagent.MaxChannels) {
+				return fmt.Errorf("--channels %d: it must be between 1 and %d", o.channels, nodeagent.MaxChannels)
 			}
 			o.out = command.OutOrStdout()
 			ctx, stop := untilStopped(command.Context())

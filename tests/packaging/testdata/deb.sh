@@ -70,6 +70,8 @@ step "libraries for MPI programs"
 if scrun --fabric pm -n 1 sh -c : 2>/tmp/out; then fail "libraries were found"; fi
 grep -q "install the package libscore1" /tmp/out || { cat /tmp/out; fail "nothing is said of the package"; }
 quietly dpkg -i /tmp/libscore1_1.deb
+dpkg --verify libscore1 || fail "files differ from the package's"
+zcat /usr/share/score/libscore1.cdx.json.gz | grep -q '"pkg:golang/golang.org/x/sys@' || fail "list of what is in the library"
 [ "$(scrun --fabric pm -n 1 sh -c 'echo $LD_LIBRARY_PATH' | sed 's,[^/]*-linux-gnu,TRIPLET,')" = /usr/lib/TRIPLET/score ] ||
 	fail "the libraries are not found"
 if command -v fi_info >/dev/null; then
