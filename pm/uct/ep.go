@@ -39,6 +39,7 @@ type EP struct {
 
 	process *mem.Peer // nil: not opened, or not on this node
 	tried   bool      // opening it was tried
+	pace    pace
 	remotes remotes
 }
 

@@ -1,6 +1,9 @@
 package uct
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"time"
+)
 
 // maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
 const maxServes = MaxOps + MaxGets + 64
@@ -258,8 +261,22 @@ func onData(p *Packet) {
 			return // the peer died
 		}
 	}
-	if o.got += size; o.got >= len(o.data) {
+	o.got += size
+	if o.address != 0 && len(o.data) >= paceFrom {
+		e.timePull(o)
+	}
+	if o.got >= len(o.data) {
 		e.endCall(o, nil)
+	}
+}
+
+// timePull notes how long a pull takes from its first piece on: before it, others may be under way.
+func (e *EP) timePull(o *op) {
+	switch {
+	case o.began == 0:
+		o.began, o.since = o.got, time.Now()
+	case o.got == len(o.data) && !o.late:
+		note(&e.pace.streamed, o.got-o.began, time.Since(o.since))
 	}
 }
 
