@@ -191,10 +191,6 @@ func (e *EP) retryPending() (n int) {
 // owes reports whether the peer has to answer something.
 func (e *EP) owes() bool { return e.ops > 0 || len(e.pending) > 0 }
 
-// quiet reports whether the peer has served all requests, so that access to its memory by load and
-// store overtakes none.
-func (e *EP) quiet() bool { return e.ops == 0 }
-
 // fail ends the exchange with the peer: all that is under way completes with the error.
 func (e *EP) fail(err error) {
 	if e.failed != nil {

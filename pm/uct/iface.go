@@ -260,15 +260,16 @@ func (i *Iface) wait(ctx context.Context) error {
 	if len(i.lost) > 0 {
 		return nil
 	}
-	for _, ep := range i.active {
-		err := i.ch.WaitSpace(ctx, ep.rank, 0)
-		if err != nil && ctx.Err() == nil {
-			ep.lose(err)
-			return nil
-		}
-		return err
+	if len(i.active) == 0 {
+		return i.ch.Wait(ctx)
 	}
-	return i.ch.Wait(ctx)
+	ep := i.active[0]
+	err := i.ch.WaitSpace(ctx, ep.rank, 0)
+	if err != nil && ctx.Err() == nil {
+		ep.lose(err)
+		return nil
+	}
+	return err
 }
 
 // Close tells the peers, completes what is under way with ErrCanceled, and closes the channel.

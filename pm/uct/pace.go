@@ -11,9 +11,9 @@ const (
 )
 
 // pace is what long pulls from a peer on this node were seen to take, both ways, in nanoseconds per
-// byte; 0 is unknown. Where the CPUs of both ranks share a cache, pieces through the channel are
-// twice as fast as a copy between the processes (1 MiB: 32 us to 75). Where each line goes from cache
-// to cache, they are half as fast (143 us to 119, and 6.7 GB/s to 11.8 in a stream).
+// byte; 0 is unknown. At times pieces through the channel are twice as fast as a copy between the
+// processes (1 MiB: 32 us to 75), as long as the CPUs of both ranks seem to share a cache; at times
+// they are half as fast in a stream (6.8 GB/s to 11 to 13) on the very same machine.
 type pace struct {
 	streamed, copied float64
 	turn             uint8
