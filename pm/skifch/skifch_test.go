@@ -110,7 +110,7 @@ func TestPartialSend(t *testing.T) {
 		parts = append(parts, n)
 		sent += n
 	}
-	if len(parts) < 4 || parts[0] != 65536 || parts[len(parts)-1] == 65536 {
+	if len(parts) < 4 || parts[0] != abi.DefaultMaxMessage || parts[len(parts)-1] == abi.DefaultMaxMessage {
 		t.Fatalf("parts %v", parts)
 	}
 	at := 0

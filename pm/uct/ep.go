@@ -53,6 +53,7 @@ type EP struct {
 	process *mem.Peer // nil: not opened, or not on this node
 	tried   bool      // opening it was tried
 	copies  copies    // whether the peer copies from and to this process
+	pace    pace
 	remotes remotes
 }
 

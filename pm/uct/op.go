@@ -1,5 +1,7 @@
 package uct
 
+import "time"
+
 // Completion is told once when an operation has ended. A nil error means that it was done.
 type Completion interface {
 	Complete(err error)
@@ -36,6 +38,8 @@ type op struct {
 	late    bool   // a pull that was done by a copy: the answer is dropped
 	at      int    // bytes sent
 	got     int    // bytes that came
+	began   int    // of these, the first, at since; of a long pull
+	since   time.Time
 
 	requests    bool // some were sent:
 	first, last uint32

@@ -1,5 +1,7 @@
 package uct
 
+import "time"
+
 // Exposed names memory that its owner keeps as it is until it is told: the source of a rendezvous.
 type Exposed struct {
 	Key     uint64 // for Get
@@ -61,8 +63,8 @@ func (md *MD) Conceal(e Exposed) {
 }
 
 // Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here,
-// else in pieces through the channel. Ranks that share CPUs, and those whose peer does not answer,
-// copy it once between the processes if the system allows that.
+// else in pieces through the channel, or by one copy between the processes if the system allows that
+// and it is seen to be faster, or the ranks share CPUs, or the peer does not answer.
 func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 	if err := e.begin(); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 			return e.immediate(done)
 		}
 	}
-	if e.once(len(data)) && from.Address != 0 && e.read(data, from.Address) {
+	if from.Address != 0 && e.pullsByCopy(len(data)) && e.read(data, from.Address) {
 		if done != nil {
 			done.Complete(nil)
 		}
@@ -90,10 +92,18 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 	return nil
 }
 
+func (e *EP) pullsByCopy(n int) bool {
+	return e.once(n) || n >= paceFrom && e.local && e.canCopy() && e.pace.copies()
+}
+
 // read copies memory of the peer's process.
 func (e *EP) read(data []byte, address uint64) bool {
+	start := time.Now()
 	if !e.canCopy() || e.process.Read(data, address) != nil {
 		return false
+	}
+	if len(data) >= paceFrom {
+		note(&e.pace.copied, len(data), time.Since(start))
 	}
 	e.iface.counts.Copied += uint64(len(data))
 	return true

@@ -8,10 +8,10 @@ const (
 	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
 	MaxGets = 64
 	// copyFrom is from how many bytes on ranks that share CPUs copy once between the processes
-	// instead of twice through the channel. Ranks with CPUs of their own never do: both copy at the
-	// same time, and the bytes between them stay in the cache. Measured: 64 KiB in 3 us, 1 MiB in 32
-	// and 4 MiB in 130, by process_vm_readv in 7, 75 and 315. With one CPU for both, pieces cost a
-	// switch of processes for each lane that is full.
+	// instead of twice through the channel, which costs a switch of processes for each lane that is
+	// full. With CPUs of their own both ranks copy at the same time, and only pulls may be copies
+	// (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1 MiB in 32
+	// and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
 	copyFrom = 16 << 10
 	// piecesPerTurn bounds what one operation sends before Progress looks at others.
 	piecesPerTurn = 16

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"score/pm/mem"
+	"time"
 )
 
 const (
@@ -282,8 +283,22 @@ func onData(p *Packet) {
 			return // the peer died
 		}
 	}
-	if o.got += size; o.got >= len(o.data) {
+	o.got += size
+	if o.address != 0 && len(o.data) >= paceFrom {
+		e.timePull(o)
+	}
+	if o.got >= len(o.data) {
 		e.endCall(o, nil)
+	}
+}
+
+// timePull notes how long a pull takes from its first piece on: before it, others may be under way.
+func (e *EP) timePull(o *op) {
+	switch {
+	case o.began == 0:
+		o.began, o.since = o.got, time.Now()
+	case o.got == len(o.data) && !o.late:
+		note(&e.pace.streamed, o.got-o.began, time.Since(o.since))
 	}
 }
 
