@@ -37,7 +37,7 @@ func TestEldest(t *testing.T) {
 // The thread that gets the slack is the one that wakes every few milliseconds while a goroutine
 // computes.
 func TestCalmMonitor(t *testing.T) {
-	if err := CalmMonitor(); errors.Is(err, os.ErrPermission) {
+	if err := CalmMonitor(MonitorSlack); errors.Is(err, os.ErrPermission) {
 		t.Skip("this needs CAP_SYS_NICE")
 	} else if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestCalmMonitor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strconv.FormatInt(monitorSlack.Nanoseconds(), 10); strings.TrimSpace(string(slack)) != want {
+	if want := strconv.FormatInt(MonitorSlack.Nanoseconds(), 10); strings.TrimSpace(string(slack)) != want {
 		t.Fatalf("the slack of thread %d is %s ns, want %s", tid, slack, want)
 	}
 	const wakes = 5
