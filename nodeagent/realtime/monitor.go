@@ -52,13 +52,13 @@ func setSlack(tid int, slack time.Duration) error {
 // inherited gives threads their usual slack that the monitor made, or that such threads made: with
 // the monitor's, timers of goroutines would be late.
 type inherited struct {
-	count uint64 // of the threads that were seen
+	count int // of the threads that were seen, and two
 }
 
 // correct looks only if the number of threads has changed.
 func (i *inherited) correct() {
 	var stat unix.Stat_t
-	if unix.Stat("/proc/self/task", &stat) != nil || uint64(stat.Nlink) == i.count {
+	if unix.Stat("/proc/self/task", &stat) != nil || int(stat.Nlink) == i.count {
 		return
 	}
 	tids, err := threads()
@@ -66,7 +66,7 @@ func (i *inherited) correct() {
 	if err != nil || !ok {
 		return
 	}
-	i.count = uint64(stat.Nlink)
+	i.count = int(stat.Nlink)
 	for _, tid := range tids {
 		if tid != monitor {
 			_ = setSlack(tid, usualSlack) // it may have ended, or this is not permitted
