@@ -10,12 +10,17 @@ import (
 // minProcessors is how many goroutines may run at once at least, also on a node with one CPU. The
 // switching thread needs a processor of Go's scheduler as soon as it wakes. The garbage collector and
 // the streams to leader and peers seldom take more than the others.
-const minProcessors = 4
+// The two real-time threads keep theirs while they sleep.
+const minProcessors = 4 + 2
 
 // reduceLatency removes what could delay the switching thread in this process: goroutines that have
 // all of Go's processors, and pages read from a disk. The function returned ends it.
 func (a *Agent) reduceLatency() (end func()) {
-	if err := realtime.CalmMonitor(); err != nil {
+	slack := realtime.MonitorSlack
+	if a.options.EnableRealtime {
+		slack = realtime.RealtimeMonitorSlack
+	}
+	if err := realtime.CalmMonitor(slack); err != nil {
 		a.log.Debug("the agent wakes often", zap.Error(err))
 	}
 	if !a.options.EnableRealtime {

@@ -41,10 +41,16 @@ func (l *loop) leaveAlone(c *Context, now int64) bool {
 		c.ending.since = 0 // what was sent before goes on arriving when it goes on
 	}
 	c.mode.Store(modePaused)
-	if c.driven == calmLooks && c.paused < pausedLooks {
-		c.paused++
-		l.at(c, nextTick(now, calm))
-		return true // looked at again without Resume
+	if c.driven >= calmLooks {
+		if drives := c.img.Drives(); drives != c.drives {
+			c.drives, c.paused = drives, 0 // it has run, and polled, since the last look
+		}
+		if c.paused < pausedMost {
+			step := c.pace()
+			c.paused += step
+			l.at(c, nextTick(now, step))
+			return true // looked at again without Resume
+		}
 	}
 	p.resting.Store(true)
 	if !p.ordered.Load() {

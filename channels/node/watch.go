@@ -19,9 +19,13 @@ const (
 	calm = 4 * tick
 	// calmLooks is longer than programs communicate between two computations, as a rule.
 	calmLooks = 8
-	// pausedLooks is how often a calm context is looked at while its job's processes stand still:
-	// for slices of 10 ms that is cheaper than a wake-up at each thaw.
-	pausedLooks = 8
+	// steady is the same for a process that was seen to drive at as many looks in a row again. So the
+	// agent takes over late by at most half of the time for which the process was seen to poll.
+	steady      = 16 * tick
+	steadyLooks = 2 * calmLooks
+	// pausedMost is for how long a calm context is looked at that does not change, while its job's
+	// processes stand still: for slices of 10 ms that is cheaper than a wake-up at each thaw.
+	pausedMost = 2 * steady
 	// doze is the same for a process that sleeps in Wait, where it drives itself.
 	doze = 16 * tick
 	// glance and peek are how far apart the looks at an armed context are whose process is
@@ -63,13 +67,13 @@ type watch struct {
 	heard         bool  // something came to the armed socket
 	due           int64 // while armed: when to drive though nothing came
 	drives        uint32
-	looks         int  // without a section of the process
-	driven        int  // looks in a row with one, up to calmLooks
-	paused        int  // looks in a row at which its job stood still, up to pausedLooks
-	holding       bool // the agent has the driver lock
-	late          bool // the process slept, and something lay there that the agent had to take
-	refused       int  // times in a row that the lock was not given
-	vain          int  // times in a row that the socket woke the loop for nothing
+	looks         int   // without a section of the process
+	driven        int   // looks in a row with one, up to steadyLooks
+	paused        int64 // for how long its job was seen to stand still, up to pausedMost
+	holding       bool  // the agent has the driver lock
+	late          bool  // the process slept, and something lay there that the agent had to take
+	refused       int   // times in a row that the lock was not given
+	vain          int   // times in a row that the socket woke the loop for nothing
 	settled       func()
 	pendingDeaths []pendingDeath
 	ending        ending
@@ -164,16 +168,18 @@ func (l *loop) checkContext(c *Context, now int64) {
 		return
 	}
 	if c.paused > 0 {
-		c.paused, c.drives = 0, c.img.Drives()
-		l.watchAgain(c, now, calm) // it may have gone on just now
-		return
+		c.paused = 0
+		if drives := c.img.Drives(); drives == c.drives {
+			l.watchAgain(c, now, calm) // it may have gone on just now
+			return
+		}
 	}
 	drives := c.img.Drives()
 	moved := drives != c.drives
 	c.drives = drives
 	if moved {
 		c.late, c.refused = false, 0
-		c.driven = min(c.driven+1, calmLooks)
+		c.driven = min(c.driven+1, steadyLooks)
 	} else {
 		c.driven = 0
 	}
@@ -183,10 +189,8 @@ func (l *loop) checkContext(c *Context, now int64) {
 		l.drive(c, now, heard, asleep)
 	case moved && asleep:
 		l.watchAgain(c, now, doze)
-	case moved && c.driven == calmLooks:
-		l.watchAgain(c, now, calm)
 	case moved:
-		l.watchAgain(c, now, tick)
+		l.watchAgain(c, now, c.pace())
 	case c.mode.Load() == modeArmed && !heard && now < c.due:
 		l.at(c, min(c.due, c.nextCheck(now, asleep)))
 	case c.mode.Load() == modeArmed && asleep && !c.late:
@@ -209,6 +213,18 @@ func (l *loop) watchAgain(c *Context, now, step int64) {
 	}
 	c.mode.Store(modeWatched)
 	l.at(c, nextTick(now, step))
+}
+
+// pace is how far two looks at a context are apart whose process drives.
+func (c *Context) pace() int64 {
+	switch {
+	case c.driven >= steadyLooks:
+		return steady
+	case c.driven >= calmLooks:
+		return calm
+	default:
+		return tick
+	}
 }
 
 // nextTick is a multiple of the step, at least one step away but for a tick: all

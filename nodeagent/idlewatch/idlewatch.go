@@ -129,7 +129,7 @@ func (w *Watcher) Run(ctx context.Context) {
 			w.answer(question)
 			continue
 		case <-timer.C:
-			timer.Reset(w.checkAll())
+			timer.Reset(realtime.UntilNext(w.checkAll())) // with what else the agent does so often
 		}
 	}
 }

@@ -23,14 +23,16 @@ const (
 // Guard bounds what the real-time threads of this process take: one that uses a processor without a
 // pause goes on as an ordinary thread until it is calm again. So a loop that goes wrong costs a
 // slice and not the host. The guard is no real-time thread itself: where such threads have all
-// processors it lives on what the kernel keeps for ordinary ones (5 % by default).
+// processors it lives on what the kernel keeps for ordinary ones (5 % by default). It also gives the
+// process's threads the slack of timers back that they inherited from Go's monitor (CalmMonitor).
 type Guard struct {
 	tell func(sentence string)
 	stop chan struct{}
 	done chan struct{}
 
-	mu      sync.Mutex
-	threads []*guarded
+	mu        sync.Mutex
+	threads   []*guarded
+	inherited inherited // the goroutine's
 }
 
 // guarded is one thread. Its fields but the first three belong to the guard's goroutine.
@@ -79,12 +81,14 @@ func (g *Guard) SetFIFO(name string, priority int) error {
 
 func (g *Guard) run() {
 	defer close(g.done)
-	tick := time.NewTicker(guardPeriod)
-	defer tick.Stop()
+	timer := time.NewTimer(UntilNext(guardPeriod))
+	defer timer.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-timer.C:
 			g.check()
+			g.inherited.correct()
+			timer.Reset(UntilNext(guardPeriod))
 		case <-g.stop:
 			return
 		}
@@ -104,8 +108,8 @@ func (g *Guard) check() {
 		kept = append(kept, t)
 		now := Now()
 		part, elapsed := used-t.used, time.Duration(now-t.checked)
-		if elapsed < guardPeriod {
-			continue // the ticker makes up for a late tick
+		if elapsed < guardPeriod/2 {
+			continue // too short a time says nothing
 		}
 		t.used, t.checked = used, now
 		if sentence := t.judge(part, elapsed); sentence != "" {

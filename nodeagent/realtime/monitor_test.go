@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestEldest(t *testing.T) {
@@ -37,7 +40,7 @@ func TestEldest(t *testing.T) {
 // The thread that gets the slack is the one that wakes every few milliseconds while a goroutine
 // computes.
 func TestCalmMonitor(t *testing.T) {
-	if err := CalmMonitor(); errors.Is(err, os.ErrPermission) {
+	if err := CalmMonitor(MonitorSlack); errors.Is(err, os.ErrPermission) {
 		t.Skip("this needs CAP_SYS_NICE")
 	} else if err != nil {
 		t.Fatal(err)
@@ -51,7 +54,7 @@ func TestCalmMonitor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strconv.FormatInt(monitorSlack.Nanoseconds(), 10); strings.TrimSpace(string(slack)) != want {
+	if want := strconv.FormatInt(MonitorSlack.Nanoseconds(), 10); strings.TrimSpace(string(slack)) != want {
 		t.Fatalf("the slack of thread %d is %s ns, want %s", tid, slack, want)
 	}
 	const wakes = 5
@@ -77,4 +80,38 @@ func switches(t *testing.T, tid int) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Threads that have the monitor's slack get the usual one again, and the monitor keeps its own.
+func TestInheritedSlack(t *testing.T) {
+	if err := CalmMonitor(RealtimeMonitorSlack); errors.Is(err, os.ErrPermission) {
+		t.Skip("this needs CAP_SYS_NICE")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // so that the thread stays, and others are made beside it
+	defer runtime.UnlockOSThread()
+	self := unix.Gettid()
+	if err := setSlack(self, RealtimeMonitorSlack); err != nil {
+		t.Fatal(err)
+	}
+	var i inherited
+	i.correct()
+	tids, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	monitor, _ := eldest(tids, os.Getpid())
+	for tid, want := range map[int]time.Duration{self: usualSlack, monitor: RealtimeMonitorSlack} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", tid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(string(text)); got != strconv.FormatInt(want.Nanoseconds(), 10) {
+			t.Errorf("the slack of thread %d is %s ns, want %v", tid, got, want)
+		}
+	}
+	if i.count == 0 {
+		t.Error("it looks again although no thread was made")
+	}
 }

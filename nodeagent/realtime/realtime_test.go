@@ -183,3 +183,27 @@ func TestNotPermittedSaysWhatToDo(t *testing.T) {
 		}
 	})
 }
+
+func TestUntilNext(t *testing.T) {
+	const period = time.Hour
+	before := Now()
+	left := UntilNext(period)
+	after := Now()
+	if left <= 0 || left > period {
+		t.Fatalf("%v to the next multiple of %v", left, period)
+	}
+	if past := (after + int64(left)) % int64(period); past > after-before {
+		t.Errorf("%v is %v past a multiple of %v", left, time.Duration(past), period)
+	}
+}
+
+// The clock that takes no system call agrees with the kernel's.
+func TestNowIsTheKernels(t *testing.T) {
+	for range 1000 {
+		before, now, after := Now(), kernelNow(), Now()
+		const joined = 10 * time.Microsecond // an interrupt while both clocks were read
+		if now < before-int64(joined) || now > after+int64(joined) {
+			t.Fatalf("the kernel's %d is not between %d and %d", now, before, after)
+		}
+	}
+}

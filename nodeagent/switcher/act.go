@@ -2,6 +2,7 @@ package switcher
 
 import (
 	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"score/scored/failpoint"
 	"slices"
 	"time"
@@ -63,19 +64,19 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Freeze())
-		j.handle.set(false, s.clock.now())
+		j.handle.set(false, realtime.Now())
 		j.rest(true)
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
 		s.firstLook()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
-		now := s.clock.now()
+		now := realtime.Now()
 		j.handle.set(true, now)
 		j.rest(false)
 		s.order(now, ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
-		j.handle.set(true, s.clock.now())
+		j.handle.set(true, realtime.Now())
 		j.rest(false)
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {
@@ -98,7 +99,7 @@ func (s *Switcher) firstLook() {
 		s.lookAt, s.pause = 0, eagerPause
 		return
 	}
-	s.lookAt, s.pause = s.clock.now()+loosePause.Nanoseconds(), lastPause
+	s.lookAt, s.pause = realtime.Now()+loosePause.Nanoseconds(), lastPause
 }
 
 // checkStopped sees which of the jobs ordered to stop stand still by now. It does not
@@ -111,9 +112,9 @@ func (s *Switcher) checkStopped() {
 		}
 		effect := s.freezing[i].effect
 		s.freezing = slices.Delete(s.freezing, i, i+1)
-		s.order(s.clock.now(), ctxswitch.Done(effect))
+		s.order(realtime.Now(), ctxswitch.Done(effect))
 	}
-	s.lookAt = s.clock.now() + s.pause.Nanoseconds()
+	s.lookAt = realtime.Now() + s.pause.Nanoseconds()
 	s.pause = min(2*s.pause, lastPause)
 }
 

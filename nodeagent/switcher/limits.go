@@ -1,6 +1,9 @@
 package switcher
 
-import "score/ctxswitch"
+import (
+	"score/ctxswitch"
+	"score/nodeagent/realtime"
+)
 
 // checkLimits tells of jobs that have been on for as long as they may.
 func (s *Switcher) checkLimits() {
@@ -8,7 +11,7 @@ func (s *Switcher) checkLimits() {
 		if j.told {
 			continue
 		}
-		now := s.clock.now()
+		now := realtime.Now()
 		if s.usage(j, now).Ran >= j.TimeLimit {
 			j.told = true
 			s.notify(Notice{Kind: NoticeTimeUp, Job: j.ID})
@@ -21,7 +24,7 @@ func (s *Switcher) checkLimits() {
 func (s *Switcher) nextLimit() int64 {
 	at := ctxswitch.Never
 	for _, j := range s.limited {
-		now := s.clock.now()
+		now := realtime.Now()
 		status, ok := s.machine.Job(j.ID, now)
 		if ok && !j.told && status.Phase == ctxswitch.PhaseRunning {
 			at = min(at, now+int64(j.TimeLimit-status.Ran))

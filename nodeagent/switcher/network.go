@@ -2,6 +2,7 @@ package switcher
 
 import (
 	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"time"
 )
 
@@ -48,9 +49,9 @@ func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint6
 
 // orderNetwork hands a step over. What nobody carries out is over.
 func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
-	margin := min(networkMargin.Nanoseconds(), (effect.By-s.clock.now())/2)
+	margin := min(networkMargin.Nanoseconds(), (effect.By-realtime.Now())/2)
 	if j.network == nil || !j.network.Order(effect.Step, effect.Seq, effect.By-margin) {
-		s.order(s.clock.now(), ctxswitch.Done(effect))
+		s.order(realtime.Now(), ctxswitch.Done(effect))
 	}
 }
 

@@ -40,7 +40,6 @@ type Switcher struct {
 	options Options
 	logger  *zap.Logger
 	inbox   inbox
-	clock   clock
 	sleeper *realtime.Sleeper
 	notices chan Notice
 	active  atomic.Bool // something was measured since the last report
@@ -79,7 +78,6 @@ func New(options Options) (*Switcher, error) {
 	return &Switcher{
 		options:    options,
 		logger:     options.Logger,
-		clock:      newClock(),
 		sleeper:    sleeper,
 		notices:    make(chan Notice, maxNotices),
 		machine:    ctxswitch.New(ctxswitch.Config{Channels: options.Channels}),
@@ -179,7 +177,7 @@ func (s *Switcher) read(l *command) {
 		close(l.alive)
 		return
 	}
-	now := s.clock.now()
+	now := realtime.Now()
 	if l.report != nil {
 		s.report = l.report
 		return
@@ -213,7 +211,7 @@ func (s *Switcher) fillReport() {
 	if s.report == nil {
 		return
 	}
-	now := s.clock.now()
+	now := realtime.Now()
 	if s.machine.Deadline()-now < collectAhead.Nanoseconds() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"score/ctxswitch"
+	"score/nodeagent/realtime"
 	"time"
 
 	"go.uber.org/zap"
@@ -71,7 +72,7 @@ func (s *Switcher) sleepPunctually(instant int64) error {
 		s.checkStopped() // while there is time; nobody may have looked since the last switch
 		s.carryOut()
 	}
-	for s.clock.now() < instant && s.inbox.empty() {
+	for realtime.Now() < instant && s.inbox.empty() {
 		continue // no timer is as exact as this
 	}
 	return nil
@@ -99,10 +100,10 @@ func (s *Switcher) round() {
 		s.read(l)
 		l = next
 	}
-	if s.clock.now() >= s.machine.Deadline() {
+	if realtime.Now() >= s.machine.Deadline() {
 		s.tick()
 	}
-	if len(s.freezing) > 0 && s.clock.now() >= s.lookAt {
+	if len(s.freezing) > 0 && realtime.Now() >= s.lookAt {
 		s.checkStopped()
 		s.carryOut()
 	}
@@ -116,7 +117,7 @@ func (s *Switcher) tick() {
 	if len(s.freezing) > 0 {
 		s.checkStopped()
 	}
-	s.ticked = s.clock.now()
+	s.ticked = realtime.Now()
 	s.handle(s.ticked, ctxswitch.Tick())
 }
 
@@ -127,7 +128,7 @@ func (s *Switcher) deadline() int64 {
 		at = min(at, s.lookAt)
 	}
 	if s.report != nil {
-		at = min(at, s.clock.now()+collectAhead.Nanoseconds())
+		at = min(at, realtime.Now()+collectAhead.Nanoseconds())
 	}
 	return min(at, s.nextLimit())
 }

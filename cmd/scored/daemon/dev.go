@@ -91,7 +91,7 @@ type devCluster struct {
 }
 
 func runDev(ctx context.Context, o devOptions) (err error) {
-	_ = realtime.CalmMonitor()
+	_ = realtime.CalmMonitor(realtime.MonitorSlack)
 	cpus, memory, err := machine()
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ Users can call any of them, and agents find the leader.`,
 }
 
 func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {
-	_ = realtime.CalmMonitor() // without permission it only takes a little more CPU time
+	_ = realtime.CalmMonitor(realtime.MonitorSlack) // without permission it only takes a little more CPU time
 	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err

@@ -46,6 +46,35 @@ func Find(socket string, pid int) (*Process, error) {
 	return p, nil
 }
 
+// awaitExit waits in Go's poller until a child has exited, for Wait would wait in a system call:
+// that takes a thread, and one of the agent's few processors until the runtime's monitor notices. It
+// returns early where the kernel has no pidfd that can be polled.
+func awaitExit(child *os.Process) {
+	copied := -1
+	err := child.WithHandle(func(handle uintptr) {
+		copied, _ = unix.FcntlInt(handle, unix.F_DUPFD_CLOEXEC, 0) // -1 if it fails
+	})
+	if err != nil || copied < 0 {
+		return
+	}
+	if err := unix.SetNonblock(copied, true); err != nil { // without it os.File does not poll
+		unix.Close(copied)
+		return
+	}
+	pidfd := os.NewFile(uintptr(copied), "steward")
+	defer pidfd.Close()
+	if watch, err := pidfd.SyscallConn(); err == nil {
+		_ = watch.Read(readable)
+	}
+}
+
+// readable reports whether a descriptor is, as a pidfd is after the end of its process.
+func readable(fd uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
 // Done is closed when the steward has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
@@ -69,11 +98,7 @@ func (p *Process) childEnded() bool {
 func (p *Process) strangerEnded() bool {
 	ended := true
 	// A file that is closed already says the same.
-	_ = p.watch.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, 0)
-		ended = err == nil && n > 0
-	})
+	_ = p.watch.Control(func(fd uintptr) { ended = readable(fd) })
 	return ended
 }
 

@@ -106,6 +106,7 @@ func Start(slot Slot) (*Process, error) {
 	p.Pid = p.cmd.Process.Pid
 	go func() {
 		defer close(p.done)
+		awaitExit(p.cmd.Process)
 		_ = p.cmd.Wait() // how it ended matters to nobody: that it ended does
 	}()
 	return p, nil
