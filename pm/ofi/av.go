@@ -47,8 +47,14 @@ func (v *AV) Remove(a Address) error {
 		return err
 	}
 	v.removed[a] = true
-	if v.index[p] == a {
-		delete(v.index, p)
+	if v.index[p] != a {
+		return nil
+	}
+	delete(v.index, p)
+	for other, peer := range v.peers {
+		if peer == p && !v.removed[Address(other)] {
+			v.index[p] = Address(other) // it was inserted more than once
+		}
 	}
 	return nil
 }
@@ -63,7 +69,7 @@ func (v *AV) Name(a Address) ([NameBytes]byte, error) {
 }
 
 func (v *AV) peer(a Address) (tag.Peer, error) {
-	if uint64(a) >= uint64(len(v.peers)) || len(v.removed) > 0 && v.removed[a] {
+	if v == nil || uint64(a) >= uint64(len(v.peers)) || len(v.removed) > 0 && v.removed[a] {
 		return tag.Peer{}, ErrAddress
 	}
 	return v.peers[a], nil

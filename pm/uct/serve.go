@@ -97,18 +97,17 @@ func onPutCopy(p *Packet) {
 }
 
 func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate uint64) {
-	if why != statusOK {
+	if why != statusOK || p.Bits&bitMore != 0 {
 		return
 	}
+	if p.ID == idPut {
+		length = int(p.Arg) // of all pieces
+	}
 	if r.notify != nil {
-		r.notify(e, RemoteWrite, length)
+		r.notify(e, p.To, RemoteWrite, length)
 	}
 	if p.Bits&bitData != 0 && e.iface.onData != nil {
-		total := length
-		if p.ID == idPut {
-			total = int(p.Arg)
-		}
-		e.iface.onData(e, p.To, immediate, total)
+		e.iface.onData(e, Header{To: p.To, From: p.From}, immediate, length)
 	}
 }
 
@@ -158,7 +157,7 @@ func onGet(p *Packet) {
 		return
 	}
 	if r.notify != nil {
-		defer r.notify(e, RemoteRead, len(data))
+		defer r.notify(e, p.To, RemoteRead, len(data))
 	}
 	if to != 0 {
 		process := e.peerProcess()
