@@ -36,6 +36,7 @@ type Channel struct {
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
 	tally  channels.Tally
+	beside bool // the node is not told of waits
 	closed bool
 }
 

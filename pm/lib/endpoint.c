@@ -493,7 +493,7 @@ static int a_fetch_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op
 
 static int a_compare_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count)
 {
-	return valid(type, op, op == FI_CSWAP, count);
+	return valid(type, op, op == FI_CSWAP || op == FI_MSWAP, count);
 }
 
 struct fi_ops_atomic pm_atomic_ops = {

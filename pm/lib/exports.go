@@ -67,7 +67,7 @@ func forget(h C.int64_t) {
 func number(err error) C.int64_t { return -C.int64_t(ofi.Errno(err)) }
 
 //export score_domain_open
-func score_domain_open() C.int64_t {
+func score_domain_open(automatic C.int32_t) C.int64_t {
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
 	if lib.d == nil {
@@ -76,6 +76,9 @@ func score_domain_open() C.int64_t {
 			return number(err)
 		}
 		lib.d = ofi.Open(ch)
+	}
+	if automatic != 0 {
+		lib.d.StartProgress()
 	}
 	lib.users++
 	return 0
@@ -88,8 +91,6 @@ func score_domain_close() {
 	if lib.users--; lib.users > 0 {
 		return
 	}
-	lib.d.Lock()
-	defer lib.d.Unlock()
 	_ = lib.d.Close()
 	lib.d = nil
 }
@@ -254,7 +255,8 @@ func score_ep_bind_counter(ep C.int32_t, h C.int64_t, flags C.uint64_t) {
 	f := ofi.Flags(flags)
 	lib.eps[ep].Bind(func(o *ofi.EndpointOptions) {
 		for flag, counter := range map[ofi.Flags]**ofi.Counter{
-			ofi.Sent: &o.Sends, ofi.Received: &o.Receives, ofi.Write: &o.Writes, ofi.Read: &o.Reads, ofi.RemoteWrite: &o.RemoteWrites,
+			ofi.Sent: &o.Sends, ofi.Received: &o.Receives, ofi.Write: &o.Writes, ofi.Read: &o.Reads,
+			ofi.RemoteRead: &o.RemoteReads, ofi.RemoteWrite: &o.RemoteWrites,
 		} {
 			if f&flag != 0 {
 				*counter = c
@@ -354,13 +356,16 @@ var (
 	}
 )
 
-const compareSwap = 12 // FI_CSWAP
+const (
+	compareSwap = 12 // FI_CSWAP
+	maskedSwap  = 18 // FI_MSWAP
+)
 
 func atomicKind(op, datatype int) (uct.AtomicKind, bool) {
 	if datatype < 0 || datatype >= len(atomicTypes) {
 		return uct.AtomicKind{}, false
 	}
-	k := uct.AtomicKind{Type: atomicTypes[datatype], Swap: op == compareSwap}
+	k := uct.AtomicKind{Type: atomicTypes[datatype], Swap: op == compareSwap || op == maskedSwap, Masked: op == maskedSwap}
 	if !k.Swap {
 		if op < 0 || op >= len(atomicOps) {
 			return k, false
@@ -381,23 +386,37 @@ func score_mr_reg(buf unsafe.Pointer, n, access C.uint64_t, hasKey C.int32_t, ke
 		return number(err)
 	}
 	*key = C.uint64_t(r.Key())
-	return keep(r)
+	return keep(&region{Region: r})
+}
+
+// region is registered memory with the counters of peers' operations on it.
+type region struct {
+	*uct.Region
+	reads, writes *ofi.Counter
 }
 
 //export score_mr_watch
-func score_mr_watch(h, counter C.int64_t) {
+func score_mr_watch(h, counter C.int64_t, flags C.uint64_t) {
 	d := locked()
 	defer d.Unlock()
-	r, _ := object[*uct.Region](h)
+	r, _ := object[*region](h)
 	c, _ := object[*ofi.Counter](counter)
-	ofi.Watch(r, c)
+	f := ofi.Flags(flags)
+	either := f&(ofi.RemoteRead|ofi.RemoteWrite) == 0
+	if either || f&ofi.RemoteRead != 0 {
+		r.reads = c
+	}
+	if either || f&ofi.RemoteWrite != 0 {
+		r.writes = c
+	}
+	d.Watch(r.Region, r.reads, r.writes)
 }
 
 //export score_mr_close
 func score_mr_close(h C.int64_t) {
 	d := locked()
 	defer d.Unlock()
-	if r, ok := object[*uct.Region](h); ok {
+	if r, ok := object[*region](h); ok {
 		_ = r.Close()
 		forget(h)
 	}

@@ -88,7 +88,7 @@ int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain
 		free(d);
 		return -FI_EOPBADSTATE;
 	}
-	err = score_domain_open();
+	err = score_domain_open(info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	if (err < 0) {
 		free(d);
 		return (int)err;
@@ -222,7 +222,7 @@ static int mr_close(struct fid *fid)
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	if (other->fclass == FI_CLASS_CNTR && (flags & (FI_REMOTE_WRITE | FI_REMOTE_READ | FI_RMA_EVENT)))
-		score_mr_watch(((struct pm_mr *)fid)->handle, ((struct pm_counter *)other)->handle);
+		score_mr_watch(((struct pm_mr *)fid)->handle, ((struct pm_counter *)other)->handle, flags);
 	return 0;
 }
 

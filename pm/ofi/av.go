@@ -50,8 +50,14 @@ func (v *AV) Remove(a Address) error {
 		return err
 	}
 	v.removed[a] = true
-	if v.index[p.Port][p.Rank] == a+1 {
-		v.index[p.Port][p.Rank] = 0
+	if v.index[p.Port][p.Rank] != a+1 {
+		return nil
+	}
+	v.index[p.Port][p.Rank] = 0
+	for other, peer := range v.peers {
+		if peer == p && !v.removed[Address(other)] {
+			v.index[p.Port][p.Rank] = Address(other) + 1 // it was inserted more than once
+		}
 	}
 	return nil
 }
@@ -66,7 +72,7 @@ func (v *AV) Name(a Address) ([NameBytes]byte, error) {
 }
 
 func (v *AV) peer(a Address) (tag.Peer, error) {
-	if uint64(a) >= uint64(len(v.peers)) || len(v.removed) > 0 && v.removed[a] {
+	if v == nil || uint64(a) >= uint64(len(v.peers)) || len(v.removed) > 0 && v.removed[a] {
 		return tag.Peer{}, ErrAddress
 	}
 	return v.peers[a], nil

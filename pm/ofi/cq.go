@@ -24,6 +24,8 @@ type CQ struct {
 	tail  *uint64 // entries written, ever
 	more  *uint32 // 1: entries wait behind the ring
 	spill []Entry
+
+	closed bool // nobody reads any more, and the ring may be gone
 }
 
 // CQ returns a queue that holds at least size entries in its ring.
@@ -55,7 +57,7 @@ func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, erro
 
 // push appends an entry.
 func (c *CQ) push(e *Entry) {
-	if c == nil {
+	if c == nil || c.closed {
 		return
 	}
 	tail := *c.tail
@@ -107,8 +109,11 @@ type Counter struct{ value, failed *uint64 }
 // Counter returns a counter of its own memory.
 func (d *Domain) Counter() *Counter { return d.CounterIn(new(uint64), new(uint64)) }
 
-// CounterIn returns a counter in memory of the caller's, who reads it without a call.
+// CounterIn returns a counter in memory of the caller's, who reads it without a call until Close.
 func (d *Domain) CounterIn(value, failed *uint64) *Counter { return &Counter{value, failed} }
+
+// Close gives the counter's memory back to the caller. Operations still under way count no more.
+func (c *Counter) Close() { c.value, c.failed = new(uint64), new(uint64) }
 
 // Value returns the completions without error, and those with one.
 func (c *Counter) Value() (done, failed uint64) {

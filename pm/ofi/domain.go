@@ -1,19 +1,16 @@
 package ofi
 
 import (
-	"context"
 	"score/pm"
 	"score/pm/mem"
 	"score/pm/tag"
 	"score/pm/uct"
-	"sync"
-	"sync/atomic"
 )
 
 // Domain is this rank's part of the network: its channel, its memory, its progress.
 type Domain struct {
-	mu     sync.Mutex
-	asleep atomic.Pointer[context.CancelFunc] // ends the sleep of who waits with the lock
+	gate   gate
+	auto   *automatic
 	worker *uct.Worker
 	iface  *uct.Iface
 	md     *uct.MD
@@ -33,21 +30,6 @@ func Open(ch *pm.Channel) *Domain {
 	return d
 }
 
-// Lock keeps other goroutines out of the domain and its objects until Unlock. One that waits in
-// Wait returns early.
-func (d *Domain) Lock() {
-	if d.mu.TryLock() {
-		return
-	}
-	if wake := d.asleep.Load(); wake != nil {
-		(*wake)()
-	}
-	d.mu.Lock()
-}
-
-// Unlock ends what Lock began.
-func (d *Domain) Unlock() { d.mu.Unlock() }
-
 // Rank returns this rank's number, and how many there are.
 func (d *Domain) Rank() (rank, ranks int) {
 	a := d.iface.Attr()
@@ -63,18 +45,11 @@ func (d *Domain) Progress() int {
 	return n
 }
 
-// Wait waits until Progress may have something to do, or another goroutine wants the lock. The error
-// is a context's.
-func (d *Domain) Wait(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d.asleep.Store(&cancel)
-	defer d.asleep.Store(nil)
-	return d.worker.Wait(ctx)
-}
-
-// Close closes endpoints, channel and memory.
+// Close closes endpoints, channel and memory. The caller must not hold the lock.
 func (d *Domain) Close() error {
+	d.StopProgress()
+	d.Lock()
+	defer d.Unlock()
 	for _, ep := range d.eps {
 		if ep != nil {
 			_ = ep.Close()
@@ -85,8 +60,9 @@ func (d *Domain) Close() error {
 	return err
 }
 
-// CloseCQ forgets a queue.
+// CloseCQ forgets a queue. Operations still under way put nothing into it any more.
 func (d *Domain) CloseCQ(c *CQ) {
+	c.closed, c.ring, c.spill = true, nil, nil
 	for i, have := range d.cqs {
 		if have == c {
 			d.cqs = append(d.cqs[:i], d.cqs[i+1:]...)
@@ -97,11 +73,12 @@ func (d *Domain) CloseCQ(c *CQ) {
 
 // MROptions say how memory is registered.
 type MROptions struct {
-	Access  uct.Access
-	Key     uint64
-	HasKey  bool     // Key is the caller's choice
-	Base    uint64   // offset of the first byte, as peers count: its address, or 0
-	Counter *Counter // counts peers' operations on the memory
+	Access uct.Access
+	Key    uint64
+	HasKey bool   // Key is the caller's choice
+	Base   uint64 // offset of the first byte, as peers count: its address, or 0
+	// Counters of peers' operations on the memory; nil: none.
+	RemoteReads, RemoteWrites *Counter
 }
 
 // Register makes memory reachable by peers. The error is uct.ErrKeyInUse.
@@ -111,9 +88,7 @@ func (d *Domain) Register(buf []byte, o MROptions) (*uct.Region, error) {
 		return nil, err
 	}
 	r.SetBase(o.Base)
-	if o.Counter != nil {
-		Watch(r, o.Counter)
-	}
+	d.Watch(r, o.RemoteReads, o.RemoteWrites)
 	return r, nil
 }
 
@@ -124,26 +99,47 @@ func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
 	return d.md.Register(buf, o.Access)
 }
 
-// Watch has a counter count peers' operations on memory.
-func Watch(r *uct.Region, c *Counter) {
-	r.Notify(func(*uct.EP, uct.Access, int) { c.count(nil) })
+// Watch has counters count peers' operations on memory: what fetches is a read. The counters of the
+// endpoint that the peer named count too.
+func (d *Domain) Watch(r *uct.Region, reads, writes *Counter) {
+	r.Notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
+		e := d.at(port)
+		if access&uct.RemoteRead != 0 {
+			reads.count(nil)
+			if e != nil {
+				e.o.RemoteReads.count(nil)
+			}
+			return
+		}
+		writes.count(nil)
+		if e != nil {
+			e.o.RemoteWrites.count(nil)
+		}
+	})
+}
+
+// at is the endpoint of a port; nil if there is none.
+func (d *Domain) at(port uint8) *Endpoint {
+	if int(port) >= len(d.eps) {
+		return nil
+	}
+	return d.eps[port]
 }
 
 // onRemoteData puts the immediate data of a peer's write into the queue of the endpoint.
-func (d *Domain) onRemoteData(from *uct.EP, port uint8, data uint64, length int) {
-	if int(port) >= len(d.eps) || d.eps[port] == nil {
+func (d *Domain) onRemoteData(from *uct.EP, ports uct.Header, data uint64, length int) {
+	e := d.at(ports.To)
+	if e == nil {
 		return
 	}
-	e := d.eps[port]
 	e.o.Receive.push(&Entry{
 		Flags: RMA | RemoteWrite | RemoteData, Length: uint64(length), Data: data,
-		Source: e.o.AV.address(tag.Peer{Rank: uint32(from.Rank())}),
+		Source: e.o.AV.address(tag.Peer{Rank: uint32(from.Rank()), Port: ports.From}),
 	})
-	e.o.RemoteWrites.count(nil)
 }
 
 // Crowded reports whether the job's ranks on this node have fewer CPUs than they are.
 func (d *Domain) Crowded() bool { return d.iface.Channel().Crowded() }
 
 // Sleeping reports whether a goroutine waits in Wait.
-func (d *Domain) Sleeping() bool { return d.asleep.Load() != nil }
+func (d *Domain) Sleeping() bool { return d.gate.waiter.Load() != nil }

@@ -12,8 +12,8 @@ type EndpointOptions struct {
 	SelectiveTransmit, SelectiveReceive bool
 	// Counters of operations.
 	Sends, Receives, Writes, Reads *Counter
-	// Counters of peers' writes with immediate data.
-	RemoteWrites *Counter
+	// Counters of peers' operations that name this endpoint; what fetches is a read.
+	RemoteReads, RemoteWrites *Counter
 	// MinMultiReceive is how many bytes a buffer for many messages must have left.
 	MinMultiReceive int
 }
@@ -24,6 +24,7 @@ type Endpoint struct {
 	o       EndpointOptions
 	tag     *tag.Endpoint
 	claimed map[uintptr]*tag.Held // by the context of the peek
+	under   int                   // sends and one-sided operations under way
 	closed  bool
 }
 
@@ -89,8 +90,14 @@ func (e *Endpoint) newTransfer(context uintptr, flags Flags, cq *CQ, selective b
 	t.ep, t.cq, t.counter, t.context, t.flags = e, cq, counter, context, flags
 	t.Context = context
 	t.wanted = wanted(asked, selective)
+	if flags&Received == 0 {
+		e.under++
+	}
 	return t
 }
+
+// fenced reports whether an operation has to wait until those before it are complete.
+func (e *Endpoint) fenced(asked Flags) bool { return asked&Fence != 0 && e.under > 0 }
 
 // wanted reports whether an operation that succeeds has an entry in its queue.
 func wanted(asked Flags, selective bool) bool {
@@ -100,6 +107,9 @@ func wanted(asked Flags, selective bool) bool {
 // release keeps the transfer for reuse. What the next use does not set is cleared: memory of the
 // program's.
 func (t *transfer) release() {
+	if t.flags&Received == 0 {
+		t.ep.under--
+	}
 	d := t.ep.d
 	t.Bytes, t.buffer = nil, t.buffer[:0]
 	t.next = d.spare

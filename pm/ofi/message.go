@@ -9,7 +9,7 @@ type Send struct {
 	Tag     uint64 // with Tagged
 	Data    uint64 // with RemoteData
 	Context uintptr
-	Flags   Flags // Tagged, RemoteData, Inject, Completion, DeliveryComplete, MatchComplete
+	Flags   Flags // Tagged, RemoteData, Inject, Completion, DeliveryComplete, MatchComplete, Fence
 }
 
 // Send sends a message. With Inject the buffer is the caller's again at once; else it must stay as
@@ -18,6 +18,9 @@ func (e *Endpoint) Send(s Send) error {
 	to, err := e.o.AV.peer(s.To)
 	if err != nil {
 		return err
+	}
+	if e.fenced(s.Flags) {
+		return ErrAgain
 	}
 	o := tag.SendOptions{Data: s.Data, HasData: s.Flags&RemoteData != 0, Sync: s.Flags&(DeliveryComplete|MatchComplete) != 0}
 	kind := Tagged | Sent

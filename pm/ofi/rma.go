@@ -13,14 +13,17 @@ type Transfer struct {
 	Offset  uint64 // in the memory of the key
 	Data    uint64 // with RemoteData
 	Context uintptr
-	Flags   Flags // RemoteData, Inject, Completion
+	Flags   Flags // RemoteData, Inject, Completion, Fence
 }
 
-// way is the transport to a peer.
-func (e *Endpoint) way(a Address) (*uct.EP, tag.Peer, error) {
+// way is the transport to a peer, for an operation with these flags.
+func (e *Endpoint) way(a Address, flags Flags) (*uct.EP, tag.Peer, error) {
 	p, err := e.o.AV.peer(a)
 	if err != nil {
 		return nil, p, err
+	}
+	if e.fenced(flags) {
+		return nil, p, ErrAgain
 	}
 	ep, err := e.d.iface.EP(int(p.Rank))
 	return ep, p, err
@@ -29,7 +32,7 @@ func (e *Endpoint) way(a Address) (*uct.EP, tag.Peer, error) {
 // Write copies the buffer to a peer's memory. It completes when the bytes are there. With Inject the
 // buffer is the caller's again at once.
 func (e *Endpoint) Write(w Transfer) error {
-	ep, p, err := e.way(w.To)
+	ep, p, err := e.way(w.To, w.Flags)
 	if err != nil {
 		return err
 	}
@@ -39,7 +42,7 @@ func (e *Endpoint) Write(w Transfer) error {
 		t.buffer = append(t.buffer[:0], w.Buffer...)
 		w.Buffer = t.buffer
 	}
-	at := uct.Remote{Key: w.Key, Offset: w.Offset, Port: p.Port}
+	at := uct.Remote{Key: w.Key, Offset: w.Offset, Port: p.Port, From: uint8(e.tag.Port())}
 	if w.Flags&RemoteData != 0 {
 		err = ep.PutData(w.Buffer, at, w.Data, (*oneSided)(t))
 	} else {
@@ -50,13 +53,13 @@ func (e *Endpoint) Write(w Transfer) error {
 
 // Read copies a peer's memory to the buffer.
 func (e *Endpoint) Read(r Transfer) error {
-	ep, _, err := e.way(r.To)
+	ep, p, err := e.way(r.To, r.Flags)
 	if err != nil {
 		return err
 	}
 	t := e.newTransfer(r.Context, RMA|Read, e.o.Transmit, e.o.SelectiveTransmit, r.Flags, e.o.Reads)
 	t.length = uint64(len(r.Buffer))
-	return t.begun(ep.Get(r.Buffer, uct.Remote{Key: r.Key, Offset: r.Offset}, (*oneSided)(t)))
+	return t.begun(ep.Get(r.Buffer, uct.Remote{Key: r.Key, Offset: r.Offset, Port: p.Port}, (*oneSided)(t)))
 }
 
 // AtomicTransfer describes an atomic operation. With a Result it fetches what was there before.
@@ -69,7 +72,7 @@ type AtomicTransfer struct {
 // Atomic does an operation on a peer's memory. Buffer and Compare are the caller's again when it
 // returns.
 func (e *Endpoint) Atomic(a AtomicTransfer) error {
-	ep, p, err := e.way(a.To)
+	ep, p, err := e.way(a.To, a.Flags)
 	if err != nil {
 		return err
 	}

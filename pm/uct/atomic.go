@@ -9,17 +9,18 @@ const MaxAtomicBytes = 1 << 10
 const atomicHead = 24 // key, offset and a word that describes the operation
 
 // AtomicKind says what an atomic operation does, and to what. With Swap it is a compare-and-swap,
-// and Op is not looked at.
+// and Op is not looked at; with Masked too it replaces the bits that compare has, whatever they were.
 type AtomicKind struct {
-	Op   atomics.Op
-	Type atomics.Type
-	Swap bool
+	Op     atomics.Op
+	Type   atomics.Type
+	Swap   bool
+	Masked bool
 }
 
 // Valid reports whether there is such an operation.
 func (k AtomicKind) Valid() bool {
 	if k.Swap {
-		return k.Type.Size() > 0
+		return k.Type.Size() > 0 && (!k.Masked || k.Type < atomics.Float32)
 	}
 	_, ok := atomics.Lookup(k.Op, k.Type)
 	return ok
@@ -28,7 +29,9 @@ func (k AtomicKind) Valid() bool {
 // apply does it. operand is empty for NoOp, compare but for a compare-and-swap.
 func (k AtomicKind) apply(target, operand, compare, result []byte) status {
 	var err error
-	if k.Swap {
+	if k.Swap && k.Masked {
+		err = atomics.MaskedSwap(k.Type, target, compare, operand, result)
+	} else if k.Swap {
 		err = atomics.CompareAndSwap(k.Type, target, compare, operand, result)
 	} else if f, ok := atomics.Lookup(k.Op, k.Type); ok {
 		if k.Op == atomics.NoOp {
@@ -101,6 +104,7 @@ func (e *EP) sendAtomic(o *op) (int, bool) {
 const (
 	atomicTypeShift  = 8
 	atomicSwap       = 1 << 16
+	atomicMasked     = 1 << 17
 	atomicCountShift = 32
 )
 
@@ -112,6 +116,9 @@ func (e *EP) sendAtomicRequest(o *op) bool {
 	word := uint64(o.atomic.Op) | uint64(o.atomic.Type)<<atomicTypeShift | uint64(o.count)<<atomicCountShift
 	if o.atomic.Swap {
 		word |= atomicSwap
+	}
+	if o.atomic.Masked {
+		word |= atomicMasked
 	}
 	putWords(buf, o.key, o.offset, word)
 	copy(buf[atomicHead:], o.buf)
@@ -127,6 +134,7 @@ func onAtomic(p *Packet) {
 	}
 	kind := AtomicKind{
 		Op: atomics.Op(w[2]), Type: atomics.Type(w[2] >> atomicTypeShift), Swap: w[2]&atomicSwap != 0,
+		Masked: w[2]&atomicMasked != 0,
 	}
 	n := int(w[2] >> atomicCountShift)
 	data, err := p.Bytes()
@@ -149,7 +157,11 @@ func onAtomic(p *Packet) {
 		e.replyAtomic(p.Arg, kind, memory, why, operands)
 	}
 	if why == statusOK && r.notify != nil {
-		r.notify(e, RemoteAtomic, n)
+		access := RemoteAtomic
+		if p.Arg != 0 {
+			access |= RemoteRead
+		}
+		r.notify(e, p.To, access, n)
 	}
 }
 

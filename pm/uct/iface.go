@@ -50,7 +50,7 @@ type Iface struct {
 	empty  int // calls of Progress in a row that found nothing
 	// crowded: the ranks on this node have fewer CPUs than they are.
 	crowded bool
-	onData  func(EP *EP, port uint8, data uint64, length int)
+	onData  func(ep *EP, ports Header, data uint64, length int)
 	onGone  func(ep *EP, err error)
 
 	counts Counts
@@ -103,8 +103,9 @@ func (i *Iface) Handle(id uint8, h Handler) {
 	i.handlers[id] = h
 }
 
-// HandleData sets what is called after a Put with immediate data has arrived here.
-func (i *Iface) HandleData(f func(ep *EP, port uint8, data uint64, length int)) { i.onData = f }
+// HandleData sets what is called after a Put with immediate data has arrived here. Of the header To
+// and From are set.
+func (i *Iface) HandleData(f func(ep *EP, ports Header, data uint64, length int)) { i.onData = f }
 
 // HandleGone sets what is called once when a peer is lost: it died, closed its end, or broke the
 // protocol.

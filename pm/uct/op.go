@@ -28,7 +28,8 @@ type op struct {
 	kind    opKind
 	copied  bool   // the peer, or this process, copies memory instead of pieces through the channel
 	hasData bool   // immediate data comes with a put
-	port    uint8  // at the peer, for immediate data
+	port    uint8  // at the peer
+	from    uint8  // port of this rank, for immediate data
 	id      uint32 // in calls; of opServe: the peer's
 	data    []byte
 	key     uint64

@@ -65,7 +65,7 @@ type Region struct {
 	// incarnation counts how often the memory was taken away. An answer that is under way then ends
 	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
 	incarnation uint32
-	notify      func(ep *EP, access Access, length int)
+	notify      func(ep *EP, port uint8, access Access, length int)
 }
 
 // Register makes memory of this process reachable under a key that the domain chooses. The memory
@@ -148,9 +148,10 @@ func (r *Region) Key() uint64 { return r.key }
 // Bytes is the memory.
 func (r *Region) Bytes() []byte { return r.buf }
 
-// Notify sets what is called after a peer's operation on the region was served. It turns access by
+// Notify sets what is called after a peer's operation on the region was served: once for each, with
+// RemoteAtomic|RemoteRead for an atomic that fetches, and the port that the peer named. It turns access by
 // load and store off, of which nobody learns here; call it before the key is told.
-func (r *Region) Notify(f func(ep *EP, access Access, length int)) {
+func (r *Region) Notify(f func(ep *EP, port uint8, access Access, length int)) {
 	r.notify = f
 	r.withdraw()
 }

@@ -33,13 +33,18 @@ const (
 	idCopies                       // asks whether the peer may copy (Bits 0), or answers
 )
 
-const bitData uint8 = 1 // a put carries immediate data
+// Bits of a put.
+const (
+	bitData uint8 = 1 << iota // it carries immediate data
+	bitMore                   // more pieces follow
+)
 
 // Remote names memory of a peer: length bytes from Offset on in the region of the key.
 type Remote struct {
 	Key    uint64
 	Offset uint64
-	Port   uint8 // for immediate data
+	Port   uint8 // which the target's handlers are told
+	From   uint8 // this rank's, which they are told too
 }
 
 // Put copies data to the peer's memory. done is told when it is there; data must stay as it is
@@ -75,7 +80,7 @@ func (e *EP) startPut(data []byte, to Remote, done Completion) {
 
 func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	o := e.newOp(opPut, done)
-	o.data, o.key, o.offset, o.port = data, to.Key, to.Offset, to.Port
+	o.data, o.key, o.offset, o.port, o.from = data, to.Key, to.Offset, to.Port, to.From
 	o.copied = e.once(len(data)) && e.peerCopies()
 	return o
 }
@@ -92,7 +97,7 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 		}
 	}
 	o := e.newOp(opGet, done)
-	o.data, o.key, o.offset = data, from.Key, from.Offset
+	o.data, o.key, o.offset, o.port = data, from.Key, from.Offset, from.Port
 	o.copied = e.once(len(data)) && e.peerCopies()
 	e.start(o)
 	return nil
@@ -203,16 +208,19 @@ func (e *EP) sendPut(o *op) (n int, whole bool) {
 func (e *EP) sendPiece(o *op) bool {
 	head, bits := 16, uint8(0)
 	size := min(len(o.data)-o.at, e.iface.most-24)
-	if o.hasData && o.at+size == len(o.data) {
+	switch last := o.at+size == len(o.data); {
+	case !last:
+		bits = bitMore
+	case o.hasData:
 		head, bits = 24, bitData
 	}
-	buf, err := e.reserve(Header{ID: idPut, To: o.port, Bits: bits, Arg: uint32(len(o.data))}, head+size)
+	buf, err := e.reserve(Header{ID: idPut, To: o.port, From: o.from, Bits: bits, Arg: uint32(len(o.data))}, head+size)
 	if err != nil {
 		return false
 	}
 	binary.LittleEndian.PutUint64(buf, o.key)
 	binary.LittleEndian.PutUint64(buf[8:], o.offset+uint64(o.at))
-	if bits != 0 {
+	if bits&bitData != 0 {
 		binary.LittleEndian.PutUint64(buf[16:], o.extra)
 	}
 	copy(buf[head:], o.data[o.at:o.at+size])
@@ -230,7 +238,7 @@ func (e *EP) sendPutCopy(o *op) (int, bool) {
 	if o.hasData {
 		head, bits = 40, bitData
 	}
-	buf, err := e.reserve(Header{ID: idPutCopy, To: o.port, Bits: bits}, head)
+	buf, err := e.reserve(Header{ID: idPutCopy, To: o.port, From: o.from, Bits: bits}, head)
 	if err != nil {
 		return 0, false
 	}
@@ -268,7 +276,7 @@ func (e *EP) sendCall(o *op) (int, bool) {
 }
 
 func (e *EP) sendGet(o *op) bool {
-	buf, err := e.reserve(Header{ID: idGet, Arg: o.id}, 32)
+	buf, err := e.reserve(Header{ID: idGet, To: o.port, Arg: o.id}, 32)
 	if err != nil {
 		return false
 	}

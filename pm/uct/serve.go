@@ -106,18 +106,17 @@ func onPutCopy(p *Packet) {
 }
 
 func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate uint64) {
-	if why != statusOK {
+	if why != statusOK || p.Bits&bitMore != 0 {
 		return
 	}
+	if p.ID == idPut {
+		length = int(p.Arg) // of all pieces
+	}
 	if r.notify != nil {
-		r.notify(e, RemoteWrite, length)
+		r.notify(e, p.To, RemoteWrite, length)
 	}
 	if p.Bits&bitData != 0 && e.iface.onData != nil {
-		total := length
-		if p.ID == idPut {
-			total = int(p.Arg)
-		}
-		e.iface.onData(e, p.To, immediate, total)
+		e.iface.onData(e, Header{To: p.To, From: p.From}, immediate, length)
 	}
 }
 
@@ -167,7 +166,7 @@ func onGet(p *Packet) {
 		return
 	}
 	if r.notify != nil {
-		defer r.notify(e, RemoteRead, len(data))
+		defer r.notify(e, p.To, RemoteRead, len(data))
 	}
 	if to != 0 {
 		if !e.copy(func(p *mem.Peer) error { return p.Write(to, data) }) {

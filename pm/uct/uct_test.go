@@ -302,8 +302,8 @@ func TestImmediateData(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []uint64
-		j[1].iface.HandleData(func(ep *uct.EP, port uint8, data uint64, length int) {
-			got = append(got, uint64(ep.Rank()), uint64(port), data, uint64(length))
+		j[1].iface.HandleData(func(ep *uct.EP, h uct.Header, data uint64, length int) {
+			got = append(got, uint64(ep.Rank()), uint64(h.From), uint64(h.To), data, uint64(length))
 			if !bytes.Equal(r.Bytes()[length-4:length], []byte("tail")) {
 				t.Error("the data came before the bytes")
 			}
@@ -312,10 +312,10 @@ func TestImmediateData(t *testing.T) {
 		var d done
 		for _, n := range []int{4, 20_000, 300_000} {
 			data := append(make([]byte, n-4), "tail"...)
-			j.retry(t, func() error { return ep.PutData(data, uct.Remote{Key: r.Key(), Port: 9}, uint64(n)+1, &d) })
+			j.retry(t, func() error { return ep.PutData(data, uct.Remote{Key: r.Key(), Port: 9, From: 3}, uint64(n)+1, &d) })
 			j.until(t, func() bool { return ep.Quiet() })
 		}
-		if want := fmt.Sprint([]uint64{0, 9, 5, 4, 0, 9, 20_001, 20_000, 0, 9, 300_001, 300_000}); fmt.Sprint(got) != want || d.err != nil {
+		if want := fmt.Sprint([]uint64{0, 3, 9, 5, 4, 0, 3, 9, 20_001, 20_000, 0, 3, 9, 300_001, 300_000}); fmt.Sprint(got) != want || d.err != nil {
 			t.Errorf("%v, want %v: %v", got, want, d.err)
 		}
 	})

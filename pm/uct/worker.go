@@ -34,6 +34,15 @@ func (w *Worker) Wait(ctx context.Context) error {
 	return w.ifaces[0].wait(ctx)
 }
 
+// WaitBeside is Wait for a goroutine beside a program that computes: the node is not told that the
+// rank waits.
+func (w *Worker) WaitBeside(ctx context.Context) error {
+	if len(w.ifaces) != 1 {
+		return ctx.Err()
+	}
+	return w.ifaces[0].ch.Beside(func() error { return w.ifaces[0].wait(ctx) })
+}
+
 // Close closes the interfaces.
 func (w *Worker) Close() error {
 	var errs []error

@@ -41,6 +41,30 @@ func CompareAndSwap(t Type, target, compare, operand, result []byte) error {
 	return nil
 }
 
+// MaskedSwap replaces the bits of each element that mask has by those of operand. result, if it is
+// not nil, gets what the elements were. Errors are those of a Func; floating point is ErrLength.
+func MaskedSwap(t Type, target, mask, operand, result []byte) error {
+	size := t.Size()
+	if t >= Float32 {
+		return ErrLength
+	}
+	if err := checkVectors(size, target, operand, result); err != nil {
+		return err
+	}
+	if len(mask) != len(target) || len(operand) != len(target) {
+		return ErrLength
+	}
+	for at := 0; at < len(target); at += size {
+		m := load(mask[at:], size)
+		k := kernel{size: size, combine: func(old, operand uint64) uint64 { return old&^m | operand&m }}
+		old := k.update(elementAt(target, at), load(operand[at:], size))
+		if result != nil {
+			store(result[at:], size, old)
+		}
+	}
+	return nil
+}
+
 // kernel is an operation on one element. Numbers of all types are passed as their bits, so that one
 // loop does for all.
 type kernel struct {

@@ -1,0 +1,122 @@
+package ofi
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// quietFor is how long the program must have left a domain alone before progress is made for it: a
+// program that looks by itself is faster, and must not find the lock taken.
+const quietFor = time.Millisecond
+
+// gate is a domain's lock. Who waits for messages holds it, and lets go when somebody else wants it.
+type gate struct {
+	mu     sync.Mutex
+	wanted atomic.Int32
+	waiter atomic.Pointer[context.CancelFunc]
+	looks  atomic.Uint64 // how often the program took it
+}
+
+func (g *gate) lock() {
+	if g.mu.TryLock() {
+		return
+	}
+	g.wanted.Add(1)
+	if interrupt := g.waiter.Load(); interrupt != nil {
+		(*interrupt)()
+	}
+	g.mu.Lock()
+	g.wanted.Add(-1)
+}
+
+// wait calls f with a context that ends when somebody wants the lock, which the caller holds.
+func (g *gate) wait(ctx context.Context, f func(context.Context) error) error {
+	inner, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	g.waiter.Store(&interrupt)
+	defer g.waiter.Store(nil)
+	if g.wanted.Load() > 0 {
+		return nil // it came before it could know of us
+	}
+	if err := f(inner); err != nil && inner.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Lock keeps other goroutines out of the domain and its objects until Unlock.
+func (d *Domain) Lock() {
+	d.gate.lock()
+	d.gate.looks.Add(1)
+}
+
+// Unlock ends what Lock began.
+func (d *Domain) Unlock() { d.gate.mu.Unlock() }
+
+// Wait waits until Progress may have something to do, or another goroutine wants the lock, which
+// the caller holds if several use the domain. The error is the context's.
+func (d *Domain) Wait(ctx context.Context) error { return d.gate.wait(ctx, d.worker.Wait) }
+
+// automatic is the goroutine that makes progress for a program that computes.
+type automatic struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// StartProgress has a goroutine make progress while the program does not, until StopProgress or
+// Close: peers' one-sided operations are served although the program makes no call. From then on
+// each use of the domain needs Lock. It sleeps until something comes, and a program that looks by
+// itself costs it one look at a counter each millisecond.
+func (d *Domain) StartProgress() {
+	if d.auto != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	a := &automatic{stop: stop, ended: make(chan struct{})}
+	d.auto = a
+	go func() {
+		defer close(a.ended)
+		d.progressWhile(ctx)
+	}()
+}
+
+// StopProgress ends the goroutine that StartProgress began, and waits for it. The caller must not
+// hold the lock.
+func (d *Domain) StopProgress() {
+	if d.auto == nil {
+		return
+	}
+	d.auto.stop()
+	<-d.auto.ended
+	d.auto = nil
+}
+
+func (d *Domain) progressWhile(ctx context.Context) {
+	tick := time.NewTicker(quietFor)
+	defer tick.Stop()
+	for seen := d.gate.looks.Load(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := d.gate.looks.Load(); now != seen {
+			seen = now
+			continue
+		}
+		for d.gate.looks.Load() == seen && d.progressOnce(ctx) == nil {
+		}
+	}
+}
+
+// progressOnce waits until something comes and handles it.
+func (d *Domain) progressOnce(ctx context.Context) error {
+	d.gate.mu.Lock()
+	defer d.gate.mu.Unlock()
+	err := d.gate.wait(ctx, d.worker.WaitBeside)
+	for err == nil && d.gate.wanted.Load() == 0 && d.Progress() > 0 {
+	}
+	return err
+}
