@@ -158,7 +158,7 @@ func (n *node) groups() (left []string) {
 // open one channel per rank.
 func (n *node) descriptors(p Process) (left []string) {
 	contexts, places, sockets := n.count(p.PID)
-	mostSockets := len(n.ranks)
+	mostSockets := 2 * len(n.ranks) // a port's, and one that only sends
 	if p.Role == RoleAgent {
 		mostSockets++ // the directory
 	}
