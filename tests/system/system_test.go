@@ -61,7 +61,7 @@ func withBinaries(run func() int) int {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
-	examples := exec.Command("go", "build", "-o", filepath.Join(dir, pmExamples)+"/", "score/examples/pm/...")
+	examples := exec.Command("go", "build", "-o", filepath.Join(dir, pmExamples)+"/", "score/examples/pm/...", "score/tests/traffic")
 	examples.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := examples.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
