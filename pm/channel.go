@@ -36,6 +36,9 @@ type Channel struct {
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
 	tally  channels.Tally
+	stack  []func(*StackCounts) // of the layers above
+	counts StackCounts          // what they said last
+	shows  uint32               // times they might have been shown
 	closed bool
 }
 
@@ -189,6 +192,7 @@ func (c *Channel) Close() error {
 		c.net.close()
 	}
 	c.showTally()
+	c.showStack()
 	for i, img := range c.images {
 		c.senders[i] = nil
 		if img != nil {

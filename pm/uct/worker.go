@@ -57,6 +57,7 @@ func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
 	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size())}
 	i.most = ch.MaxMessage() - HeadBytes
 	i.installHandlers()
+	ch.Count(i.report)
 	w.ifaces = append(w.ifaces, i)
 	return i
 }
