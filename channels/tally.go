@@ -13,6 +13,27 @@ type Tally struct {
 // Shown is the number of sent messages as last shown.
 func (t *Tally) Shown() uint64 { return t.shown }
 
+// StackTally is what the layers of messages above a channel count.
+type StackTally struct {
+	Direct, Mapped             uint64 // one-sided operations by load and store; windows mapped for them
+	Copied, Streamed           uint64 // bytes of long transfers
+	Rendezvous, RendezvousOpen uint64
+	Unexpected                 uint64 // bytes that are kept now
+	GivenUp                    uint64 // peers
+}
+
+// ShowStack publishes the counts in the image.
+func (img *Image) ShowStack(t *StackTally) {
+	release64(img.counter(abi.DirectOperations), t.Direct)
+	release64(img.counter(abi.WindowsMapped), t.Mapped)
+	release64(img.counter(abi.CopiedBytes), t.Copied)
+	release64(img.counter(abi.StreamedBytes), t.Streamed)
+	release64(img.counter(abi.Rendezvous), t.Rendezvous)
+	release64(img.counter(abi.RendezvousOpen), t.RendezvousOpen)
+	release64(img.counter(abi.UnexpectedBytes), t.Unexpected)
+	release64(img.counter(abi.PeersGivenUp), t.GivenUp)
+}
+
 // Show publishes the counts in the image.
 func (img *Image) Show(t *Tally) {
 	t.shown = t.Sent

@@ -36,7 +36,10 @@ type Channel struct {
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
 	tally  channels.Tally
-	beside bool // the node is not told of waits
+	beside bool                 // the node is not told of waits
+	stack  []func(*StackCounts) // of the layers above
+	counts StackCounts          // what they said last
+	shows  uint32               // times they might have been shown
 	closed bool
 }
 
@@ -190,6 +193,7 @@ func (c *Channel) Close() error {
 		c.net.close()
 	}
 	c.showTally()
+	c.showStack()
 	for i, img := range c.images {
 		c.senders[i] = nil
 		if img != nil {

@@ -126,6 +126,7 @@ func (c *Channel) pendingError() bool {
 	if c.tally.Sent != c.tally.Shown() {
 		c.showTally()
 	}
+	c.showStackRarely()
 	if c.img.LanesAsked() != c.lanesAsked {
 		c.giveLanes()
 	}

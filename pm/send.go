@@ -102,6 +102,7 @@ func (c *Channel) sent(length int) {
 // published is what a rank that sends all the time does now and then.
 func (c *Channel) published() {
 	c.showTally()
+	c.showStackRarely()
 	if c.img.LanesAsked() != c.lanesAsked {
 		c.giveLanes()
 	}

@@ -121,6 +121,7 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, 
 		announce()
 		c.tally.Sleeps++
 		c.showTally()
+		c.showStack()
 		c.sleep(most, func() bool { c.in.ResetIdle(); return look() || ctx.Err() != nil })
 		c.in.ResetIdle()
 		if look() {

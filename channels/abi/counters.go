@@ -25,6 +25,14 @@ const (
 	CreditsGranted
 	LanesGivenBack
 	LanesWanted
+	DirectOperations
+	WindowsMapped
+	CopiedBytes
+	StreamedBytes
+	Rendezvous
+	RendezvousOpen
+	UnexpectedBytes
+	PeersGivenUp
 )
 
 // Unit says what a counter counts.
@@ -70,6 +78,14 @@ var Counters = [...]Description{
 	{CreditsGranted, "credits_granted", "credits granted to ranks of other nodes, their first ones not counted", Events},
 	{LanesGivenBack, "lanes_given_back", "lanes that their senders gave back, or left when they died", Events},
 	{LanesWanted, "lanes_wanted", "times a sender of this node found no free lane", Events},
+	{DirectOperations, "direct_operations", "one-sided operations done by load and store in windows that are mapped", Events},
+	{WindowsMapped, "windows_mapped", "windows of ranks of this node that were mapped, for one-sided operations", Events},
+	{CopiedBytes, "copied_bytes", "bytes that the kernel copied between this process and others", Bytes},
+	{StreamedBytes, "streamed_bytes", "bytes of long transfers that went in pieces through the channel", Bytes},
+	{Rendezvous, "rendezvous", "tagged messages sent as rendezvous: too long, or no room for them at the receiver", Messages},
+	{RendezvousOpen, "rendezvous_open", "rendezvous of this rank's sends that are under way now", Messages},
+	{UnexpectedBytes, "unexpected_bytes", "bytes of tagged messages that are kept now until they are received", Bytes},
+	{PeersGivenUp, "peers_given_up", "ranks given up because they broke the protocol of one-sided operations or tags", Events},
 }
 
 // PublishEvery bounds how far the counters in the image lag behind a rank

@@ -1,6 +1,7 @@
 package tag
 
 import (
+	"score/pm"
 	"score/pm/tag/match"
 	"score/pm/uct"
 )
@@ -72,7 +73,15 @@ func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 	iface.Handle(idTaken, s.onTaken)
 	iface.Handle(idWindow, s.onWindow)
 	iface.HandleGone(s.onGone)
+	iface.Channel().Count(s.report)
 	return s
+}
+
+// report adds the counts to those that the channel publishes.
+func (s *Stack) report(c *pm.StackCounts) {
+	c.Rendezvous += s.counts.Offered
+	c.RendezvousOpen += uint64(s.sends.open())
+	c.Unexpected += uint64(s.counts.HeldBytes)
 }
 
 // Counts returns the totals.
@@ -221,6 +230,9 @@ func (t *sends) remove(id uint32) {
 	t.ops[id] = nil
 	t.free = append(t.free, id)
 }
+
+// open is how many there are.
+func (t *sends) open() int { return len(t.ops) - len(t.free) }
 
 func (t *sends) each(f func(*Op)) {
 	for _, o := range t.ops {

@@ -254,7 +254,9 @@ func (e *EP) Violated() { e.violated() }
 
 // violated ends the exchange with a peer that broke the protocol.
 func (e *EP) violated() {
-	e.iface.counts.Damaged++
+	if e.failed == nil {
+		e.iface.counts.GivenUp++
+	}
 	e.fail(ErrPeer)
 }
 

@@ -66,8 +66,19 @@ type Counts struct {
 	Direct    uint64 // one-sided operations by load and store
 	Copied    uint64 // bytes that were copied between processes by one system call each 256 KiB
 	Streamed  uint64 // bytes that went in pieces through the channel
-	Damaged   uint64 // peers that broke the protocol
+	Damaged   uint64 // rings of the channel that were given up
+	GivenUp   uint64 // peers that broke the protocol
+	Mapped    uint64 // windows of peers that were mapped
 	Exhausted uint64 // operations that had to wait for resources
+}
+
+// report adds the counts to those that the channel publishes.
+func (i *Iface) report(c *pm.StackCounts) {
+	c.Direct += i.counts.Direct
+	c.Mapped += i.counts.Mapped
+	c.Copied += i.counts.Copied
+	c.Streamed += i.counts.Streamed
+	c.GivenUp += i.counts.GivenUp
 }
 
 // Attr describes what an interface can do.

@@ -157,6 +157,7 @@ func onDescription(p *Packet) {
 	r.base = word(5)
 	r.mapping, r.memory = m, m.Bytes()[:word(3)]
 	e.remotes.unmapped--
+	e.iface.counts.Mapped++
 	e.iface.mapped.add(r, e.iface.md.cacheBytes)
 }
 

@@ -66,6 +66,7 @@ func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
 	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size()), crowded: ch.Crowded()}
 	i.most = ch.MaxMessage() - HeadBytes
 	i.installHandlers()
+	ch.Count(i.report)
 	w.ifaces = append(w.ifaces, i)
 	return i
 }
