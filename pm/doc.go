@@ -1,6 +1,15 @@
 // Package pm is the message library that parallel programs link: reliable,
-// ordered messages of up to 64 KiB between all ranks of a job, at user level. It
-// has the calls of PM: a message is built in a send buffer and sent, and is
+// ordered messages of up to 64 KiB between all ranks of a job, at user level. Above it stand
+// libraries for what it does not do, each on the one below; a program uses one of them for a channel:
+//
+//	programs and libraries       use it for
+//	-----------------------      ----------------------------------------------------------
+//	pm/ofi    libfabric's model  what knows libfabric, C programs through pm/lib
+//	pm/tag    tagged messages    messages of any length, by source and tag: most programs
+//	pm/uct    transports         active messages, one-sided operations, atomics
+//	pm        channels           messages of up to 64 KiB, in place, with nothing between
+//
+// pm has the calls of PM: a message is built in a send buffer and sent, and is
 // received in place and given back.
 //
 // Inside a node a message is one write into the receiver's memory and one look by

@@ -2,13 +2,17 @@
 // of package uct. A receive names a source, or any, and the bits of the tag that must agree; the
 // oldest message that matches goes to the oldest receive that matches (package match).
 //
-//	ep, err := tag.New(iface, 0)
+//	pm/ofi ─▶ pm/tag ─▶ pm/uct ─▶ pm ─▶ channels
+//	           └─▶ pm/tag/match
+//
+// Use it for messages between ranks, whatever their length. One-sided operations go through the same
+// Iface (package uct).
+//
+//	ep, err := tag.Open(1)
 //	var s, r tag.Op
 //	ep.Receive(&r, tag.Criteria{Source: from, Tag: 7}, buf)
 //	ep.Send(&s, tag.Peer{Rank: to}, 7, data)
-//	for !s.Done() || !r.Done() {
-//		worker.Progress() // or worker.Wait
-//	}
+//	err = ep.Wait(ctx, &s, &r) // or Progress of the Iface's worker until both are Done
 //
 // # Protocols
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"score/pm"
 	"score/pm/tag"
+	"sync"
 	"testing"
 )
 
@@ -236,7 +237,9 @@ func TestWaitForLost(t *testing.T) {
 		if !j[0].iface.Channel().SameNode(1) { // inside a node it is in the other's memory already
 			j.until(t, func() bool { return j[1].ep.Probe(everything) != nil })
 		}
-		go func() { _ = j[1].iface.Close() }()
+		var closing sync.WaitGroup
+		closing.Go(func() { _ = j[1].iface.Close() })
+		defer closing.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := j[0].ep.Wait(ctx, &r); !errors.Is(err, pm.ErrPeerClosed) {

@@ -1,6 +1,12 @@
 // Package uct holds the transports of the messaging stack: active messages, one-sided operations
-// and atomics between the ranks of a job, over PM channels. Libraries are built on it; programs
-// use package tag, ofi or mpi above it. The object model is that of UCX's UCT:
+// and atomics between the ranks of a job, over PM channels:
+//
+//	pm/ofi ─▶ pm/tag ─▶ pm/uct ─▶ pm ─▶ channels
+//	                     └─▶ pm/mem      windows, copies between processes
+//
+// Use it for one-sided operations, for atomics, for messages with handlers, and to build libraries.
+// For messages that are sent and received, tag is simpler. DESIGN.md has the protocol. The object
+// model is that of UCX's UCT:
 //
 //	MD      memory that peers may reach: regions with keys
 //	Worker  drives interfaces; one goroutine uses it at a time
@@ -21,13 +27,14 @@
 // with a Completion ends in a call of Complete, from Progress or before the operation returns.
 // Operations on one EP are served in the order in which they were begun.
 //
-//	w := uct.NewWorker()
-//	iface, err := w.Open(channel, md)
+//	iface, err := uct.Open(1)
+//	w := iface.Worker()
 //	iface.Handle(id, func(p *uct.Packet) { ... })
 //	ep, err := iface.EP(rank)
 //	err = ep.Send(uct.Header{ID: id}, data) // ErrAgain: call w.Progress, then try again
 //	...
 //	for w.Progress() > 0 { }
+//	err = w.Do(ctx, func(done uct.Completion) error { return ep.Put(data, to, done) }) // and waits
 //
 // # One-sided operations
 //

@@ -2,6 +2,7 @@
 package localtest
 
 import (
+	"errors"
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
@@ -18,36 +19,55 @@ type Job struct {
 // Start starts a job on so many nodes, with so many ranks each. It ends with the test.
 func Start(t testing.TB, nodes, perNode int, settings pm.Settings) *Job {
 	t.Helper()
-	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})
+	job, err := New(nodes, perNode, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := hub.Close(); err != nil {
+		if err := job.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	job := &Job{Hub: hub}
-	for rank := range nodes * perNode {
-		job.join(t, rank, settings)
-	}
 	return job
 }
 
-func (j *Job) join(t testing.TB, rank int, settings pm.Settings) {
-	t.Helper()
+// New is Start without a test, as for examples. Its caller closes the job.
+func New(nodes, perNode int, settings pm.Settings) (*Job, error) {
+	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})
+	if err != nil {
+		return nil, err
+	}
+	job := &Job{Hub: hub}
+	for rank := range nodes * perNode {
+		if err := job.join(rank, settings); err != nil {
+			return nil, errors.Join(err, job.Close())
+		}
+	}
+	return job, nil
+}
+
+func (j *Job) join(rank int, settings pm.Settings) error {
 	socket, err := j.Hub.Connect(rank)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	p, err := pm.Join(socket, settings)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	t.Cleanup(func() { _ = p.Close() }) // a test may have closed it
+	j.Processes = append(j.Processes, p)
 	ch, err := p.Open(1)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	j.Processes, j.Channels = append(j.Processes, p), append(j.Channels, ch)
+	j.Channels = append(j.Channels, ch)
+	return nil
+}
+
+// Close ends the job, also if ranks were closed before.
+func (j *Job) Close() error {
+	for _, p := range j.Processes {
+		_ = p.Close() // a test may have closed it
+	}
+	return j.Hub.Close()
 }
