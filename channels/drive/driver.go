@@ -73,7 +73,11 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	d.useFlow()
 	d.receive = d.input
 	d.held, _ = port.(link.Holder)
-	d.conn, _ = port.(link.Connecter)
+	// The agent drives in turns with the process. With a connected socket of its own, too, long streams
+	// beside busy processors came to a stand for a minute.
+	if role == abi.RoleProcess {
+		d.conn, _ = port.(link.Connecter)
+	}
 	return d, nil
 }
 
