@@ -35,9 +35,9 @@ lib: ## build build/lib: the libraries by which MPI programs use channels (scrun
 	@pm/lib/build build/lib
 
 .PHONY: demo
-demo: ## two MPI programs share two nodes in time, and the same without coordination
+demo: ## two MPI programs share two nodes in time, also over channels, and the same without coordination
 	@.ci/setup build demo
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build lib
 	@go run ./examples/demo
 
 .PHONY: demo-ha
@@ -69,15 +69,20 @@ deb: ## build the Debian package, into build/
 	@packaging/deb/build build
 
 .PHONY: bench
-bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi|stack|fabric
+bench: ## benchmarks beside their peers; one group with ONLY=launch|switch|sharing|placement|channels|netswitch|hostile|scale|submit|pmi|stack|fabric|tipc
 	@.ci/setup build bench
 	@$(MAKE) --no-print-directory build
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")
 
+.PHONY: hosts
+hosts: ## a cluster of three hosts with Debian and systemd, in guests: faults, upgrades (root; User-Mode Linux and Debian packages are fetched once)
+	@.ci/setup build lib test
+	@go test ./tests/hosts -run TestHosts -v -hosts.all -timeout 40m
+
 .PHONY: soak
 soak: ## a gigabyte through each kind of cluster, gangs on four nodes for ten minutes, chaos for twelve, real programs at their usual sizes, failures at every step and in every history 100 times, elections, cuts, replaced servers and stepped clocks, a million seeds of the simulator as each kind of world (hours)
 	@.ci/setup build test
-	@go test ./tests/system -run TestScripts/programs -programs.long -timeout 0
+	@go test ./tests/system -run 'TestScripts/(fabric-)?programs' -programs.long -timeout 0
 	@go test -tags soak ./tests/upgrade -count 5 -timeout 0
 	@go test ./tests/soak -soak.for 10m -timeout 0
 	@go test -tags soak ./tests/streams -run TestGigabyte -timeout 0
@@ -87,6 +92,7 @@ soak: ## a gigabyte through each kind of cluster, gangs on four nodes for ten mi
 	@go test -tags soak ./tests/servers -count 20 -timeout 0
 	@go test -tags soak ./tests/clocks -count 20 -timeout 0
 	@go test ./tests/sim -run TestSeeds -sim.seeds 1000000 -sim.context all -timeout 0
+	@$(MAKE) --no-print-directory hosts
 
 .PHONY: generate
 generate: ## generate protobuf code, man pages and the example configuration

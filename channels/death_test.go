@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"score/channels/abi"
 	"score/channels/procstat"
+	"score/channels/release"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -187,10 +188,10 @@ func TestWriterDiedWithTheTail(t *testing.T) {
 		}
 		switch written {
 		case "record":
-			release64(victim.shared.commit(pos+8), 0)
-			release64(victim.shared.commit(pos), abi.Commit(450, abi.KindReserved, 5))
+			release.Store64(victim.shared.commit(pos+8), 0)
+			release.Store64(victim.shared.commit(pos), abi.Commit(450, abi.KindReserved, 5))
 		case "pad":
-			release64(victim.shared.commit(pos), abi.Commit(0, abi.KindPad, 5))
+			release.Store64(victim.shared.commit(pos), abi.Commit(0, abi.KindPad, 5))
 		}
 		if _, ok := in.Poll(); ok || in.rings[0].cursor != pos {
 			t.Fatalf("%s: the reader believed a record beyond the tail", written)

@@ -3,6 +3,7 @@ package channels
 import (
 	"fmt"
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 )
 
@@ -46,7 +47,7 @@ func linesOf(r ring, pos, word uint64) uint64 {
 // commit makes the record at the tail visible, and wakes the owner.
 func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) {
 	d.lane.commitRecord(abi.Commit(length, kind, rank), abi.Lines(length), progress)
-	release64(d.tail, d.lane.tail)
+	release.Store64(d.tail, d.lane.tail)
 	if d.img.Sleeping() { // commitRecord has published; see fence.go
 		d.img.Wake()
 	}
@@ -63,7 +64,7 @@ func (d *Delivery) fits(rank uint32, length int) error {
 	before := d.lane.tail
 	fits := d.lane.fits(abi.Lines(length))
 	if d.lane.tail != before { // a pad has moved it
-		release64(d.tail, d.lane.tail)
+		release.Store64(d.tail, d.lane.tail)
 	}
 	if !fits {
 		return ErrFull

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -221,7 +222,7 @@ func TestGuard(t *testing.T) {
 	if err := Guard(func() { in.Poll() }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("reading: %v", err)
 	}
-	if err := Guard(func() { release64(img.counter(0), 1) }); !errors.Is(err, ErrDamaged) {
+	if err := Guard(func() { release.Store64(img.counter(0), 1) }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("writing: %v", err)
 	}
 	if err := Guard(func() {}); err != nil {

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"score/channels/abi"
+	"score/channels/release"
 	"score/flowctl"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ func (img *Image) Follow(role uint32) (changed bool) {
 	if role == abi.RoleProcess {
 		count++
 	}
-	release64(word, uint64(role)|count<<32)
+	release.Store64(word, uint64(role)|count<<32)
 	return uint32(old) != role
 }
 
@@ -34,7 +35,7 @@ func (img *Image) Follow(role uint32) (changed bool) {
 func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
 
 // SetDue leaves word of when to drive next.
-func (img *Image) SetDue(at int64) { release64(img.due(), uint64(at)) }
+func (img *Image) SetDue(at int64) { release.Store64(img.due(), uint64(at)) }
 
 func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
 

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"score/channels/release"
 	"sync"
 	"sync/atomic"
 
@@ -10,7 +11,7 @@ import (
 // A sender stores a message and then looks whether the receiver sleeps; a receiver
 // says that it sleeps and then looks for a message. One of them must see the
 // other, which needs a fence between store and load on both sides. The sender
-// cannot afford one (see release64), so the receiver runs a fence on all
+// cannot afford one (see release.Store64), so the receiver runs a fence on all
 // processors on which a sender runs: membarrier(2), made for such pairs. A
 // sender's process must have asked for that once; until it has, and where the kernel
 // refuses, it fences by itself.
@@ -42,11 +43,11 @@ func fenceAll() bool {
 	return errno == 0
 }
 
-// publish stores v like release64; a load that follows in the program is not done
+// publish stores v like release.Store64; a load that follows in the program is not done
 // earlier, as far as a receiver that calls fenceAll can tell.
 func publish(p *uint64, v uint64) {
 	if cheap.Load() {
-		release64(p, v)
+		release.Store64(p, v)
 		return
 	}
 	atomic.StoreUint64(p, v)

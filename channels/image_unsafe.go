@@ -2,6 +2,7 @@ package channels
 
 import (
 	"score/channels/abi"
+	"score/channels/release"
 	"score/flowctl"
 	"time"
 	"unsafe"
@@ -103,17 +104,18 @@ func (r ring) bytes(pos uint64, length int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+abi.RecordBytes)), length)
 }
 
-// putWord writes a message of at most eight bytes, the commonest ones, without the call that
-// copying a slice costs.
-func (r ring) putWord(pos uint64, data []byte) {
-	p := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+abi.RecordBytes)
-	if len(data) == 8 {
-		*(*uint64)(p) = *(*uint64)(unsafe.Pointer(&data[0]))
+// putLine writes a fresh record that is one line, all but its first word. The head and the data must
+// fit into it.
+func (r ring) putLine(pos uint64, h Head, data []byte) {
+	line := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes)
+	*(*uint64)(unsafe.Add(line, 8)) = 0
+	*(*[2]uint64)(unsafe.Add(line, abi.RecordBytes)) = [2]uint64{h.First, h.Second} // what the data needs it takes
+	to := unsafe.Add(line, abi.RecordBytes+h.bytes())
+	if len(data) == 8 { // the commonest, without the call that copying a slice costs
+		*(*uint64)(to) = *(*uint64)(unsafe.Pointer(&data[0]))
 		return
 	}
-	for i, b := range data {
-		*(*byte)(unsafe.Add(p, i)) = b
-	}
+	copy(unsafe.Slice((*byte)(to), lineBytes-h.bytes()), data)
 }
 
 // futex is the system call.
@@ -129,5 +131,5 @@ func futex(word *uint32, op, value uint32, most time.Duration) {
 // setProgress stores the Progress word and a Mark of zero at once: the reader
 // does not mark a message before it is complete.
 func (r ring) setProgress(pos uint64, progress uint32) {
-	release64((*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)), uint64(progress))
+	release.Store64((*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)), uint64(progress))
 }

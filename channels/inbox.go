@@ -3,6 +3,7 @@ package channels
 import (
 	"fmt"
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 	"time"
 )
@@ -27,7 +28,7 @@ type Inbox struct {
 	rings   []*reader // those to poll: shared ring, network lane, opened lanes
 	hot     *reader   // where the last message was, and where the next poll begins
 	at      int       // its place
-	burst   int
+	turnAt  uint64    // taken, from which on others' turn comes
 	overlap bool
 	taken   uint64 // messages
 	bytes   uint64
@@ -43,6 +44,7 @@ type Inbox struct {
 	turned  bool // a sender changed rings since the last look began
 	turns   int  // looks in a row that were repeated for that
 	damage  error
+	closed  bool
 }
 
 // Inbox opens the inbox of this image. wake is called with each rank that
@@ -56,7 +58,7 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 // then the rank sees it when it looks at Sender.Recalled by itself.
 func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
+	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
@@ -81,7 +83,7 @@ func (in *Inbox) SetOverlap(on bool) { in.overlap = on }
 func (in *Inbox) Poll() (Message, bool) {
 	r := in.hot
 	word := atomic.LoadUint64(r.next)
-	if word == 0 || uint8(word>>24) != abi.KindData || in.burst == burst || !in.plausible(r, word) {
+	if word == 0 || uint8(word>>24) != abi.KindData || in.taken == in.turnAt || !in.plausible(r, word) {
 		return in.search()
 	}
 	return in.deliver(r, word), true
@@ -99,7 +101,7 @@ func (in *Inbox) search() (Message, bool) {
 		}
 		r := in.rings[at]
 		if word := atomic.LoadUint64(r.next); word != 0 {
-			in.at, in.hot, in.burst = at, r, 0
+			in.turnTo(at)
 			if m, ok := in.take(r, word); ok {
 				return m, true
 			}
@@ -112,6 +114,11 @@ func (in *Inbox) search() (Message, bool) {
 		in.idle()
 	}
 	return Message{}, false
+}
+
+// turnTo has the next polls look into a ring first.
+func (in *Inbox) turnTo(at int) {
+	in.at, in.hot, in.turnAt = at, in.rings[at], in.taken+burst
 }
 
 // searchMore looks again after senders changed rings: their next messages may lie in a ring that was
@@ -156,14 +163,18 @@ func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
 	in.looks = 0
-	in.burst++
 	in.taken++
 	in.bytes += word & abi.MaxLength
 	if in.taken-in.shown >= abi.PublishEvery {
-		in.publish()
-		in.attendLanes()
+		in.show()
 	}
 	return m
+}
+
+// show is what an inbox that receives all the time does now and then.
+func (in *Inbox) show() {
+	in.publish()
+	in.attendLanes()
 }
 
 // takeOther deals with everything but whole messages.
@@ -266,9 +277,15 @@ func (in *Inbox) Release(m Message) error {
 	if m.growing() && m.Available() < m.Len() && m.from.holds(m.pos) && !in.lost(m) {
 		return ErrFull
 	}
-	n := m.lines()
-	if !m.from.release(m.pos, n) {
+	if !m.from.holds(m.pos) {
 		return ErrNotReserved
+	}
+	n := m.lines()
+	if r := m.from; m.pos == r.head && r.head+n == r.cursor { // the only one that is out
+		r.head = r.cursor
+		publish(r.headWord, r.head)
+	} else {
+		r.giveBack(m.pos, n)
 	}
 	in.freed += n
 	if atomic.LoadUint64(in.waiters) != 0 {
@@ -301,8 +318,8 @@ func (in *Inbox) idle() {
 // publish shows the counters to whoever looks from outside.
 func (in *Inbox) publish() {
 	in.shown = in.taken
-	release64(in.img.counter(abi.Received), in.taken)
-	release64(in.img.counter(abi.ReceivedBytes), in.bytes)
+	release.Store64(in.img.counter(abi.Received), in.taken)
+	release.Store64(in.img.counter(abi.ReceivedBytes), in.bytes)
 }
 
 // Stuck reports whether a record was met whose writer has not finished it, so that a
@@ -325,6 +342,7 @@ func (in *Inbox) TakeDamage() error {
 
 // Close tells senders that the channel is closed, and wakes those that wait.
 func (in *Inbox) Close() {
+	in.closed = true
 	in.publish()
 	in.closeLanes()
 	in.img.SetState(abi.StateClosed)

@@ -56,14 +56,18 @@ func TestModel(t *testing.T) {
 				serial++
 				data := text(serial, length)
 				room, ready := s.Room(), s.Ready(length)
-				if rapid.Bool().Draw(r, "copy") {
+				switch rapid.IntRange(0, 2).Draw(r, "way") {
+				case 0:
 					err = s.Send(data)
-				} else {
+				case 1:
 					var buf []byte
 					if buf, err = s.Reserve(length); err == nil {
 						copy(buf, data)
 						err = s.Commit()
 					}
+				case 2:
+					h := headOf(data)
+					err = s.SendHead(h, data[h.bytes():])
 				}
 				if (err == nil) != (ready == nil) || err != nil && !errors.Is(err, ErrFull) {
 					r.Fatalf("Ready said %v, sending said %v", ready, err)
@@ -86,6 +90,21 @@ func TestModel(t *testing.T) {
 				}
 				queues[m.Rank()] = q[1:]
 				out = append(out, held{m, q[0]})
+			},
+			"each": func(r *rapid.T) {
+				most := rapid.IntRange(1, 2*burst).Draw(r, "most")
+				met := 0
+				n := in.Each(most, func(rank int, data []byte) {
+					q := queues[rank]
+					if len(q) == 0 || !bytes.Equal(data, q[0]) {
+						r.Fatalf("rank %d: %d bytes that are not the next", rank, len(data))
+					}
+					queues[rank] = q[1:]
+					met++
+				})
+				if n != met || n > most {
+					r.Fatalf("%d messages of at most %d, %d were met", n, most, met)
+				}
 			},
 			"release": func(r *rapid.T) {
 				if len(out) == 0 {
@@ -123,6 +142,41 @@ func TestModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// headOf is a message's beginning as a head: both words, the first, or none.
+func headOf(data []byte) (h Head) {
+	if len(data) >= 8 {
+		h.First, h.Words = binary.LittleEndian.Uint64(data), 1
+	}
+	if len(data) >= 16 {
+		h.Second, h.Words = binary.LittleEndian.Uint64(data[8:]), 2
+	}
+	return h
+}
+
+// TestEachEndsWithItsInbox: a function that closes the inbox is not called again, and its message is
+// not given back.
+func TestEachEndsWithItsInbox(t *testing.T) {
+	in, s := newPair(t, 2, small)
+	for range 3 {
+		if err := s.Send(text(1, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := in.Poll(); ok { // the first opens the lane
+			_ = in.Release(m)
+		}
+	}
+	for range 3 {
+		if err := s.Send(text(1, 8)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	met := 0
+	n := in.Each(3, func(int, []byte) { met++; in.Close() })
+	if n != 1 || met != 1 {
+		t.Errorf("%d messages, the function was called %d times", n, met)
+	}
 }
 
 // TestManySenders has goroutines send at once, some in lanes and some in the

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 )
 
@@ -47,6 +48,9 @@ func (w *laneWriter) room(n uint64) bool {
 	return w.used()+n < w.lines()
 }
 
+// full reports whether room must look for the next line.
+func (w *laneWriter) full() bool { return w.used()+1 >= w.lines() }
+
 // updateRead takes over how far the reader has come, unless that is impossible.
 func (w *laneWriter) updateRead() {
 	if head := atomic.LoadUint64(w.head); w.tail-head <= w.lines() {
@@ -78,13 +82,27 @@ func (w *laneWriter) payload(length int) []byte { return w.bytes(w.tail, length)
 func (w *laneWriter) commitRecord(word, n uint64, progress uint32) {
 	w.clear(w.tail, progress)
 	if end := w.tail + n; w.clean <= end {
-		release64(w.commit(end), 0)
+		release.Relaxed64(w.commit(end), 0)
 		w.clean = end + 1
 	}
+	w.publishTail(word, n)
+}
+
+// commitLine is commitRecord for a record that putLine wrote.
+func (w *laneWriter) commitLine(word uint64) {
+	if end := w.tail + 1; w.clean <= end {
+		release.Relaxed64(w.commit(end), 0)
+		w.clean = end + 1
+	}
+	w.publishTail(word, 1)
+}
+
+// publishTail publishes n lines, and cleans what comes next.
+func (w *laneWriter) publishTail(word, n uint64) {
 	publish(w.commit(w.tail), word)
 	w.tail += n
 	if next := w.tail + 1; w.clean == next && next-w.freed < w.lines() {
-		release64(w.commit(next), 0)
+		release.Relaxed64(w.commit(next), 0)
 		w.clean++
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 	"time"
 )
@@ -258,7 +259,7 @@ func (in *Inbox) endLane(lane uint32) {
 			break
 		}
 	}
-	in.at, in.hot, in.burst = 0, in.rings[0], 0
+	in.turnTo(0)
 	in.img.count(abi.LanesGivenBack, 1)
 	in.freeLane(lane)
 }
@@ -270,7 +271,7 @@ func (in *Inbox) freeLane(lane uint32) {
 		in.lanes.pending = true
 		return
 	}
-	release64(own.commit(own.head), 0) // as its next writer expects it
+	release.Store64(own.commit(own.head), 0) // as its next writer expects it
 	in.releaseLane(lane)
 }
 

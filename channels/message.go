@@ -35,12 +35,24 @@ func (m Message) Available() int {
 
 func (m Message) progress() uint32 { return atomic.LoadUint32(m.from.progress(m.pos)) }
 
-// Head are the bytes that are there.
-func (m Message) Head() []byte {
-	if m.from == nil {
+// Whole are the bytes of a message that has come whole; nil if it is still being written.
+func (m Message) Whole() []byte {
+	if m.growing() {
 		return nil
 	}
-	return m.from.bytes(m.pos, m.Available())
+	return m.from.bytes(m.pos, m.Len())
+}
+
+// Head are the bytes that are there.
+func (m Message) Head() []byte {
+	switch {
+	case m.from == nil:
+		return nil
+	case !m.growing():
+		return m.from.bytes(m.pos, m.Len())
+	default:
+		return m.from.bytes(m.pos, m.Available())
+	}
 }
 
 // lines is what the message takes in its ring.

@@ -36,16 +36,6 @@ func (r *reader) drop(n uint64) {
 	r.giveBack(pos, n)
 }
 
-// release gives a record back. It is false if the record is not one that was
-// handed out, or lies below what was given back.
-func (r *reader) release(pos, n uint64) bool {
-	if !r.holds(pos) {
-		return false
-	}
-	r.giveBack(pos, n)
-	return true
-}
-
 // holds reports whether the position was handed out and not all of it given back.
 func (r *reader) holds(pos uint64) bool { return pos-r.head < r.cursor-r.head }
 
@@ -57,10 +47,17 @@ func (r *reader) giveBack(pos, n uint64) {
 		return
 	}
 	r.head += n
+	if r.head != r.cursor {
+		r.skipMarked()
+	}
+	publish(r.headWord, r.head)
+}
+
+// skipMarked gives back what was marked before.
+func (r *reader) skipMarked() {
 	for r.head != r.cursor && atomic.LoadUint32(r.mark(r.head)) == 1 {
 		r.head += r.linesAt(r.head)
 	}
-	publish(r.headWord, r.head)
 }
 
 // linesAt is the size of a record that was passed before. The words are read

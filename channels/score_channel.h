@@ -293,10 +293,13 @@ _Static_assert(offsetof(struct score_kept, frames) == 16, "frames");
 #define SCORE_COUNTER_DIRECT_OPERATIONS 20 /* events: one-sided operations done by load and store in windows that are mapped */
 #define SCORE_COUNTER_WINDOWS_MAPPED   21 /* events: windows of ranks of this node that were mapped, for one-sided operations */
 #define SCORE_COUNTER_COPIED_BYTES     22 /* bytes: bytes that the kernel copied between this process and others */
-#define SCORE_COUNTER_STREAMED_BYTES   23 /* bytes: bytes of long transfers that went in pieces through the channel */
+#define SCORE_COUNTER_STREAMED_BYTES   23 /* bytes: bytes of long transfers that went in pieces through the channel, or as bulk datagrams */
 #define SCORE_COUNTER_RENDEZVOUS       24 /* messages: tagged messages sent as rendezvous: too long, or no room for them at the receiver */
 #define SCORE_COUNTER_RENDEZVOUS_OPEN  25 /* messages: rendezvous of this rank's sends that are under way now */
 #define SCORE_COUNTER_UNEXPECTED_BYTES 26 /* bytes: bytes of tagged messages that are kept now until they are received */
 #define SCORE_COUNTER_PEERS_GIVEN_UP   27 /* events: ranks given up because they broke the protocol of one-sided operations or tags */
+#define SCORE_COUNTER_BULK_BYTES       28 /* bytes: bytes of long transfers that were sent to other nodes as bulk datagrams */
+#define SCORE_COUNTER_PIECES_AGAIN     29 /* events: pieces of long transfers that were asked for again: bulk datagrams were lost */
+#define SCORE_COUNTER_PULLS_OPEN       30 /* events: long transfers from other nodes that this rank is reading now */
 
 #endif

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"score/channels/abi"
+	"score/channels/release"
 	"score/flowctl"
 	"sync/atomic"
 )
@@ -56,7 +57,7 @@ func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
 		return 0, nil, err
 	}
 	b.setBits(first, n, true)
-	release64(b.img.mem.u64(at), uint64(length)<<32) // no next message, and the length
+	release.Store64(b.img.mem.u64(at), uint64(length)<<32) // no next message, and the length
 	from := at + abi.KeptBytes
 	return Kept(first + 1), b.img.mem[from : from+uint64(length) : from+uint64(length)], nil
 }
@@ -135,9 +136,9 @@ func (b *SendBuffer) setBits(first, n uint32, used bool) {
 		k := min(64-bit, n)
 		mask, word := ^uint64(0)>>(64-k)<<bit, b.word(first/64)
 		if used {
-			release64(word, atomic.LoadUint64(word)|mask)
+			release.Store64(word, atomic.LoadUint64(word)|mask)
 		} else {
-			release64(word, atomic.LoadUint64(word)&^mask)
+			release.Store64(word, atomic.LoadUint64(word)&^mask)
 		}
 		first, n = first+k, n-k
 	}
@@ -193,11 +194,11 @@ func (b *SendBuffer) Append(rank uint32, k Kept, first flowctl.Seq, frames uint3
 	if err != nil {
 		return err
 	}
-	release64(b.img.mem.u64(at+8), uint64(rank)|uint64(first)<<32)
-	release64(b.img.mem.u64(at+16), uint64(frames))
+	release.Store64(b.img.mem.u64(at+8), uint64(rank)|uint64(first)<<32)
+	release.Store64(b.img.mem.u64(at+16), uint64(frames))
 	last := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 124)))
 	if last == 0 {
-		release64(b.img.mem.u64(entry+120), uint64(k)|uint64(k)<<32)
+		release.Store64(b.img.mem.u64(entry+120), uint64(k)|uint64(k)<<32)
 		return nil
 	}
 	before, _, err := b.place(last)
@@ -263,7 +264,7 @@ func (b *SendBuffer) Drop(rank uint32) (bool, error) {
 	if next := atomic.LoadUint32(b.img.mem.u32(at)); next != 0 {
 		atomic.StoreUint32(b.img.mem.u32(entry+120), next)
 	} else {
-		release64(b.img.mem.u64(entry+120), 0)
+		release.Store64(b.img.mem.u64(entry+120), 0)
 	}
 	b.setBits(uint32(k)-1, granulesFor(length), false)
 	return true, nil

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"encoding/binary"
 	"fmt"
 	"score/channels/abi"
 	"sync/atomic"
@@ -14,6 +15,17 @@ const (
 	// of copying against one line that changes hands.
 	nextPart = 8 << 10
 )
+
+// lineBytes is the length of the longest message that takes one line.
+const lineBytes = abi.LineBytes - abi.RecordBytes
+
+// Head is what a message begins with, before its data: no word, the first, or both.
+type Head struct {
+	First, Second uint64
+	Words         int
+}
+
+func (h Head) bytes() int { return (h.Words & 3) * 8 }
 
 // noPlace is a position that no lane reaches.
 const noPlace = ^uint64(0)
@@ -75,24 +87,52 @@ func (s *Sender) SetImmediate(on bool) { s.immediate = on }
 // Send copies a message into the inbox. The error is ErrFull, ErrTooLarge,
 // ErrGone or ErrClosed, and then nothing was sent.
 func (s *Sender) Send(data []byte) error {
-	if !s.open || len(data) > firstPart || atomic.LoadUint32(s.state) != abi.StateOpen {
+	if len(data) > lineBytes {
 		return s.sendSlow(data)
 	}
+	return s.SendHead(Head{}, data)
+}
+
+// SendHead sends a message that is a head and a copy of the data. One that takes one line, the
+// commonest, is written without a detour. Errors are those of Send.
+func (s *Sender) SendHead(h Head, data []byte) error {
+	length := h.bytes() + len(data)
 	w := &s.lane
-	n := abi.Lines(len(data))
-	if !w.fits(n) {
-		return ErrFull
+	if !s.open || length > lineBytes || atomic.LoadUint32(s.state) != abi.StateOpen || w.full() && !w.room(1) {
+		return s.sendHeadSlow(h, data)
 	}
-	if len(data) <= 8 {
-		w.putWord(w.tail, data)
-	} else {
-		copy(w.payload(len(data)), data)
+	w.putLine(w.tail, h, data)
+	w.commitLine(abi.Commit(length, abi.KindData, w.rank))
+	s.wakeSleeper()
+	return nil
+}
+
+// sendHeadSlow is SendHead for all other cases.
+func (s *Sender) sendHeadSlow(h Head, data []byte) error {
+	if h.Words == 0 {
+		return s.sendSlow(data)
 	}
-	w.commitRecord(abi.Commit(len(data), abi.KindData, w.rank), n, 0)
-	if atomic.LoadUint32(s.sleeping) != 0 {
-		s.img.Wake()
+	buf, err := s.Reserve(h.bytes() + len(data))
+	if err != nil {
+		return err
+	}
+	copy(h.Put(buf), data)
+	if err := s.Commit(); err != nil {
+		s.Abandon()
+		return err
 	}
 	return nil
+}
+
+// Put writes the head, and returns what is behind it.
+func (h Head) Put(buf []byte) []byte {
+	if h.Words > 0 {
+		binary.LittleEndian.PutUint64(buf, h.First)
+	}
+	if h.Words > 1 {
+		binary.LittleEndian.PutUint64(buf[8:], h.Second)
+	}
+	return buf[h.bytes():]
 }
 
 // sendSlow is Send for the first messages, the long ones, and the errors.

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"score/channels/abi"
+	"score/channels/release"
 	"sync/atomic"
 )
 
@@ -54,11 +55,11 @@ func (w *sharedWriter) reserve(length int) (pos uint64, ok bool) {
 		return 0, false
 	}
 	end := pos + pad + n
-	release64(w.commit(end), 0)
-	release64(w.commit(pos+pad), abi.Commit(length, abi.KindReserved, w.rank))
+	release.Store64(w.commit(end), 0)
+	release.Store64(w.commit(pos+pad), abi.Commit(length, abi.KindReserved, w.rank))
 	if pad > 0 {
 		w.clear(pos, 0)
-		release64(w.commit(pos), abi.Commit(0, abi.KindPad, w.rank))
+		release.Store64(w.commit(pos), abi.Commit(0, abi.KindPad, w.rank))
 	}
 	w.unlock(end)
 	return (pos + pad) & posMask, true

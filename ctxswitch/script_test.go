@@ -37,16 +37,7 @@ type script struct {
 func runScript(t *testing.T, text string) string {
 	s := &script{t: t, m: New(Config{}), orders: map[string][]Effect{}}
 	var out strings.Builder
-	for line := range strings.Lines(text) {
-		switch {
-		case strings.HasPrefix(line, "#"), line == "\n":
-			out.WriteString(line)
-		case strings.HasPrefix(line, ">"):
-			out.WriteString(line)
-			s.run(&out, strings.Fields(line[1:]))
-		}
-	}
-	return out.String()
+	return pinned.Commands(text, &out, nil, func(words []string) { s.run(&out, words) })
 }
 
 // run tells one line's events and writes what comes of it.

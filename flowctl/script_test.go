@@ -31,35 +31,17 @@ type script struct {
 	out     strings.Builder
 	frames  map[Tx]Data
 	answers []Answer
-	shown   string
 }
 
 // runScript returns the script with its output brought up to date.
 func runScript(t *testing.T, text string) string {
 	s := &script{pair: newPair(t, 0), frames: map[Tx]Data{}}
 	s.room = 1000
-	s.shown = s.state()
-	for line := range strings.Lines(text) {
-		switch {
-		case strings.HasPrefix(line, "#"), line == "\n":
-			s.out.WriteString(line)
-		case strings.HasPrefix(line, ">"):
-			s.out.WriteString(line)
-			words := strings.Fields(line[1:])
-			after, err := time.ParseDuration(words[0])
-			if err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
-			s.now = epoch + int64(after)
-			s.run(words[1], words[2:])
-			s.check()
-			if state := s.state(); state != s.shown {
-				s.shown = state
-				s.out.WriteString(state)
-			}
-		}
-	}
-	return s.out.String()
+	return pinned.Commands(text, &s.out, s.state, pinned.At(t, func(after time.Duration, command string, args []string) {
+		s.now = epoch + int64(after)
+		s.run(command, args)
+		s.check()
+	}))
 }
 
 // run executes a command.

@@ -258,6 +258,8 @@ func (a *Agent) hello() *scorev1.Hello {
 		Notes:       slices.Clone(a.notes),
 		SharesCpus:  a.options.SharesCPUs,
 		Channels:    uint32(a.options.Channels),
+		Link:        a.linkWord(),
+		Bearers:     a.bearers(),
 		BootId:      a.bootID,
 
 		FencesByMessage: true,
@@ -277,6 +279,7 @@ func (a *Agent) problems() (sentences []string) {
 	if sentence := a.jobs.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)
 	}
+	sentences = append(sentences, a.linkProblems()...)
 	if sentence := a.metricsProblem.Load(); sentence != nil {
 		sentences = append(sentences, *sentence)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"score/scored/api/identity/pki"
 	"score/tests/ports"
 	"strings"
 	"testing"
@@ -14,7 +15,13 @@ import (
 
 func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
 	t.Helper()
-	a := &Agent{options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, log: zap.NewNop(), socket: filepath.Join(t.TempDir(), "pm")}
+	own, err := pki.FromKey("k", pki.Name{Cluster: "c", Role: pki.Agent, Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{
+		options: Options{Listen: listen, Cluster: "c", ClusterKey: "k"}, credentials: own, log: zap.NewNop(), socket: filepath.Join(t.TempDir(), "pm"),
+	}
 	listener, err := a.listenConfigured()
 	if err == nil {
 		t.Cleanup(func() {

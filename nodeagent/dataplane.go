@@ -15,6 +15,9 @@ import (
 )
 
 func (a *Agent) openPlane(at net.Addr) error {
+	if err := a.checkLink(); err != nil {
+		return err
+	}
 	address, err := netip.ParseAddrPort(at.String())
 	if err != nil {
 		return err
@@ -27,17 +30,32 @@ func (a *Agent) openPlane(at net.Addr) error {
 		Anywhere:   a.options.Credentials != nil,
 		Logger:     handshake.Sampled(a.log), // ranks cause lines as often as they like
 		Channels:   a.options.Channels,
+		Link:       a.options.Link,
+		TIPCType:   a.options.TIPCType,
+		Left:       a.watcher.Missed,
+		Identity:   a.credentials.Authority().RawSubjectPublicKeyInfo,
+		Unseen:     a.onUnseen,
 		Raise:      a.raise("the thread that drives channels", realtime.DrivePriority),
 		Connected: func(job uint64, network dataplane.Network) {
-			a.switcher.Connected(ctxswitch.JobID(job), network)
+			a.switcher.Connected(ctxswitch.JobID(job), contexts{network})
 		},
 		Stepped: func(job uint64, step ctxswitch.Step, o *node.Outcome) {
-			a.switcher.Stepped(ctxswitch.JobID(job), step, o.Number, switcher.Flushes{
-				Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff), Held: heldAtSave(o),
-			})
+			a.switcher.Stepped(ctxswitch.JobID(job), step, o.Number, flushesOf(o))
 		},
 	})
 	return err
+}
+
+// contexts are a job's network as the switching thread has it.
+type contexts struct{ dataplane.Network }
+
+func (c contexts) Order(step ctxswitch.Step, number uint64, by int64) (switcher.Flushes, bool) {
+	out, over := c.Network.Order(step, number, by)
+	return flushesOf(&out), over
+}
+
+func flushesOf(o *node.Outcome) switcher.Flushes {
+	return switcher.Flushes{Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff), Held: heldAtSave(o)}
 }
 
 // heldAtSave counts a context once in a switch.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"score/channels/link"
+	"score/channels/link/tipc"
 	"score/nodeagent/hostinfo"
 	"score/nodeagent/jobdirs"
 	"score/scored/api"
@@ -84,6 +86,10 @@ type Options struct {
 	// Channels is how many contexts may be on the network at once. Default: one for each CPU, so that
 	// a rank on each has one, and DefaultChannels at least.
 	Channels int
+	// Link is what carries channels to other nodes; all nodes of a job must have the same.
+	Link link.Transport
+	// TIPCType is the type of the cluster's names if Link is TIPC. Default: tipc.DefaultType.
+	TIPCType uint32
 	// SharesCPUs says that another node of this machine has the same CPUs.
 	SharesCPUs bool
 	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks: where several nodes
@@ -152,6 +158,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Channels == 0 {
 		o.Channels = min(max(len(o.CPUs), DefaultChannels), MaxChannels)
 	}
+	if o.TIPCType == 0 {
+		o.TIPCType = tipc.DefaultType
+	}
 	if o.MemoryBytes == 0 {
 		if o.MemoryBytes, err = hostinfo.Memory(); err != nil {
 			return o, fmt.Errorf("%w: %w; say how much memory the node has with memory", ErrOptions, err)
@@ -193,6 +202,8 @@ func (o Options) check() error {
 		return fmt.Errorf("warm_stewards = %d is not between 1 and %d", o.WarmStewards, MaxWarmStewards)
 	case o.Channels < 1 || o.Channels > MaxChannels:
 		return fmt.Errorf("channels = %d is not between 1 and %d", o.Channels, MaxChannels)
+	case o.TIPCType < tipc.MinType:
+		return fmt.Errorf("tipc_type = %d is not between %d and %d", o.TIPCType, tipc.MinType, uint32(tipc.MaxType))
 	case o.Grace < 0:
 		return fmt.Errorf("the stewards' grace time %v is negative", o.Grace)
 	}

@@ -27,6 +27,7 @@ func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 		Clock:      a.clock,
 		Metrics:    a.metrics,
 		Logger:     a.log,
+		CheckReach: a.checkReach,
 		Send:       a.link.Send,
 		Connected:  a.connected.Load,
 		Go:         a.workers.Go,

@@ -35,12 +35,15 @@ type Channel struct {
 
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
-	tally  channels.Tally
-	beside bool                 // the node is not told of waits
-	stack  []func(*StackCounts) // of the layers above
-	counts StackCounts          // what they said last
-	shows  uint32               // times they might have been shown
-	closed bool
+	also func() bool // what ends a wait besides messages; nil: nothing
+
+	tally   channels.Tally
+	beside  bool                 // the node is not told of waits
+	napping bool                 // the node was told of naps
+	stack   []func(*StackCounts) // of the layers above
+	counts  StackCounts          // what they said last
+	shows   uint32               // times they might have been shown
+	closed  bool
 }
 
 // newChannel gets the rank's own context. Those of its peers follow at the first message.

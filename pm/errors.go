@@ -37,6 +37,8 @@ var (
 	// ErrNode: the node's daemon, which has the memory of the channels, does not answer.
 	// Channels and peers that were used before go on without it.
 	ErrNode = errors.New("pm: the node's daemon does not answer")
+	// ErrFault: bytes to be sent, or their place, are not in memory that the process has.
+	ErrFault = errors.New("pm: memory that the process does not have")
 	// ErrMemory: the node has no memory for another channel.
 	ErrMemory = errors.New("pm: the node has no memory for the channel")
 	// ErrNoChannel: the job was not given as many channels for each rank.

@@ -7,7 +7,7 @@ import (
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
-	"score/channels/link/udp"
+	"score/channels/link/ports"
 	"score/channels/rankmap"
 	"score/flowctl"
 	"time"
@@ -41,6 +41,9 @@ const (
 // network is a channel's way to other nodes.
 type network struct {
 	driver  *drive.Driver
+	port    ports.Port // the driver's
+	where   *rankmap.Map
+	bulk    *Bulk // nil: not opened
 	watcher *watcher
 	alone   bool // no other rank of the job is on this node
 	taken   int  // messages since the network was last looked at
@@ -60,7 +63,7 @@ func newNetwork(c *Channel) (*network, error) {
 		socket.Close()
 		return nil, err
 	}
-	port, err := udp.New(socket)
+	port, err := ports.Open(socket)
 	if err != nil {
 		socket.Close()
 		return nil, err
@@ -75,7 +78,7 @@ func newNetwork(c *Channel) (*network, error) {
 		_ = port.Close()
 		return nil, err
 	}
-	return &network{driver: driver, watcher: w, alone: len(c.local) == 1}, nil
+	return &network{driver: driver, port: port, where: where, watcher: w, alone: len(c.local) == 1}, nil
 }
 
 // close tells the peers, and leaves what is not acknowledged yet to the agent.
@@ -85,6 +88,9 @@ func (n *network) close() {
 		n.driver.Leave()
 	}
 	n.watcher.close()
+	if n.bulk != nil {
+		_ = n.bulk.port.Close()
+	}
 	_ = n.driver.Close()
 }
 
@@ -211,7 +217,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 	look := func() bool {
 		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
 		if err == channels.ErrFull { //nolint:errorlint // drivers return this very value
-			return c.Poll()
+			return c.pollAll()
 		}
 		if err != nil {
 			failed = c.sendError(err, rank)

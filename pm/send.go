@@ -64,6 +64,36 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 	return nil
 }
 
+// Head is what a message begins with: no word, the first, or both.
+type Head = channels.Head
+
+// SendHead sends a message that is a head and a copy of data: the fastest way for short ones. Errors
+// are those of GetSendBuffer.
+func (c *Channel) SendHead(rank int, h Head, data []byte) error {
+	s, err := c.sender(rank)
+	if err != nil {
+		return c.sendHeadRemote(rank, h, data, err)
+	}
+	if err := s.SendHead(h, data); err != nil {
+		return c.refused(err, rank)
+	}
+	c.sent(8*h.Words + len(data))
+	return nil
+}
+
+// sendHeadRemote is SendHead where there is no sender, for a reason.
+func (c *Channel) sendHeadRemote(rank int, h Head, data []byte, err error) error {
+	if err != errRemote { //nolint:errorlint // connect returns this very value
+		return err
+	}
+	buf, err := c.GetSendBuffer(rank, 8*h.Words+len(data))
+	if err != nil {
+		return err
+	}
+	copy(h.Put(buf), data)
+	return c.Send()
+}
+
 // Room is the length of the longest message to the rank that would be taken now; -1 if
 // not even an empty one would. Errors are those of GetSendBuffer.
 func (c *Channel) Room(rank int) (int, error) {

@@ -2,6 +2,7 @@ package pm
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"score/channels"
 	"score/channels/link"
@@ -29,6 +30,11 @@ const (
 	// EnvLaneBytes: how many bytes of memory the lanes of all channels of the process may have,
 	// as a number; 0: no lanes.
 	EnvLaneBytes = "PM_LANE_BYTES"
+	// EnvHost is the address at which other hosts reach this node. The launcher sets it.
+	EnvHost = "SCORE_NODE_ADDRESS"
+	// EnvCPURanks is how many ranks of the job share each of the rank's CPUs. The launcher sets it;
+	// a rank that is bound to one CPU cannot find out by itself.
+	EnvCPURanks = "SCORE_CPU_RANKS"
 )
 
 // Settings of a process.
@@ -38,6 +44,7 @@ type Settings struct {
 	Spin      time.Duration // how long Wait spins; negative: DefaultSpin, or not at all with more ranks than CPUs
 	Flow      Flow          // flow control of channels between nodes; default FlowNack
 	LaneBytes int64         // of memory that lanes may have together; 0: DefaultLaneBytes, negative: none
+	Host      netip.Addr    // at which other hosts reach this node; none: loopback
 	Faults    link.Faults   // what the way to other nodes does to datagrams; default nothing
 }
 
@@ -71,6 +78,9 @@ func SettingsFromEnvironment() (Settings, error) {
 	if err := readLaneBytes(&s.LaneBytes); err != nil {
 		return s, err
 	}
+	if err := readHost(&s.Host); err != nil {
+		return s, err
+	}
 	var err error
 	if s.Faults, err = link.FaultsFromEnvironment(); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrEnvironment, err)
@@ -88,6 +98,19 @@ func readDuration(name string, value *time.Duration) error {
 		return fmt.Errorf("%w: %s=%s is not a duration like 20us", ErrEnvironment, name, text)
 	}
 	*value = d
+	return nil
+}
+
+func readHost(value *netip.Addr) error {
+	text := os.Getenv(EnvHost)
+	if text == "" {
+		return nil
+	}
+	host, err := netip.ParseAddr(text)
+	if err != nil {
+		return fmt.Errorf("%w: %s=%s is not an address", ErrEnvironment, EnvHost, text)
+	}
+	*value = host
 	return nil
 }
 
@@ -131,6 +154,9 @@ func readSwitch(name string, value *bool) error {
 func (s Settings) spin(localRanks int) time.Duration {
 	if s.Spin >= 0 {
 		return s.Spin
+	}
+	if sharers, err := strconv.Atoi(os.Getenv(EnvCPURanks)); err == nil && sharers > 1 {
+		return 0
 	}
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil && set.Count() > 1 && localRanks > set.Count() {

@@ -16,12 +16,12 @@ const (
 )
 
 // Wait waits until Receive has something to return: a message, or the news of a
-// death. It spins, then sleeps. The error is the context's, or ErrClosed.
+// death; or until a bulk datagram comes, if the channel's Bulk expects one. It spins, then sleeps. The error is the context's, or ErrClosed.
 func (c *Channel) Wait(ctx context.Context) error {
 	if c.closed {
 		return ErrClosed
 	}
-	return c.waitSleeping(ctx, abi.WaitMessage, c.Poll, func() {})
+	return c.waitSleeping(ctx, abi.WaitMessage, c.pollAll, func() {})
 }
 
 // pollsPerLook is how many polls find nothing in a row as often as the constant says.
@@ -69,7 +69,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	asleep := false
 	look := func() bool {
 		switch err := s.Ready(size); {
-		case err == nil || c.Poll():
+		case err == nil || c.pollAll():
 			return true
 		case asleep && s.ReceiverDead():
 			failed = &PeerGoneError{Rank: rank}
@@ -108,6 +108,7 @@ func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool
 
 func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, announce func()) error {
 	defer c.wakeOnDone(ctx)()
+	c.napping = false
 	c.img.BeginWait(c.sleepKind(ctx, how))
 	defer c.img.EndWait()
 	for {

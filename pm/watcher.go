@@ -16,6 +16,7 @@ import (
 type watcher struct {
 	img    *channels.Image
 	socket int
+	bulk   int // another socket to wait for, or -1; changed only while the watcher is not armed
 	stop   int // eventfd
 	begin  chan struct{}
 	ended  chan struct{}
@@ -41,7 +42,7 @@ func watch(img *channels.Image, socket int) (*watcher, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	w := &watcher{img: img, socket: socket, stop: stop, begin: make(chan struct{}), ended: make(chan struct{})}
+	w := &watcher{img: img, socket: socket, bulk: -1, stop: stop, begin: make(chan struct{}), ended: make(chan struct{})}
 	w.run.Go(w.watch)
 	return w, nil
 }
@@ -71,15 +72,20 @@ func (w *watcher) close() {
 }
 
 func (w *watcher) watch() {
-	fds := []unix.PollFd{{Fd: int32(w.socket), Events: unix.POLLIN}, {Fd: int32(w.stop), Events: unix.POLLIN}}
+	all := [...]unix.PollFd{{Fd: int32(w.socket), Events: unix.POLLIN}, {Fd: int32(w.stop), Events: unix.POLLIN}, {Events: unix.POLLIN}}
 	for range w.begin {
+		fds := all[:2] // by which the agent knows the watcher of a rank that waits for messages alone
+		if w.bulk >= 0 {
+			fds = all[:]
+		}
+		all[2].Fd, all[2].Revents = int32(w.bulk), 0
 		for {
 			_, err := unix.Poll(fds, -1)
 			if err != unix.EINTR {
 				break
 			}
 		}
-		if fds[0].Revents != 0 {
+		if all[0].Revents != 0 || all[2].Revents != 0 {
 			w.spent.Store(true)
 			w.img.Wake()
 		}

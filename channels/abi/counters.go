@@ -33,6 +33,9 @@ const (
 	RendezvousOpen
 	UnexpectedBytes
 	PeersGivenUp
+	BulkBytes
+	PiecesAgain
+	PullsOpen
 )
 
 // Unit says what a counter counts.
@@ -81,11 +84,14 @@ var Counters = [...]Description{
 	{DirectOperations, "direct_operations", "one-sided operations done by load and store in windows that are mapped", Events},
 	{WindowsMapped, "windows_mapped", "windows of ranks of this node that were mapped, for one-sided operations", Events},
 	{CopiedBytes, "copied_bytes", "bytes that the kernel copied between this process and others", Bytes},
-	{StreamedBytes, "streamed_bytes", "bytes of long transfers that went in pieces through the channel", Bytes},
+	{StreamedBytes, "streamed_bytes", "bytes of long transfers that went in pieces through the channel, or as bulk datagrams", Bytes},
 	{Rendezvous, "rendezvous", "tagged messages sent as rendezvous: too long, or no room for them at the receiver", Messages},
 	{RendezvousOpen, "rendezvous_open", "rendezvous of this rank's sends that are under way now", Messages},
 	{UnexpectedBytes, "unexpected_bytes", "bytes of tagged messages that are kept now until they are received", Bytes},
 	{PeersGivenUp, "peers_given_up", "ranks given up because they broke the protocol of one-sided operations or tags", Events},
+	{BulkBytes, "bulk_bytes", "bytes of long transfers that were sent to other nodes as bulk datagrams", Bytes},
+	{PiecesAgain, "pieces_again", "pieces of long transfers that were asked for again: bulk datagrams were lost", Events},
+	{PullsOpen, "pulls_open", "long transfers from other nodes that this rank is reading now", Events},
 }
 
 // PublishEvery bounds how far the counters in the image lag behind a rank

@@ -2,12 +2,14 @@ package drive
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"runtime"
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
+	"score/channels/link/tipc"
 	"score/channels/link/udp"
 	"score/channels/rankmap"
 	"sync"
@@ -25,7 +27,6 @@ type end struct {
 
 func ends(b *testing.B) [2]*end {
 	b.Helper()
-	var files [2]interface{ Close() error }
 	var ports [2]link.Port
 	var at [2]link.Address
 	for i := range ports {
@@ -33,15 +34,41 @@ func ends(b *testing.B) [2]*end {
 		if err != nil {
 			b.Fatal(err)
 		}
-		files[i] = file
 		if ports[i], err = udp.New(file); err != nil {
 			b.Fatal(err)
 		}
 		at[i] = link.AddressOf(local)
 	}
+	return endsAt(b, ports, at, at)
+}
+
+// namedEnds are ends that are linked by TIPC.
+func namedEnds(b *testing.B) [2]*end {
+	b.Helper()
+	if err := tipc.Check(); err != nil {
+		b.Skip(err, "(tests/tipc runs this in a guest)")
+	}
+	names := link.NamesOf(tipc.DefaultType, testKey, 2, 2)
+	var ports [2]link.Port
+	var at, directories [2]link.Address
+	for i := range ports {
+		file, err := tipc.Listen(link.Address{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if ports[i], err = tipc.New(file); err != nil {
+			b.Fatal(err)
+		}
+		at[i], directories[i] = ports[i].Local(), names.Directory(uint32(i))
+	}
+	return endsAt(b, ports, at, directories)
+}
+
+func endsAt(b *testing.B, ports [2]link.Port, at, directories [2]link.Address) [2]*end {
+	b.Helper()
 	var pair [2]*end
 	for i := range pair {
-		where, err := rankmap.New(uint32(i), at[:], []uint32{0, 1})
+		where, err := rankmap.New(uint32(i), directories[:], []uint32{0, 1})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -104,6 +131,30 @@ func (e *end) take(done *atomic.Bool) bool {
 		e.Enter()
 		e.Poll(1)
 		e.Leave()
+	}
+}
+
+// look drives once.
+func (e *end) look() {
+	e.Enter()
+	e.Poll(1)
+	e.Leave()
+}
+
+// pass drives both ends until the message is there, and gives it back.
+func pass(pair [2]*end) {
+	for {
+		m, ok := pair[1].in.Poll()
+		for ok && m.Available() < m.Len() {
+			pair[0].look()
+			pair[1].look()
+		}
+		if ok {
+			_ = pair[1].in.Release(m)
+			return
+		}
+		pair[0].look()
+		pair[1].look()
 	}
 }
 
@@ -177,6 +228,30 @@ func BenchmarkStream8(b *testing.B)    { benchmarkStream(b, 8) }
 func BenchmarkStream8Ki(b *testing.B)  { benchmarkStream(b, 8<<10) }
 func BenchmarkStream64Ki(b *testing.B) { benchmarkStream(b, 64<<10) }
 
+// BenchmarkFrames is what a message costs both ends together, by the longest frame that it is cut
+// into: the two take turns, on one processor.
+func BenchmarkFrames(b *testing.B) {
+	for _, transport := range []struct {
+		name string
+		ends func(*testing.B) [2]*end
+	}{{"udp", ends}, {"tipc", namedEnds}} {
+		for _, most := range []int{4 << 10, 8 << 10, 16 << 10, 32 << 10, link.MaxFrame} {
+			for _, size := range []int{60_000, 64 << 10} {
+				b.Run(fmt.Sprintf("%s/%d/%d", transport.name, size, most), func(b *testing.B) {
+					pair := transport.ends(b)
+					pair[0].frameMost = most
+					data := make([]byte, size)
+					b.SetBytes(int64(size))
+					for b.Loop() {
+						pair[0].put(b, 1, data)
+						pass(pair)
+					}
+				})
+			}
+		}
+	}
+}
+
 // hose is a port whose datagrams lie in memory until the other end takes them.
 type hose struct {
 	at, peer link.Address
@@ -185,6 +260,7 @@ type hose struct {
 	to       *hose
 }
 
+func (h *hose) Local() link.Address         { return h.at }
 func (h *hose) Size(link.Address) int       { return link.MaxDatagram }
 func (h *hose) Buffer() []byte              { return h.buf[:] }
 func (h *hose) Queue(_ link.Address, n int) { h.n = n }

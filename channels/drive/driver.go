@@ -33,9 +33,13 @@ type Driver struct {
 	held  link.Holder    // the port if it sends some datagrams later, else nil
 	conn  link.Connecter // the port if it has a socket for a peer, else nil
 	where *rankmap.Map
+	names *link.Names // of a job whose ranks are found by name, else nil
 	flow  flowctl.Config
-	buf   *channels.SendBuffer
-	peers []*peer // by rank, nil until needed
+	// frameMost bounds the frames that this driver cuts: MaxFrame. With names it is the longest that a
+	// datagram has room for, since TIPC cuts and joins datagrams at a fifth of the cost of a frame.
+	frameMost int
+	buf       *channels.SendBuffer
+	peers     []*peer // by rank, nil until needed
 
 	flowNumber uint8    // link.FlowNack or link.FlowCredits
 	credit     *credits // nil: ACK/NACK
@@ -67,8 +71,12 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	}
 	d := &Driver{
 		img: img, role: role, port: port, where: where,
-		flow: flowctl.DefaultConfig(), buf: img.SendBuffer(),
+		flow: flowctl.DefaultConfig(), frameMost: MaxFrame, buf: img.SendBuffer(),
 		peers: make([]*peer, img.Geometry().Ranks), due: flowctl.NoDeadline,
+	}
+	if where.Named() {
+		names := where.Names()
+		d.names, d.frameMost = &names, link.MaxFrame
 	}
 	d.useFlow()
 	d.receive = d.input

@@ -45,6 +45,10 @@ func (d *Driver) requestAddress(p *peer) {
 	}
 	l.wait = min(max(l.wait*2, lookupFirst), lookupMost)
 	l.at = d.now + l.wait
+	if d.names != nil {
+		d.requestByName(p)
+		return
+	}
 	h := link.Head{Kind: link.Where, Job: d.img.Job, Channel: d.img.Channel, From: d.img.Rank, To: p.rank, Flow: d.flowNumber}
 	d.writer.Begin(d.port.Buffer(), p.size, &h)
 	d.port.Queue(p.directory, d.writer.Finish(0))
@@ -53,13 +57,17 @@ func (d *Driver) requestAddress(p *peer) {
 
 // onAddress takes a directory's answer.
 func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
-	if from != p.directory {
-		return
+	if from == p.directory {
+		d.located(p, h.Status, withPort(p.directory, h.Port))
 	}
+}
+
+// located takes what is known of a peer; at is where it is if it is anywhere.
+func (d *Driver) located(p *peer, status uint8, at link.Address) {
 	p.lookup.since = 0
-	switch h.Status {
+	switch status {
 	case link.StatusHere:
-		p.address = withPort(p.directory, h.Port)
+		p.address = at
 		p.lookup = lookup{at: flowctl.NoDeadline}
 	case link.StatusEnded:
 		if p.address.None() && (!p.send.Closed() || d.owesRest(p)) {
@@ -88,7 +96,7 @@ func (d *Driver) comesFrom(p *peer, from link.Address, h *link.Head) bool {
 // updateAddress takes a peer's address from a datagram that carries the job's key, if it comes
 // from the peer's node. Only the job's own ranks and the daemons know the key.
 func (d *Driver) updateAddress(p *peer, from link.Address) bool {
-	if from.Host() != p.directory.Host() {
+	if d.names == nil && from.Host() != p.directory.Host() || d.names != nil && !mayBeAt(p, from) {
 		return false
 	}
 	p.address = from

@@ -105,6 +105,7 @@ func (w *world) close() {
 	}
 }
 
+func (p *port) Local() link.Address   { return p.r.address }
 func (p *port) Size(link.Address) int { return 1472 }
 func (p *port) Buffer() []byte        { return p.buf[:] }
 func (p *port) Flush()                {}

@@ -16,6 +16,10 @@ const talkingFor = int64(time.Millisecond)
 // peer is, changes nothing.
 func (d *Driver) input(from link.Address, data []byte) {
 	h, frames, err := link.Parse(data)
+	if err != nil && d.names != nil {
+		d.inputSealed(from, data)
+		return
+	}
 	if err != nil || h.Job != d.img.Job || h.Channel != d.img.Channel || h.To != d.img.Rank {
 		return
 	}

@@ -113,7 +113,7 @@ func (d *Driver) frameBytes(p *peer) int {
 	if d.credit != nil {
 		return int(d.img.Geometry().MaxMessage)
 	}
-	return min(p.size-headBytes, MaxFrame)
+	return min(p.size-headBytes, d.frameMost)
 }
 
 // headBytes are those of a datagram with one frame that are not payload.

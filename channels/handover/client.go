@@ -134,6 +134,16 @@ func (c *Client) Network(channel uint32) (socket, places *os.File, err error) {
 	return files[0], files[1], nil
 }
 
+// Bulk asks for the socket for bulk datagrams of the asking rank's own context. ErrAlone if there is
+// none.
+func (c *Client) Bulk(channel uint32) (*os.File, error) {
+	files, err := c.ask(Request{Channel: channel, Rank: Own, Bulk: true}, 1)
+	if err != nil {
+		return nil, fmt.Errorf("channel %d: %w", channel, err)
+	}
+	return files[0], nil
+}
+
 // mostFiles bounds the descriptors of an answer.
 const mostFiles = 2
 

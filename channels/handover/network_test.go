@@ -93,6 +93,10 @@ func TestNetworkOfAnother(t *testing.T) {
 	if n, err := conn.Read(make([]byte, 100)); n != 0 || err == nil {
 		t.Errorf("%d bytes in answer, %v", n, err)
 	}
+	packet = Request{Channel: 1, Rank: 2, Bulk: true}.encode()
+	if r, err := decodeRequest(packet[:]); err == nil {
+		t.Errorf("the bulk socket of another: %+v", r)
+	}
 }
 
 // TestModeIsKept: handing a socket over does not make it a blocking one.
@@ -148,6 +152,32 @@ func TestDial(t *testing.T) {
 	client := NewClient(conn)
 	defer client.Close()
 	if _, err := client.Image(1, Own); !errors.Is(err, ErrChannel) {
+		t.Error(err)
+	}
+}
+
+// TestBulk: the socket for bulk datagrams comes alone, and a server of one node has none.
+func TestBulk(t *testing.T) {
+	socket := memfd(t, "bulk")
+	client := NewClient(serveAll(t, Server{Bulk: func(channel uint32) (*os.File, Status) {
+		if channel != 33 {
+			return nil, Status(channel)
+		}
+		return socket, StatusOK
+	}}))
+	s, err := client.Bulk(33)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got := make([]byte, 4)
+	if _, err := s.ReadAt(got, 0); err != nil || string(got) != "bulk" {
+		t.Errorf("got %q: %v", got, err)
+	}
+	if _, err := client.Bulk(uint32(StatusExhausted)); !errors.Is(err, ErrExhausted) {
+		t.Error(err)
+	}
+	if _, _, err := client.Network(1); !errors.Is(err, ErrAlone) {
 		t.Error(err)
 	}
 }

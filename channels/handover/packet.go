@@ -13,6 +13,9 @@ const magic = 0x31484353
 // that hangs up, as on anything that it does not know.
 const magicNetwork = 0x314e4353
 
+// magicBulk opens a request for a socket for bulk datagrams: "SCB1". An older server hangs up.
+const magicBulk = 0x31424353
+
 // magicCredits opens a request for an image of a channel with credits: "SCC1".
 const magicCredits = 0x31434353
 
@@ -24,6 +27,7 @@ type Request struct {
 	Channel uint32
 	Rank    uint32 // or Own
 	Network bool   // the socket of the context and the place map; Rank is Own
+	Bulk    bool   // the context's socket for bulk datagrams; Rank is Own
 	Flow    uint32 // abi.FlowNack or, not with Network, abi.FlowCredits: what the asking rank uses
 }
 
@@ -40,7 +44,7 @@ const (
 	StatusChannel   Status = 2 // there is no such channel
 	StatusGone      Status = 3 // the rank ended
 	StatusExhausted Status = 4 // no memory or descriptor for the image
-	StatusAlone     Status = 5 // network: no rank of the job is on another node
+	StatusAlone     Status = 5 // network, bulk: no rank of the job is on another node, or the link has none
 	StatusNotGiven  Status = 6 // the job was not given as many channels
 	StatusFlow      Status = 7 // the channel of that rank uses another flow control
 	StatusPlaces    Status = 8 // too many ranks on other nodes for credits
@@ -57,6 +61,8 @@ func (r Request) encode() (b [requestBytes]byte) {
 	switch {
 	case r.Network:
 		kind = magicNetwork
+	case r.Bulk:
+		kind = magicBulk
 	case r.Flow == abi.FlowCredits:
 		kind = magicCredits
 	}
@@ -80,6 +86,10 @@ func decodeRequest(b []byte) (Request, error) {
 	case magicNetwork:
 		// Only its owner receives on a context's socket.
 		if r.Network = true; r.Rank == Own {
+			return r, nil
+		}
+	case magicBulk:
+		if r.Bulk = true; r.Rank == Own {
 			return r, nil
 		}
 	}

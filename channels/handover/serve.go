@@ -16,10 +16,15 @@ type Source func(Request) (*os.File, Status)
 // context and the job's place map, which stay the source's, or with the reason why there is none.
 type Network func(channel uint32) (socket, places *os.File, status Status)
 
+// Bulk answers a request for the socket for bulk datagrams of the asking rank's context, which stays
+// the source's, or with the reason why there is none.
+type Bulk func(channel uint32) (socket *os.File, status Status)
+
 // Server answers ranks.
 type Server struct {
 	Image   Source
 	Network Network // nil: all ranks are on this node
+	Bulk    Bulk    // nil: as well
 }
 
 // Serve answers the requests of one rank until it hangs up or sends something
@@ -46,15 +51,19 @@ func (s Server) Serve(conn *net.UnixConn) {
 }
 
 func (s Server) answer(conn *net.UnixConn, request Request) error {
-	if !request.Network {
+	switch {
+	case request.Network && s.Network != nil:
+		socket, places, status := s.Network(request.Channel)
+		return send(conn, status, socket, places)
+	case request.Bulk && s.Bulk != nil:
+		socket, status := s.Bulk(request.Channel)
+		return send(conn, status, socket)
+	case request.Network || request.Bulk:
+		return send(conn, StatusAlone)
+	default:
 		file, status := s.Image(request)
 		return send(conn, status, file)
 	}
-	if s.Network == nil {
-		return send(conn, StatusAlone)
-	}
-	socket, places, status := s.Network(request.Channel)
-	return send(conn, status, socket, places)
 }
 
 // send sends an answer, and the files if it is StatusOK.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address is a socket address (IPv4 or IPv6) as the kernel has it, so that it costs nothing
+// Address is a socket address (IPv4, IPv6 or TIPC) as the kernel has it, so that it costs nothing
 // per datagram. It is comparable; the zero Address is none.
 type Address struct {
 	raw [unix.SizeofSockaddrInet6]byte
@@ -66,7 +66,8 @@ func scopeOf(zone string) (scope uint32, ok bool) {
 	return uint32(i.Index), true
 }
 
-// FromRaw returns the address whose sockaddr_in or sockaddr_in6 raw is, or none if it is another's.
+// FromRaw returns the address whose sockaddr_in, sockaddr_in6 or sockaddr_tipc (of a socket) raw is,
+// or none if it is another's.
 func FromRaw(raw []byte) (a Address) {
 	if len(raw) < portAt {
 		return Address{}
@@ -80,10 +81,10 @@ func FromRaw(raw []byte) (a Address) {
 	if family == unix.AF_INET6 && len(raw) == unix.SizeofSockaddrInet6 {
 		return Address{raw: [unix.SizeofSockaddrInet6]byte(raw), len: unix.SizeofSockaddrInet6}
 	}
-	return Address{}
+	return fromTIPC(raw)
 }
 
-// Raw is the sockaddr_in or sockaddr_in6, which must not be changed. It is empty if a is none.
+// Raw is the structure that the kernel takes, which must not be changed. It is empty if a is none.
 func (a *Address) Raw() []byte { return a.raw[:a.len] }
 
 // None reports whether this is the zero Address.
@@ -92,14 +93,26 @@ func (a Address) None() bool { return a.len == 0 }
 // Is6 reports whether this is an IPv6 address.
 func (a Address) Is6() bool { return a.len == unix.SizeofSockaddrInet6 }
 
-// Host is the address without its port.
+// Host is the address without its port: of a TIPC socket, its node.
 func (a Address) Host() Address {
+	if a.IsTIPC() {
+		return a.tipcHost()
+	}
 	a.raw[portAt], a.raw[portAt+1] = 0, 0
 	return a
 }
 
-// AddrPort is the address in the library's form; its zone is a number.
+// WithPort is the address with another port. It is that of an IP address.
+func (a Address) WithPort(port uint16) Address {
+	binary.BigEndian.PutUint16(a.raw[portAt:], port)
+	return a
+}
+
+// AddrPort is the address in the library's form; its zone is a number. It is not valid for TIPC.
 func (a Address) AddrPort() netip.AddrPort {
+	if a.IsTIPC() {
+		return netip.AddrPort{}
+	}
 	port := binary.BigEndian.Uint16(a.raw[portAt:])
 	switch a.len {
 	case unix.SizeofSockaddrInet4:
@@ -114,10 +127,14 @@ func (a Address) AddrPort() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// String is like 192.0.2.1:4000 or [2001:db8::1]:4000.
+// String is like 192.0.2.1:4000 or [2001:db8::1]:4000, like 18888:4711 for a TIPC name, and like
+// 5f3a0001/2812345678 for a TIPC socket.
 func (a Address) String() string {
-	if a.None() {
+	switch {
+	case a.None():
 		return "none"
+	case a.IsTIPC():
+		return a.tipcString()
 	}
 	return a.AddrPort().String()
 }

@@ -17,6 +17,7 @@ type wire struct {
 	flushed [][]byte
 }
 
+func (w *wire) Local() Address         { return somewhere }
 func (w *wire) Size(Address) int       { return MaxDatagram }
 func (w *wire) Buffer() []byte         { return w.room[:] }
 func (w *wire) Queue(_ Address, n int) { w.queued = append(w.queued, bytes.Clone(w.room[:n])) }

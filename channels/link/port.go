@@ -14,6 +14,8 @@ const MinDatagram = 576 - 60 - 8
 // Port is a context's, or an agent's, way to the network. It is used by one driver at a time,
 // who has the driver lock: no method may run beside another.
 type Port interface {
+	// Local is where the port receives.
+	Local() Address
 	// Size is the longest datagram that goes to the address without being fragmented, from
 	// [MinDatagram] to [MaxDatagram]. It changes when the port learns that the path is narrower;
 	// longer datagrams get there too, in fragments.

@@ -6,7 +6,7 @@ import (
 )
 
 // Messages are what the ranks of a job on this node have done with messages, over all its
-// contexts, those included that are gone. They never fall. The ranks themselves count, so
+// contexts, those included that are gone. They never fall, but for what is told of now. The ranks themselves count, so
 // the figures are theirs: a rank that lies about them lies about its own job only.
 type Messages struct {
 	Contexts                uint64 // made so far
@@ -17,19 +17,40 @@ type Messages struct {
 	Resent                  uint64 // frames sent to other nodes once more
 	CreditRequests          uint64 // requests for credits sent to ranks of other nodes
 	CreditsGranted          uint64 // credits granted to ranks of other nodes
+	Transports              Transports
+}
+
+// Transports are what the layers above channels did.
+type Transports struct {
+	Lanes, LanesGivenBack uint64
+	Direct, Mapped        uint64 // one-sided operations by load and store; windows mapped for them
+	Copied, Streamed      uint64 // bytes of long transfers
+	Bulk, Again           uint64 // of Streamed: sent to other nodes as bulk datagrams; pieces asked for again
+	Rendezvous, GivenUp   uint64
+	RendezvousOpen        uint64 // now
+	Unexpected            uint64 // now: bytes that nobody has received yet
 }
 
 // columns are the counters that are added up.
 func (m *Messages) columns() [len(counted)]*uint64 {
 	return [...]*uint64{
 		&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent, &m.CreditRequests, &m.CreditsGranted,
+		&m.Transports.Lanes, &m.Transports.LanesGivenBack, &m.Transports.Direct, &m.Transports.Mapped,
+		&m.Transports.Copied, &m.Transports.Streamed, &m.Transports.Bulk, &m.Transports.Again, &m.Transports.Rendezvous, &m.Transports.GivenUp,
+		&m.Transports.RendezvousOpen, &m.Transports.Unexpected,
 	}
 }
 
 // counted are the counters of an image, in the order of Messages.columns.
 var counted = [...]abi.Counter{
 	abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent, abi.CreditRequests, abi.CreditsGranted,
+	abi.LanesOpened, abi.LanesGivenBack, abi.DirectOperations, abi.WindowsMapped,
+	abi.CopiedBytes, abi.StreamedBytes, abi.BulkBytes, abi.PiecesAgain, abi.Rendezvous, abi.PeersGivenUp,
+	abi.RendezvousOpen, abi.UnexpectedBytes,
 }
+
+// firstLevel is the first of counted that also falls.
+const firstLevel = len(counted) - 2
 
 // AccountMost is how many contexts of a job one look at its messages takes in: those
 // of a large node, in some tens of microseconds.
@@ -77,6 +98,10 @@ func (a *account) add(c *Context) {
 		return
 	}
 	for i, sum := range a.sum.columns() {
+		if i >= firstLevel {
+			*sum -= min(c.counted[i], *sum)
+			c.counted[i] = 0
+		}
 		grown := now[i] - c.counted[i]
 		if now[i] < c.counted[i] {
 			grown = now[i] // another process opened the channel, and began to count

@@ -33,6 +33,22 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// TestAccountOfLevels: what is told of now falls, too.
+func TestAccountOfLevels(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	zero, other := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 0, 2)
+	show(zero, abi.RendezvousOpen, 3)
+	show(zero, abi.Rendezvous, 5)
+	show(other, abi.RendezvousOpen, 2)
+	if got := c.jobs[0].Messages(AccountMost).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 5}) {
+		t.Errorf("%+v", got)
+	}
+	show(zero, abi.RendezvousOpen, 1)
+	if got := c.jobs[0].Messages(AccountMost).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 3}) {
+		t.Errorf("after two have ended %+v", got)
+	}
+}
+
 // TestAccountOfALiar: whatever a rank writes, the sums neither fall nor overflow.
 func TestAccountOfALiar(t *testing.T) {
 	c := newCluster(t, 2, Config{})

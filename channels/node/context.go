@@ -1,13 +1,15 @@
 package node
 
 import (
+	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
+	"score/channels/link/ports"
+	"score/channels/link/tipc"
 	"score/channels/link/udp"
 	"score/flowctl"
 	"sync/atomic"
@@ -19,18 +21,22 @@ type Context struct {
 	name
 	job    *Job
 	img    *channels.Image
-	socket *os.File // nil if the job is on this node only; the driver closes it
-	at     netip.AddrPort
+	socket *os.File     // nil if the job is on this node only; the driver closes it
+	at     link.Address // of the socket; with TIPC its name
+	bulk   *os.File     // socket for bulk datagrams; nil before the rank asks; under the job's mu
 	fd     int
 	driver *drive.Driver // the loop's
 
 	spared   chan struct{} // closed when it may be given out, or never will be; nil: it may
 	spareErr error         // why not; set before spared is closed
 
-	mode     atomic.Uint32        // of watch, for others to see
-	damaged  atomic.Bool          // nobody of this process touches the image again
-	counted  [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
-	answered atomic.Bool          // when it left its channel, nothing was unanswered or unsent
+	mode atomic.Uint32 // of watch, for others to see
+	// withdrawn: the context's name was given up, since its process died and all that it had sent has
+	// arrived.
+	withdrawn atomic.Bool
+	damaged   atomic.Bool          // nobody of this process touches the image again
+	counted   [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
+	answered  atomic.Bool          // when it left its channel, nothing was unanswered or unsent
 
 	watch // the loop's
 }
@@ -62,10 +68,10 @@ func (j *Job) context(of name, flow uint32) (*Context, error) {
 	j.spare(c)
 	if c.driver != nil {
 		j.node.loop.post(func() { j.node.loop.adopt(c) })
-		if !j.remote && j.connected != nil {
+		if j.remote == 0 && j.connected != nil {
 			j.connected(j)
 		}
-		j.remote = true
+		j.hasRemote()
 	}
 	return c, nil
 }
@@ -99,7 +105,7 @@ func (j *Job) make(of name, flow uint32) (*Context, error) {
 	if j.places == nil {
 		return c, nil
 	}
-	socket, at, err := udp.Listen(j.node.Directory().Addr())
+	socket, at, err := j.listen(of)
 	if err == nil {
 		err = c.connect(socket, at)
 	}
@@ -110,14 +116,25 @@ func (j *Job) make(of name, flow uint32) (*Context, error) {
 	return c, nil
 }
 
+// listen opens the socket of a context.
+func (j *Job) listen(of name) (*os.File, link.Address, error) {
+	if j.places.Named() {
+		at := j.names.Context(of.channel, of.rank)
+		socket, err := tipc.Listen(at)
+		return socket, at, err
+	}
+	socket, at, err := udp.Listen(j.node.Directory().Addr())
+	return socket, link.AddressOf(at), err
+}
+
 // answerSoon is how long the agent waits with an acknowledgement: a rank that does not drive sends
 // nothing on which it could ride.
 const answerSoon = time.Microsecond
 
 // connect gives the context its socket, which it takes over, and the agent's driver.
-func (c *Context) connect(socket *os.File, at netip.AddrPort) error {
+func (c *Context) connect(socket *os.File, at link.Address) error {
 	n := c.job.node
-	port, err := udp.New(socket)
+	port, err := ports.Open(socket)
 	if err != nil {
 		socket.Close()
 		return err
@@ -139,7 +156,11 @@ func (c *Context) close() error {
 	if c.driver != nil {
 		_ = c.driver.Close() // closed before if the context was given up
 	}
-	return c.img.Close()
+	var err error
+	if c.bulk != nil {
+		err = c.bulk.Close()
+	}
+	return errors.Join(err, c.img.Close())
 }
 
 // guard uses the image, unless it is damaged; a fault in it gives the context up.

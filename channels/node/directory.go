@@ -8,6 +8,7 @@ import (
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
+	"score/channels/link/ports"
 	"score/channels/link/udp"
 	"score/flowctl"
 	"time"
@@ -34,12 +35,16 @@ type directory struct {
 	port   link.Port
 	fd     int
 	at     netip.AddrPort
+	named  bool // it is found by names (TIPC)
 	writer link.Writer
 	handle func(link.Address, []byte)
 	again  int64 // when to listen again after too many came; flowctl.NoDeadline: it listens
 }
 
 func (d *directory) open(n *Node, at netip.AddrPort) error {
+	if n.config.Link == link.TIPC {
+		return d.openNamed(n)
+	}
 	socket, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		return err
@@ -54,10 +59,15 @@ func (d *directory) open(n *Node, at netip.AddrPort) error {
 		file.Close()
 		return err
 	}
-	d.node, d.fd, d.at = n, port.Descriptor(), port.Local().AddrPort()
+	d.use(n, port)
+	d.at = port.Local().AddrPort()
+	return nil
+}
+
+func (d *directory) use(n *Node, port ports.Port) {
+	d.node, d.fd = n, port.Descriptor()
 	d.port = link.WithFaults(port, n.config.Faults)
 	d.handle, d.again = d.take, flowctl.NoDeadline
-	return nil
 }
 
 func (d *directory) close() error {
@@ -97,8 +107,11 @@ func (l *loop) listenAgain() {
 
 func (d *directory) take(from link.Address, data []byte) {
 	h, _, err := link.Parse(data)
-	if err != nil {
-		return
+	if err != nil && d.named {
+		d.takeSealed(from, data)
+	}
+	if err != nil || d.named {
+		return // what has a job's key is not sent to a name
 	}
 	switch h.Kind {
 	case link.Where:
@@ -117,7 +130,9 @@ func (d *directory) where(from link.Address, h *link.Head) {
 		if !j.mayAsk(from, h) {
 			return
 		}
-		answer.Status, answer.Port = j.portOf(name{h.Channel, h.To}, uint32(h.Flow))
+		var at link.Address
+		answer.Status, at = j.portOf(name{h.Channel, h.To}, uint32(h.Flow))
+		answer.Port = at.AddrPort().Port()
 	} else if !removed {
 		return
 	}
@@ -136,28 +151,28 @@ func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 		from.Host() == j.places.Directory(j.places.Node(h.From)).Host()
 }
 
-// portOf finds the context's port. The context is made if its rank has not asked for it yet, so
+// portOf finds where the context receives. The context is made if its rank has not asked for it yet, so
 // that messages may come before their receiver looks; then the rank that asks says which flow
 // control it has.
-func (j *Job) portOf(of name, flow uint32) (status uint8, port uint16) {
+func (j *Job) portOf(of name, flow uint32) (status uint8, at link.Address) {
 	if j.isGone(of) {
-		return link.StatusEnded, 0
+		return link.StatusEnded, at
 	}
 	c, err := j.context(of, flow)
 	switch {
 	case errors.Is(err, ErrClosed):
-		return link.StatusEnded, 0
+		return link.StatusEnded, at
 	case errors.Is(err, ErrNotGiven), errors.Is(err, abi.ErrPlaces):
-		return link.StatusNotYet, 0 // until the rank has ended, as it will where it hears the reason
+		return link.StatusNotYet, at // until the rank has ended, as it will where it hears the reason
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
-		return link.StatusNotYet, 0
-	case c.damaged.Load():
-		return link.StatusEnded, 0
+		return link.StatusNotYet, at
+	case c.damaged.Load(), c.withdrawn.Load():
+		return link.StatusEnded, at
 	case !c.isSpared():
-		return link.StatusNotYet, 0
+		return link.StatusNotYet, at
 	}
-	return link.StatusHere, c.at.Port()
+	return link.StatusHere, c.here()
 }
 
 // isGone reports whether the rank ended without ever having had the context.
@@ -190,6 +205,7 @@ type notice struct {
 // notify announces a death to the other nodes. The loop calls it.
 func (j *Job) notify(of name) {
 	l := j.node.loop
+	j.withdraw(of)
 	l.notices = append(l.notices, &notice{job: j, of: of})
 }
 
@@ -227,7 +243,7 @@ func (l *loop) sendNotice(n *notice, now int64) {
 	end := min(n.node+noticeNodes, places.Nodes())
 	for ; n.node < end; n.node++ {
 		if n.node != places.Own() {
-			l.directory.send(places.Directory(n.node), &h)
+			l.directory.sendDeath(places.Directory(n.node), &h)
 		}
 	}
 	l.directory.port.Flush()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
@@ -21,12 +22,21 @@ type asker struct {
 
 func ask(t *testing.T, n *Node) *asker {
 	t.Helper()
+	needUDP(t, n)
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(n.Directory()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	return &asker{t: t, conn: conn}
+}
+
+// needUDP ends a test of what is done with hosts and ports.
+func needUDP(t testing.TB, n *Node) {
+	t.Helper()
+	if n.config.Link != link.UDP {
+		t.Skip("names have no hosts; what comes to them is tested by TestSquatter")
+	}
 }
 
 func encode(h link.Head) []byte {
@@ -73,7 +83,7 @@ func TestWhere(t *testing.T) {
 	if len(s) != 1 || s[0].Channel != 3 || s[0].Rank != 1 || s[0].Owner.Pid != 0 {
 		t.Fatalf("%+v", s)
 	}
-	want := link.Head{Kind: link.Here, Job: testKey, Channel: 3, From: 1, To: 0, Status: link.StatusHere, Port: s[0].Address.Port()}
+	want := link.Head{Kind: link.Here, Job: testKey, Channel: 3, From: 1, To: 0, Status: link.StatusHere, Port: s[0].Address.AddrPort().Port()}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -139,6 +149,7 @@ func TestSilence(t *testing.T) {
 // TestOtherHosts: questions must come from the node of the rank that asks.
 func TestOtherHosts(t *testing.T) {
 	c := newCluster(t, 2, Config{})
+	needUDP(t, c.nodes[1])
 	j := c.jobs[1]
 	h := link.Head{Kind: link.Where, Job: testKey, Channel: 1, From: 0, To: 1}
 	for text, may := range map[string]bool{"127.0.0.1:9": true, "127.0.0.2:9": false, "[::1]:9": false} {
@@ -311,8 +322,44 @@ func TestOnlyHere(t *testing.T) {
 	if _, _, err := client.Network(1); !errors.Is(err, handover.ErrAlone) {
 		t.Error(err)
 	}
+	if _, err := client.Bulk(1); !errors.Is(err, handover.ErrAlone) {
+		t.Error(err)
+	}
 	if got := mode(c.jobs[0]); got != ModeLocal {
 		t.Error(got)
+	}
+}
+
+// TestOneBulkSocket: however often a rank asks, its context has one socket for bulk datagrams, and
+// none before; by TIPC it has none at all.
+func TestOneBulkSocket(t *testing.T) {
+	c := newCluster(t, 2, Config{})
+	r := c.join(t, c.jobs, 0, 1)
+	if os.Getenv(link.EnvTransport) == link.TIPC.String() {
+		if _, err := r.conn.Bulk(1); !errors.Is(err, handover.ErrAlone) {
+			t.Error(err)
+		}
+		return
+	}
+	before := descriptors(t)
+	var sockets []os.FileInfo
+	for range 3 {
+		file, err := r.conn.Bulk(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sockets = append(sockets, info)
+		file.Close()
+	}
+	if !os.SameFile(sockets[0], sockets[1]) || !os.SameFile(sockets[0], sockets[2]) {
+		t.Error("another socket")
+	}
+	if n := descriptors(t) - before; n != 1 {
+		t.Errorf("%d descriptors more", n)
 	}
 }
 

@@ -45,7 +45,7 @@ func duplicate(file *os.File) (*os.File, error) {
 func TestFlowIsKept(t *testing.T) {
 	var k keeper
 	c := newCluster(t, 2, Config{})
-	config := JobConfig{Key: testKey + 1, Places: c.where[0], Keep: k.keep}
+	config := JobConfig{Key: testKey + 1, Places: mapOf(t, 0, c.directories(testKey+1)), Keep: k.keep}
 	before, err := c.nodes[0].Add(config)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFlowIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Kept, config.Keep = k.kept, nil
-	second, err := Open(Config{Address: loopback})
+	second, err := Open(Config{Address: loopback, Link: c.nodes[0].config.Link})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func awaitRoom(t *testing.T, removed <-chan error) {
 // addTo adds a job with a rank on each node, to one of them.
 func (c *cluster) addTo(t *testing.T, key uint64, node int) *Job {
 	t.Helper()
-	where, err := rankmap.New(uint32(node), []link.Address{link.AddressOf(c.nodes[0].Directory()), link.AddressOf(c.nodes[1].Directory())}, []uint32{0, 1})
+	where, err := rankmap.New(uint32(node), c.directories(key), []uint32{0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"score/channels"
 	"score/channels/abi"
+	"score/channels/link"
 	"score/channels/rankmap"
 	"score/channels/residence"
 	"slices"
@@ -23,6 +24,7 @@ type Job struct {
 	key      uint64
 	ranks    []uint32
 	places   *rankmap.Map // nil unless ranks are on other nodes
+	names    link.Names   // if places is Named
 	geometry abi.Geometry
 	channels int // of each rank; see JobConfig
 	share    share
@@ -35,11 +37,17 @@ type Job struct {
 	residence residence.Machine // the loop's
 	released  bool              // the loop's: no switch concerns it any more
 
+	// The loop's; see topology.
+	subscription uint64 // of the names
+	squatted     bool   // that another has a name was said
+	published    published
+	sightings    sightings
+
 	mu       sync.Mutex
 	mapFile  *os.File // the map for the ranks; nil before one asks for it
 	leaving  bool     // no new contexts
 	closed   bool     // the contexts are gone
-	remote   bool     // a context that can speak to other nodes was made
+	remote   int64    // when the first context that can speak to other nodes was made; 0: there is none
 	contexts map[name]*Context
 	ended    map[uint32]bool
 	reborn   map[uint32]bool // ranks with contexts of processes that died, and another process
@@ -72,8 +80,8 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 		g := j.geometry.WithDefaults()
 		err = g.Check()
 	}
-	if err == nil && j.places != nil && !n.Directory().IsValid() {
-		err = fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
+	if err == nil {
+		err = j.checkLink(len(config.Kept) > 0)
 	}
 	if err == nil && j.channels > 0 {
 		n.shares.promise(&j.share, j.channels*len(j.ranks))
@@ -112,6 +120,26 @@ func (j *Job) countRanks() error {
 		return fmt.Errorf("%w: no rank on this node", ErrJob)
 	}
 	j.geometry.Ranks, j.geometry.LocalRanks = size, uint32(len(j.ranks))
+	return nil
+}
+
+// checkLink finds out whether the job's other nodes can be reached as its place map says. Kept are jobs
+// that a node before this one has had.
+func (j *Job) checkLink(kept bool) error {
+	switch {
+	case j.places == nil:
+		return nil
+	case j.node.loop.directory.port == nil:
+		return fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
+	case j.places.Named() != (j.node.config.Link == link.TIPC):
+		return fmt.Errorf("%w: its nodes are linked by something else than %v", ErrJob, j.node.config.Link)
+	}
+	if j.places.Named() {
+		j.names = j.places.Names()
+		if !kept { // else the others may have ended, and left
+			j.sightings = newSightings(j.places.Nodes(), j.places.Own())
+		}
+	}
 	return nil
 }
 

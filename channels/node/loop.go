@@ -29,11 +29,12 @@ const (
 	eventWake int32 = iota
 	eventTimer
 	eventDirectory
+	eventTopology
 	eventFirst
 )
 
 // loop is the goroutine that drives: one, with one epoll. Its fields, and those of
-// contexts that are called the loop's, belong to it; others post functions.
+// contexts that are called the loop's, belong to whoever holds work; others post functions.
 type loop struct {
 	node      *Node
 	epoll     int
@@ -45,24 +46,33 @@ type loop struct {
 	posted []func()
 	ended  bool
 
-	ordered   atomic.Pointer[Job] // those with a new order, a stack
-	switching []*Job              // those with an order whose end is to be reported
+	ordered atomic.Pointer[Job] // those with a new order, a stack
+	done    chan struct{}
 
-	done     chan struct{}
-	stopping bool
-	armedFor int64 // what the timer is set to
-	events   [eventsMost]unix.EpollEvent
-	byEvent  map[int32]*Context
-	last     int32 // event number given last
-	waiting  []waiting
-	scanned  int      // place in waiting where the scan is
-	scanning *Context // looked at last
-	scanNow  int64
-	scan     func()
-	notices  []*notice
-	rest     []*Context // of jobs that have ended; see makeRoom
-	drives   uint64     // since the beginning
-	gone     link.Stats // of the ports of contexts that are gone
+	// work is held by the goroutine but while it sleeps. Then who orders may hold it; see borrow.
+	work      sync.Mutex
+	borrowed  bool   // by who orders, and must not wait
+	sleep     int    // milliseconds, for epoll_wait
+	switching []*Job // those with an order whose end is to be reported
+	ends      []end  // to be reported
+	reported  []end  // memory for the next ones
+	unsettled []*Job // those with contexts that left or came back, which is to be settled by settleBy
+	settleBy  int64
+	stopping  bool
+	armedFor  int64 // what the timer is set to
+	events    [eventsMost]unix.EpollEvent
+	byEvent   map[int32]*Context
+	last      int32 // event number given last
+	waiting   []waiting
+	scanned   int      // place in waiting where the scan is
+	scanning  *Context // looked at last
+	scanNow   int64
+	scan      func()
+	notices   []*notice
+	topology  topology
+	rest      []*Context // of jobs that have ended; see makeRoom
+	drives    uint64     // since the beginning
+	gone      link.Stats // of the ports of contexts that are gone
 }
 
 func newLoop(n *Node) (*loop, error) {
@@ -75,11 +85,13 @@ func newLoop(n *Node) (*loop, error) {
 		byEvent:  map[int32]*Context{},
 		last:     eventFirst,
 		armedFor: flowctl.NoDeadline,
+		settleBy: flowctl.NoDeadline,
 	}
 	l.scan = l.scanOn
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
+	l.sleep = l.patience()
 	go l.run()
 	return l, nil
 }
@@ -97,11 +109,17 @@ func (l *loop) open() (err error) {
 	if err := l.listen(); err != nil {
 		return err
 	}
+	if err := l.topology.open(l.node, l.directory.fd); err != nil {
+		return err
+	}
 	// Edge-triggered: setting the timer again takes the old expiry back without a read.
-	for number, fd := range map[int32]int{eventWake: l.wake, eventTimer: l.timer, eventDirectory: l.directory.fd} {
+	for number, fd := range map[int32]int{eventWake: l.wake, eventTimer: l.timer, eventDirectory: l.directory.fd, eventTopology: l.topology.fd()} {
 		events := uint32(unix.EPOLLIN | unix.EPOLLET)
-		if number == eventDirectory {
+		switch number {
+		case eventDirectory:
 			events = unix.EPOLLIN | unix.EPOLLONESHOT
+		case eventTopology:
+			events = unix.EPOLLIN
 		}
 		if fd < 0 {
 			continue
@@ -132,6 +150,7 @@ func (l *loop) closeFiles() error {
 			unix.Close(fd)
 		}
 	}
+	l.topology.close()
 	return l.directory.close()
 }
 
@@ -181,8 +200,8 @@ func (l *loop) run() {
 	runtime.LockOSThread()
 	l.raisePriority()
 	defer close(l.done)
-	for !l.stopping {
-		l.turn()
+	for l.turn() {
+		continue
 	}
 	l.ordered.Swap(noOrders)
 	l.mu.Lock()
@@ -192,6 +211,7 @@ func (l *loop) run() {
 	for _, f := range rest {
 		f()
 	}
+	report(l.ends)
 }
 
 // raisePriority goes on with less where more is refused.
@@ -202,21 +222,37 @@ func (l *loop) raisePriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 }
 
-// turn waits for something to do, and does it.
-func (l *loop) turn() {
-	n, err := unix.EpollWait(l.epoll, l.events[:], l.patience())
+// turn waits for something to do, and does it. It reports whether there is another one.
+func (l *loop) turn() bool {
+	n, err := unix.EpollWait(l.epoll, l.events[:], l.sleep)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		panic(fmt.Sprintf("node: epoll_wait: %v", err)) // an own descriptor is bad
 	}
+	ends, more := l.serveEvents(max(n, 0))
+	report(ends)
+	return more
+}
+
+// serveEvents does what is to be done after some events. It returns the flushes that are over, to be
+// reported without the lock: who hears of an end borrows the loop for the next step.
+func (l *loop) serveEvents(n int) (ends []end, more bool) {
+	l.work.Lock()
+	defer l.work.Unlock()
 	now := channels.Nanos()
-	for i := range max(n, 0) {
+	for i := range n {
 		l.event(l.events[i].Fd, now)
 	}
 	l.callPosted()
 	l.takeOrders()
+	l.settle()
 	l.scanDue(channels.Nanos())
 	l.lookAtSwitches()
 	l.sendNotices(channels.Nanos())
+	l.tendTopology(channels.Nanos())
+	l.sleep = l.patience()
+	ends = l.ends
+	l.ends, l.reported = l.reported[:0], ends
+	return ends, !l.stopping
 }
 
 func (l *loop) event(number int32, now int64) {
@@ -228,6 +264,8 @@ func (l *loop) event(number int32, now int64) {
 		l.armedFor = flowctl.NoDeadline
 	case eventDirectory:
 		l.serve()
+	case eventTopology:
+		l.serveTopology()
 	default:
 		if c := l.byEvent[number]; c != nil {
 			c.heard = true

@@ -44,6 +44,18 @@ type Config struct {
 	// the same IP address and ports that the kernel chooses. Not valid: this node is
 	// the only one of its jobs.
 	Address netip.AddrPort
+	// Link is what carries datagrams between nodes. With TIPC the directory has a name, and
+	// Address is only looked at for whether there are other nodes.
+	Link link.Transport
+	// TIPCType is the type of the cluster's names with TIPC; 0: tipc.DefaultType. Mark is the cluster's
+	// (link.MarkOf), by which two clusters with the same type hear of each other.
+	TIPCType, Mark uint32
+	// Unseen is told once that names of nodes of a job have not appeared, some time after the job got a
+	// context with peers on other nodes. It must not wait. Nil: nobody is.
+	Unseen func(job uint64, nodes []uint32)
+	// Left is told that the directory of a job's node is gone from the network, with the job's key:
+	// that node, or the way to it, may be lost. Only TIPC tells. It must not wait. Nil: nobody is.
+	Left func(job uint64, node uint32)
 	// Geometry of the contexts; what is zero gets its default, and the ranks are the job's.
 	Geometry abi.Geometry
 	// Resident bounds the contexts; 0: DefaultResident.
@@ -90,7 +102,7 @@ func Open(config Config) (*Node, error) {
 	return n, nil
 }
 
-// Directory is where the directory listens; not valid without one.
+// Directory is where the directory listens; not valid without one, or with TIPC.
 func (n *Node) Directory() netip.AddrPort { return n.loop.directory.at }
 
 // NoChannels in JobConfig.Channels gives the ranks none.
@@ -146,6 +158,9 @@ func (n *Node) enter(j *Job) error {
 	if n.jobs[j.key] != nil {
 		return fmt.Errorf("%w: its key is another's", ErrJob)
 	}
+	if err := n.loop.publish(j); err != nil {
+		return err
+	}
 	n.jobs[j.key] = j
 	n.removed.drop(j.key)
 	return nil
@@ -156,6 +171,7 @@ func (n *Node) leave(j *Job) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.jobs[j.key] == j {
+		n.loop.withdraw(j)
 		delete(n.jobs, j.key)
 		n.removed.add(j.key)
 	}

@@ -23,12 +23,23 @@ type pause struct {
 // allocates nor takes a lock; one goroutine uses Order, Pause and Resume.
 func (j *Job) Pause() { j.pause.ordered.Store(true) }
 
-// Resume reports that they run again. It is as cheap as Pause.
+// Resume reports that they run again. It does what the switch has left for later; it does not wait.
 func (j *Job) Resume() {
 	j.pause.ordered.Store(false)
-	if j.pause.resting.Load() {
-		j.node.loop.request(j)
+	l := j.node.loop
+	if !l.borrow() {
+		if j.pause.resting.Load() {
+			l.request(j)
+		}
+		return
 	}
+	defer l.giveBack()
+	l.settle()
+	if len(j.pause.rests) > ownMost {
+		l.request(j)
+		return
+	}
+	l.resume(j)
 }
 
 // leaveAlone has a context rest if its job's processes stand still, and reports whether it does.

@@ -11,7 +11,8 @@ import (
 	"score/channels/drive"
 	"score/channels/handover"
 	"score/channels/link"
-	"score/channels/link/udp"
+	"score/channels/link/ports"
+	"score/channels/link/tipc"
 	"score/channels/rankmap"
 	"testing"
 	"time"
@@ -47,8 +48,20 @@ type cluster struct {
 func newCluster(t testing.TB, nodes int, config Config) *cluster {
 	t.Helper()
 	checkLeaks(t)
+	c := openCluster(t, nodes, config)
+	c.jobs, c.where = c.add(t, testKey)
+	return c
+}
+
+// openCluster makes nodes without a job.
+func openCluster(t testing.TB, nodes int, config Config) *cluster {
+	t.Helper()
 	c := &cluster{}
 	config.Address = loopback
+	var err error
+	if config.Link, err = link.TransportFromEnvironment(); err != nil {
+		t.Fatal(err)
+	}
 	if config.Log == nil {
 		config.Log = func(event string, _ uint64, rank uint32, err error) { t.Errorf("rank %d: %s: %v", rank, event, err) }
 	}
@@ -64,17 +77,15 @@ func newCluster(t testing.TB, nodes int, config Config) *cluster {
 			}
 		})
 	}
-	c.jobs, c.where = c.add(t, testKey)
 	return c
 }
 
 // add adds a job with one rank on each node.
 func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*rankmap.Map) {
 	t.Helper()
-	var directories []link.Address
+	directories := c.directories(key)
 	var nodeOf []uint32
-	for i, n := range c.nodes {
-		directories = append(directories, link.AddressOf(n.Directory()))
+	for i := range c.nodes {
 		nodeOf = append(nodeOf, uint32(i))
 	}
 	for i, n := range c.nodes {
@@ -93,6 +104,19 @@ func (c *cluster) add(t testing.TB, key uint64) (jobs []*Job, maps []*rankmap.Ma
 		jobs, maps = append(jobs, j), append(maps, where)
 	}
 	return jobs, maps
+}
+
+// directories are where those of a job's nodes are.
+func (c *cluster) directories(key uint64) (all []link.Address) {
+	names := link.NamesOf(tipc.DefaultType, key, uint32(len(c.nodes)), uint32(len(c.nodes)))
+	for i, n := range c.nodes {
+		at := link.AddressOf(n.Directory())
+		if n.config.Link == link.TIPC {
+			at = names.Directory(uint32(i))
+		}
+		all = append(all, at)
+	}
+	return all
 }
 
 // checkLeaks compares descriptors and goroutines when all other cleanups have run.
@@ -155,7 +179,7 @@ func (c *cluster) join(t testing.TB, jobs []*Job, number, channel uint32) *rank 
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := udp.New(socket)
+	port, err := ports.Open(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,4 +277,18 @@ func mode(j *Job) string {
 		return s.Mode
 	}
 	return ""
+}
+
+// mapOf is the map of a job with one rank on each node.
+func mapOf(t testing.TB, own uint32, directories []link.Address) *rankmap.Map {
+	t.Helper()
+	var nodeOf []uint32
+	for i := range directories {
+		nodeOf = append(nodeOf, uint32(i))
+	}
+	where, err := rankmap.New(own, directories, nodeOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return where
 }

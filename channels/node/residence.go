@@ -25,23 +25,60 @@ const (
 	stepMask = 1<<stepBits - 1
 )
 
+// ownMost is how many contexts of a job who orders takes through a step itself. More would keep it
+// from its other jobs, since each takes some microseconds.
+const ownMost = 8
+
 // order is the newest one to a job. It is written by whoever orders and read by the loop.
 type order struct {
 	by     atomic.Int64
 	word   atomic.Uint64 // number and step
 	queued atomic.Bool   // the loop has it in its stack
 	next   *Job          // in the stack
-	taken  uint64        // the word that the loop took last
+	taken  uint64        // the loop's: the word that was taken last
 }
 
-// Order orders a step, which is carried out for all contexts of the job in parallel and reported by
-// JobConfig.Done; revoking and flushing are given up at the instant by, of channels.Nanos. Only the
-// newest order counts: one that had not begun is never reported. It neither waits nor allocates nor
-// takes a lock, and is for one goroutine at a time. It is false if the node was closed.
-func (j *Job) Order(step Step, number uint64, by int64) bool {
+// Order orders a step, which is carried out for all contexts of the job in parallel. If it is over at
+// once, Order returns how it went; else JobConfig.Done reports it. Revoking and flushing are given up
+// at the instant by, of channels.Nanos. Only the newest order counts: one that had not begun is never
+// reported. Order neither waits nor allocates, and is for one goroutine at a time. A node that was
+// closed is done with any step.
+func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool) {
 	j.order.by.Store(by)
 	j.order.word.Store(number<<stepBits | uint64(step))
-	return j.node.loop.request(j)
+	l := j.node.loop
+	if step <= StepFlush || !l.borrow() { // processes and peers take longer than waking the loop
+		return out, !l.request(j)
+	}
+	defer l.giveBack()
+	if j.residence.Contexts() > ownMost {
+		return out, !l.request(j)
+	}
+	l.startNewest(j)
+	return l.outcome(j)
+}
+
+// borrow lets the caller do the loop's work while the loop sleeps: waking it, and being woken by it,
+// takes longer than most of what is ordered. It never waits.
+func (l *loop) borrow() bool {
+	if !l.work.TryLock() {
+		return false
+	}
+	if l.stopping {
+		l.work.Unlock()
+		return false
+	}
+	l.borrowed = true
+	return true
+}
+
+// giveBack ends borrow. The loop is woken only for what is due at once; its timer does for the rest.
+func (l *loop) giveBack() {
+	l.borrowed = false
+	if l.patience() == 0 || len(l.ends) > 0 {
+		l.interrupt()
+	}
+	l.work.Unlock()
 }
 
 // noOrders in loop.ordered says that the loop has ended.
@@ -77,11 +114,21 @@ func (l *loop) takeOrders() {
 		next := j.order.next
 		j.order.next = nil
 		j.order.queued.Store(false) // a newer order from now on comes by itself
-		if word := j.order.word.Load(); word != j.order.taken {
-			j.order.taken = word
-			l.startOrder(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
+		if l.startNewest(j) {
+			l.progress(j)
 		}
 		l.resume(j)
 		j = next
 	}
+}
+
+// startNewest begins with the job's newest order, unless that was begun before.
+func (l *loop) startNewest(j *Job) bool {
+	word := j.order.word.Load()
+	if word == j.order.taken {
+		return false
+	}
+	j.order.taken = word
+	l.startOrder(j, Step(word&stepMask), word>>stepBits, j.order.by.Load())
+	return true
 }

@@ -146,9 +146,10 @@ func TestRemovedInEachStep(t *testing.T) {
 			zero, one := c.join(t, jobsOf(s), 0, 1), c.join(t, jobsOf(s), 1, 1)
 			zero.send(1, "x")
 			held := one.driver.Enter() // so that the revoke lasts
+			over := false
 			for k := StepRevoke; k <= step; k++ {
 				s[1].number++
-				s[1].job.Order(k, s[1].number, channels.Nanos()+int64(time.Minute))
+				_, over = s[1].job.Order(k, s[1].number, channels.Nanos()+int64(time.Minute))
 				c.nodes[1].loop.do(func() {})
 			}
 			if err := s[1].job.Remove(time.Millisecond); err != nil {
@@ -157,9 +158,10 @@ func TestRemovedInEachStep(t *testing.T) {
 			if held {
 				one.driver.Leave()
 			}
-			for o := (Outcome{}); o.Number != s[1].number; {
+			for !over {
 				select {
-				case o = <-s[1].outcomes:
+				case o := <-s[1].outcomes:
+					over = o.Number == s[1].number
 				case <-time.After(patience):
 					t.Fatal("the step is never over")
 				}
@@ -167,8 +169,9 @@ func TestRemovedInEachStep(t *testing.T) {
 			if o := s[1].step(t, StepSave, time.Second); o.Contexts != 0 {
 				t.Errorf("after its end: %+v", o)
 			}
-			if c.nodes[1].Close(); s[1].job.Order(StepLoad, 9, 0) {
-				t.Error("a closed node takes an order")
+			c.nodes[1].Close()
+			if o, over := s[1].job.Order(StepLoad, 9, 0); !over || o.Step != 0 {
+				t.Errorf("a closed node takes an order: %+v", o)
 			}
 		})
 	}
@@ -228,14 +231,20 @@ func TestLastMessage(t *testing.T) {
 	t.Log("removed after", time.Since(begun))
 }
 
+// TestOrderAllocatesNothing: whole switches of a job with contexts. What the loop itself does
+// meanwhile is counted, too.
 func TestOrderAllocatesNothing(t *testing.T) {
-	_, s := pair(t)
+	c, s := pair(t)
+	c.join(t, jobsOf(s), 0, 1)
+	steps := []Step{StepRevoke, StepFlush, StepSave, StepLoad}
 	number := uint64(0)
-	allocations := testing.AllocsPerRun(100, func() {
-		number++
-		s[0].job.Order(StepLoad, number, 0)
+	allocations := testing.AllocsPerRun(200, func() {
+		for _, step := range steps {
+			number++
+			s[0].job.Order(step, number, channels.Nanos()+int64(time.Second))
+		}
+		s[0].job.Resume()
 	})
-	// The loop's own work is counted, too, if it comes to it meanwhile.
 	if allocations > 1 {
 		t.Errorf("%v allocations", allocations)
 	}

@@ -60,7 +60,7 @@ func (l *loop) at(c *Context, at int64) {
 // patience sets the timer to the next thing to do, and says how long epoll may wait: for
 // ever, or not at all.
 func (l *loop) patience() int {
-	next := l.nextNotice()
+	next := min(l.nextNotice(), l.settleBy, l.topology.again, l.topology.check)
 	for _, j := range l.switching {
 		next = min(next, j.residence.Deadline())
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"score/channels/abi"
 	"score/channels/handover"
+	"score/channels/link/udp"
 )
 
 // Serve hands contexts to a rank until it hangs up, in a goroutine that Remove
@@ -27,6 +28,7 @@ func (j *Job) Serve(conn *net.UnixConn, rank uint32) error {
 		handover.Server{
 			Image:   func(r handover.Request) (*os.File, handover.Status) { return j.serveImage(rank, r) },
 			Network: func(channel uint32) (*os.File, *os.File, handover.Status) { return j.serveNetwork(rank, channel) },
+			Bulk:    func(channel uint32) (*os.File, handover.Status) { return j.serveBulk(rank, channel) },
 		}.Serve(conn)
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -53,15 +55,9 @@ func (j *Job) serveImage(asker uint32, r handover.Request) (*os.File, handover.S
 }
 
 func (j *Job) serveNetwork(asker, channel uint32) (socket, places *os.File, status handover.Status) {
-	if j.places == nil {
-		return nil, nil, handover.StatusAlone
-	}
-	c, status := j.serve(name{channel, asker}, abi.FlowNack) // it is there: the image was asked for first
+	c, status := j.serveOwn(asker, channel)
 	if status != handover.StatusOK {
 		return nil, nil, status
-	}
-	if j.isDead(c) {
-		return nil, nil, handover.StatusGone
 	}
 	places, err := j.placesFile()
 	if err != nil {
@@ -69,6 +65,41 @@ func (j *Job) serveNetwork(asker, channel uint32) (socket, places *os.File, stat
 		return nil, nil, handover.StatusExhausted
 	}
 	return c.socket, places, status
+}
+
+// serveBulk makes the socket when the rank asks: most jobs have no long messages. There is one for
+// each context, so what a job's sockets hold is bounded by its channels.
+func (j *Job) serveBulk(asker, channel uint32) (*os.File, handover.Status) {
+	c, status := j.serveOwn(asker, channel)
+	if status != handover.StatusOK {
+		return nil, status
+	}
+	if j.places.Named() {
+		return nil, handover.StatusAlone
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if c.bulk != nil {
+		return c.bulk, status
+	}
+	var err error
+	if c.bulk, err = udp.ListenBulk(j.node.Directory().Addr()); err != nil {
+		j.node.log("no socket for bulk datagrams", j.key, asker, err)
+		return nil, handover.StatusExhausted
+	}
+	return c.bulk, status
+}
+
+// serveOwn is the asking rank's context, which is there: its image was asked for first.
+func (j *Job) serveOwn(asker, channel uint32) (*Context, handover.Status) {
+	if j.places == nil {
+		return nil, handover.StatusAlone
+	}
+	c, status := j.serve(name{channel, asker}, abi.FlowNack)
+	if status == handover.StatusOK && j.isDead(c) {
+		return nil, handover.StatusGone
+	}
+	return c, status
 }
 
 // placesFile makes the map's file when the first rank asks: most jobs never do.

@@ -6,6 +6,9 @@ import (
 	"os"
 	"score/channels"
 	"score/channels/abi"
+	"score/channels/link"
+	"score/channels/link/ports"
+	"score/channels/link/tipc"
 	"score/channels/link/udp"
 	"slices"
 )
@@ -100,7 +103,9 @@ func (j *Job) restoreOne(s *Spare) error {
 	j.node.shares.restore(&j.share, of.channel != 0)
 	j.contexts[of] = c
 	j.account.all = append(j.account.all, c)
-	j.remote = j.remote || c.driver != nil
+	if c.driver != nil {
+		j.hasRemote()
+	}
 	return nil
 }
 
@@ -112,15 +117,28 @@ func (j *Job) isMine(img *channels.Image, of name) bool {
 
 // reconnect gives the context the socket that its peers know.
 func (c *Context) reconnect(socket *os.File) error {
-	at, err := udp.Bound(socket)
-	if err == nil && at.Addr() != c.job.node.Directory().Addr() {
-		err = udp.ErrSocket
-	}
+	at, err := c.job.boundTo(c.name, socket)
 	if err != nil {
 		socket.Close()
 		return err
 	}
 	return c.connect(socket, at)
+}
+
+// boundTo is where a socket is that the job's contexts may have.
+func (j *Job) boundTo(of name, socket *os.File) (link.Address, error) {
+	if j.places.Named() {
+		t, err := ports.TransportOf(socket)
+		if err == nil && t != link.TIPC {
+			err = tipc.ErrSocket
+		}
+		return j.names.Context(of.channel, of.rank), err
+	}
+	at, err := udp.Bound(socket)
+	if err == nil && at.Addr() != j.node.Directory().Addr() {
+		err = udp.ErrSocket
+	}
+	return link.AddressOf(at), err
 }
 
 // bringUp has the loop take what was restored.
@@ -141,7 +159,7 @@ func (j *Job) bringUp() {
 			j.node.loop.post(func() { j.node.loop.readopt(c) })
 		}
 	}
-	if j.remote && j.connected != nil {
+	if j.remote != 0 && j.connected != nil {
 		j.connected(j)
 	}
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
@@ -21,8 +20,8 @@ type ContextStatus struct {
 	Geometry      abi.Geometry
 	Owner         channels.Process // the rank's process; Pid 0 before it opened the channel
 	Counters      [len(abi.Counters)]uint64
-	Address       netip.AddrPort // of its socket; not valid without one
-	Port          link.Stats     // of the agent's port
+	Address       link.Address // of its socket; none without one
+	Port          link.Stats   // of the agent's port
 }
 
 // PeerStatus is what a person wants to know of a context's exchange with a rank on another node.

@@ -3,11 +3,16 @@ package node
 import (
 	"score/channels"
 	"score/channels/abi"
+	"score/flowctl"
 	"slices"
 	"time"
 )
 
 // What package residence decides about the contexts of a job, the loop does here.
+
+// settleLater is how long after a step is settled at the latest what nobody waits for: longer than
+// the rest of a switch takes, as a rule.
+const settleLater = int64(300 * time.Microsecond)
 
 // startOrder begins with an order.
 func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
@@ -15,10 +20,25 @@ func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 		l.switching = append(l.switching, j)
 	}
 	now := channels.Nanos()
-	defer l.makeRoom()
 	j.residence.Order(now, step, number, by)
-	l.progress(j)
-	j.residence.Settle(now)
+	if !slices.Contains(l.unsettled, j) {
+		l.unsettled = append(l.unsettled, j)
+	}
+	l.settleBy = min(l.settleBy, now+settleLater)
+}
+
+// settle ends what orders have begun.
+func (l *loop) settle() {
+	if len(l.unsettled) == 0 {
+		return
+	}
+	now := channels.Nanos()
+	for _, j := range l.unsettled {
+		j.residence.Settle(now)
+	}
+	clear(l.unsettled)
+	l.unsettled, l.settleBy = l.unsettled[:0], flowctl.NoDeadline
+	l.makeRoom()
 }
 
 // checkOff looks at a context of a job that is not on.
@@ -36,19 +56,39 @@ func (l *loop) lookAtSwitches() {
 	}
 }
 
-// progress reports a job's step, if it is at its end.
+// end is how a job's step went.
+type end struct {
+	job *Job
+	out Outcome
+}
+
+func report(ends []end) {
+	for _, e := range ends {
+		e.job.done(e.out)
+	}
+}
+
+// progress reports a job's step, if it is at its end. What follows a flush is done by who hears of it,
+// so that end is reported when the lock is free.
 func (l *loop) progress(j *Job) {
-	if !j.residence.Awaited() {
-		return
-	}
-	out, over := j.residence.Outcome(channels.Nanos())
-	if !over {
-		return
-	}
-	l.switching = slices.DeleteFunc(l.switching, func(other *Job) bool { return other == j })
-	if j.done != nil {
+	switch out, over := l.outcome(j); {
+	case !over || j.done == nil:
+	case out.Step == StepFlush:
+		l.ends = append(l.ends, end{j, out})
+	default:
 		j.done(out)
 	}
+}
+
+// outcome says, once, how a job's step went.
+func (l *loop) outcome(j *Job) (out Outcome, over bool) {
+	if !j.residence.Awaited() {
+		return out, false
+	}
+	if out, over = j.residence.Outcome(channels.Nanos()); over {
+		l.switching = slices.DeleteFunc(l.switching, func(other *Job) bool { return other == j })
+	}
+	return out, over
 }
 
 // release ends all switching of a job that is being removed.
@@ -90,6 +130,9 @@ func (r resident) Restore()         { r.c.img.Restore() }
 func (r resident) Take(share time.Duration, until int64) error {
 	c := r.c
 	c.mode.Store(modeDriven)
+	if r.loop().borrowed {
+		share = 0
+	}
 	if err := c.driver.Take(max(0, min(share, time.Duration(until-channels.Nanos())))); err != nil {
 		return err
 	}

@@ -51,26 +51,21 @@ func jobsOf(all []*switcher) (jobs []*Job) {
 func (s *switcher) step(t testing.TB, step Step, most time.Duration) Outcome {
 	t.Helper()
 	s.number++
-	if !s.job.Order(step, s.number, channels.Nanos()+int64(most)) {
-		t.Error("the node does not take an order")
-		return Outcome{}
-	}
-	for {
+	o, over := s.job.Order(step, s.number, channels.Nanos()+int64(most))
+	for !over {
 		select {
-		case o := <-s.outcomes:
-			if o.Number != s.number {
-				continue
-			}
-			if o.Step != step {
-				t.Errorf("ordered step %d, told of %d", step, o.Step)
-			}
-			s.flushed, s.cut, s.held = s.flushed+o.Flushed, s.cut+o.CutOff, s.held+o.Held
-			return o
+		case o = <-s.outcomes:
+			over = o.Number == s.number
 		case <-time.After(patience):
 			t.Errorf("step %d is never over", step)
 			return Outcome{}
 		}
 	}
+	if o.Step != step {
+		t.Errorf("ordered step %d, told of %d", step, o.Step)
+	}
+	s.flushed, s.cut, s.held = s.flushed+o.Flushed, s.cut+o.CutOff, s.held+o.Held
+	return o
 }
 
 // leave takes the job's contexts away.

@@ -171,8 +171,11 @@ func (l *loop) disarm(c *Context) {
 // pendingDeath is a rank on another node that ended, of which the context is still to be told.
 type pendingDeath struct {
 	rank uint32
-	how  uint8
+	how  uint8 // or howWithdrawn
 }
+
+// howWithdrawn: the name of its context was given up, by whomever.
+const howWithdrawn = 0
 
 // postDeath tells a context that a rank on another node ended, as soon as the lock is to be had.
 func (l *loop) postDeath(c *Context, of pendingDeath) {
@@ -185,6 +188,10 @@ func (l *loop) postDeath(c *Context, of pendingDeath) {
 // notifyDeaths tells the context; under the lock.
 func (c *Context) notifyDeaths() {
 	for _, b := range c.pendingDeaths {
+		if b.how == howWithdrawn {
+			c.driver.PeerWithdrawn(b.rank, channels.Nanos())
+			continue
+		}
 		c.driver.PeerEnded(b.rank, b.how)
 	}
 	c.pendingDeaths = c.pendingDeaths[:0]

@@ -16,6 +16,7 @@ import (
 //
 //	head     magic, own, nodes, ranks      4 bytes each
 //	node     address 16 · port 2 · family 2 (4 or 6; an IPv4 address is IPv4-mapped)
+//	         type 4 · instance 4 · 0 10 · family 2 (30; a TIPC name)
 //	rank     node 4
 const (
 	magic     = 0x314c5053 // "SPL1"
@@ -76,6 +77,10 @@ func (m *Map) encode() []byte {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	for _, d := range m.directories {
+		if kind, instance, ok := d.Name(); ok {
+			b = appendName(b, kind, instance)
+			continue
+		}
 		at := d.AddrPort()
 		ip, family := at.Addr().As16(), uint16(6)
 		if at.Addr().Unmap().Is4() {
@@ -107,7 +112,7 @@ func decode(b []byte) (*Map, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: address of node %d", ErrPlaces, i)
 		}
-		m.directories[i], b = link.AddressOf(at), b[nodeBytes:]
+		m.directories[i], b = at, b[nodeBytes:]
 	}
 	for i := range m.nodeOf {
 		m.nodeOf[i] = binary.LittleEndian.Uint32(b[i*rankBytes:])
@@ -118,15 +123,27 @@ func decode(b []byte) (*Map, error) {
 	return m, nil
 }
 
+func appendName(b []byte, kind, instance uint32) []byte {
+	b = binary.LittleEndian.AppendUint32(b, kind)
+	b = binary.LittleEndian.AppendUint32(b, instance)
+	b = append(b, make([]byte, nameZeros)...)
+	return binary.LittleEndian.AppendUint16(b, unix.AF_TIPC)
+}
+
+// nameZeros is how many bytes of an entry with a name are not used.
+const nameZeros = nodeBytes - 4 - 4 - 2
+
 // decodeNode takes one entry apart: only what encode writes is accepted.
-func decodeNode(b []byte) (netip.AddrPort, bool) {
+func decodeNode(b []byte) (link.Address, bool) {
 	ip := netip.AddrFrom16([16]byte(b[:16]))
 	port, family := binary.LittleEndian.Uint16(b[16:]), binary.LittleEndian.Uint16(b[18:])
 	switch {
+	case family == unix.AF_TIPC:
+		return link.NameAddress(binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])), [nameZeros]byte(b[8:18]) == [nameZeros]byte{}
 	case family == 4 && ip.Is4In6():
 		ip = ip.Unmap()
 	case family != 6 || ip.Is4In6():
-		return netip.AddrPort{}, false
+		return link.Address{}, false
 	}
-	return netip.AddrPortFrom(ip, port), true
+	return link.AddressOf(netip.AddrPortFrom(ip, port)), true
 }

@@ -47,18 +47,46 @@ func (m *Map) check() error {
 	case uint64(m.own) >= uint64(nodes):
 		return fmt.Errorf("%w: this is node %d of %d", ErrPlaces, m.own, nodes)
 	}
+	if m.Named() {
+		return errors.Join(m.checkNames(), m.checkRanks())
+	}
 	for node, at := range m.directories {
 		a := at.AddrPort()
 		if !a.IsValid() || a.Port() == 0 || a.Addr().IsUnspecified() || a.Addr().Zone() != "" {
 			return fmt.Errorf("%w: node %d at %v", ErrPlaces, node, a)
 		}
 	}
+	return m.checkRanks()
+}
+
+// checkNames checks that the directories' names stand side by side, as those of a job do.
+func (m *Map) checkNames() error {
+	n := m.Names()
+	for node, at := range m.directories {
+		if at != n.Directory(uint32(node)) || uint64(n.Last()) < uint64(n.Base) {
+			return fmt.Errorf("%w: node %d at %v", ErrPlaces, node, at)
+		}
+	}
+	return nil
+}
+
+func (m *Map) checkRanks() error {
+	nodes := len(m.directories)
 	for rank, node := range m.nodeOf {
 		if uint64(node) >= uint64(nodes) {
 			return fmt.Errorf("%w: rank %d on node %d of %d", ErrPlaces, rank, node, nodes)
 		}
 	}
 	return nil
+}
+
+// Named reports whether the job's nodes and ranks are found by name (TIPC).
+func (m *Map) Named() bool { return m.directories[0].IsTIPC() }
+
+// Names are the job's if it is Named.
+func (m *Map) Names() link.Names {
+	kind, base, _ := m.directories[0].Name()
+	return link.Names{Kind: kind, Base: base, Nodes: m.Nodes(), Ranks: m.Ranks()}
 }
 
 // Own is the index of this node.

@@ -14,11 +14,20 @@ import (
 
 func at(text string) link.Address { return link.AddressOf(netip.MustParseAddrPort(text)) }
 
-// maps draws a valid map.
+// maxRanks bounds the ranks of the maps that tests draw.
+const maxRanks = 200
+
+// maps draws a valid map, of addresses or of names.
 func maps(t *rapid.T) *Map {
 	nodes := rapid.IntRange(1, 9).Draw(t, "nodes")
 	var directories []link.Address
-	for range nodes {
+	named := rapid.Bool().Draw(t, "named")
+	names := link.NamesOf(rapid.Uint32().Draw(t, "type"), rapid.Uint64().Draw(t, "key"), uint32(nodes), maxRanks)
+	for i := range nodes {
+		if named {
+			directories = append(directories, names.Directory(uint32(i)))
+			continue
+		}
 		ip := netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip4")))
 		if rapid.Bool().Draw(t, "six") {
 			ip = netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "ip6")))
@@ -28,7 +37,7 @@ func maps(t *rapid.T) *Map {
 		}
 		directories = append(directories, link.AddressOf(netip.AddrPortFrom(ip, rapid.Uint16Min(1).Draw(t, "port"))))
 	}
-	nodeOf := rapid.SliceOfN(rapid.Uint32Range(0, uint32(nodes-1)), 1, 200).Draw(t, "nodeOf")
+	nodeOf := rapid.SliceOfN(rapid.Uint32Range(0, uint32(nodes-1)), 1, maxRanks).Draw(t, "nodeOf")
 	m, err := New(rapid.Uint32Range(0, uint32(nodes-1)).Draw(t, "own"), directories, nodeOf)
 	if err != nil {
 		t.Fatal(err)
@@ -154,4 +163,25 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%x became %x", data, m.encode())
 		}
 	})
+}
+
+// TestNames: a map of names is one of a job's, side by side; addresses do not stand among them.
+func TestNames(t *testing.T) {
+	n := link.NamesOf(18888, 7, 2, 3)
+	m, err := New(1, []link.Address{n.Directory(0), n.Directory(1)}, []uint32{0, 1, 1})
+	if err != nil || !m.Named() || m.Names() != n {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for what, directories := range map[string][]link.Address{
+		"a gap":      {n.Directory(0), n.Directory(2)},
+		"an address": {n.Directory(0), at("10.0.0.1:7")},
+		"a name":     {at("10.0.0.1:7"), n.Directory(1)},
+		"a socket":   {link.SocketAddress(1, 2), link.SocketAddress(1, 3)},
+		"two types":  {n.Directory(0), link.NameAddress(18889, n.Base+1)},
+		"the end":    {link.NameAddress(18888, 1<<32-3), link.NameAddress(18888, 1<<32-2)},
+	} {
+		if _, err := New(1, directories, []uint32{0, 1, 1}); !errors.Is(err, ErrPlaces) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

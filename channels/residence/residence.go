@@ -50,6 +50,9 @@ type Member struct {
 	tries   int  // in a row, of taking the lock when nobody waited for it
 	present bool // the machine has it
 	settles bool // it left or came back, and Settle is to end that
+
+	// Made once, so that orders allocate nothing.
+	revoke, advance, settle func()
 }
 
 // Kept reports whether the agent has the driver lock beyond a turn.
@@ -65,10 +68,12 @@ func (c *Member) Away() bool { return c.stage == stageAway }
 // a job that is on, without contexts.
 type Machine struct {
 	members []*Member
-	off     bool // the job's processes are not to drive
-	leaving bool // the job is being removed: nothing is switched any more
+	round   []*Member // a copy, while they are gone through: one that cannot be used drops out
+	off     bool      // the job's processes are not to drive
+	leaving bool      // the job is being removed: nothing is switched any more
 	step    Step
 	number  uint64
+	now     int64 // of the order, or the settling, that is being carried out
 	by      int64
 	began   int64
 	awaited bool // the order's end is to be reported
@@ -85,13 +90,17 @@ func (m *Machine) Off() bool { return m.off }
 // Awaited reports whether the end of an order is still to be reported, see Outcome.
 func (m *Machine) Awaited() bool { return m.awaited }
 
+// Contexts is how many the machine has.
+func (m *Machine) Contexts() int { return len(m.members) }
+
 // Deadline is the instant at which the order is over at the latest.
 func (m *Machine) Deadline() int64 { return m.by }
 
 // Order begins with a step at the instant now; revoking and flushing are given up at the instant
 // by. It takes in what the steps before it would have done, and replaces the order before it.
-// Settle follows, after Outcome.
+// Settle follows some time after Outcome, unless another order comes before. It allocates nothing.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
+	m.Settle(now)
 	switch { // the next gang does not wait again and again for who never lets go, or never answers
 	case by <= now:
 	case step == Revoke:
@@ -110,9 +119,19 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 // Settle does what nobody waits for when contexts leave and come back: system calls, and work for
 // each peer.
 func (m *Machine) Settle(now int64) {
-	for _, c := range slices.Clone(m.members) {
-		c.guarded(func() { m.becomeResident(c, now) })
+	if !slices.ContainsFunc(m.members, func(c *Member) bool { return c.settles }) {
+		return
 	}
+	m.now = now
+	for _, c := range m.all() {
+		c.guarded(c.settle)
+	}
+}
+
+// all is a copy of the members, for one caller at a time.
+func (m *Machine) all() []*Member {
+	m.round = append(m.round[:0], m.members...)
+	return m.round
 }
 
 func (m *Machine) becomeResident(c *Member, now int64) {
@@ -139,11 +158,18 @@ func (m *Machine) Release(now int64) {
 // Add takes a context in, which was made on its channel; if the job is not on, it follows the
 // others.
 func (m *Machine) Add(now int64, c *Member) {
-	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
-	m.members = append(m.members, c)
+	m.add(c)
 	if m.off {
 		c.Context.Guarded(func() { m.advance(c, now); m.becomeResident(c, now) })
 	}
+}
+
+func (m *Machine) add(c *Member) {
+	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
+	c.revoke = c.Context.Revoke
+	c.advance = func() { m.advance(c, m.now) }
+	c.settle = func() { m.becomeResident(c, m.now) }
+	m.members = append(m.members, c)
 }
 
 // Adopt takes in a context that a former agent left behind, with whatever that had begun. Its lock
@@ -151,8 +177,7 @@ func (m *Machine) Add(now int64, c *Member) {
 // nothing was ordered yet, the agent keeps it, as near to its channel as it is; else it is resident
 // and its process's again.
 func (m *Machine) Adopt(now int64, c *Member, still bool) {
-	c.present, c.stage, c.tries, c.settles = true, stageHere, 0, false
-	m.members = append(m.members, c)
+	m.add(c)
 	if still && m.step == 0 {
 		m.off, m.step = true, Revoke
 	}
@@ -181,15 +206,15 @@ func (m *Machine) Drop(c *Member) {
 // follow brings all contexts to where the step wants them. All are revoked before the first is
 // waited for.
 func (m *Machine) follow(now int64) {
-	m.following = true
-	all := slices.Clone(m.members) // one that cannot be used drops out
+	m.following, m.now = true, now
+	all := m.all()
 	if m.off {
 		for _, c := range all {
-			c.guarded(c.Context.Revoke)
+			c.guarded(c.revoke)
 		}
 	}
 	for _, c := range all {
-		c.guarded(func() { m.advance(c, now) })
+		c.guarded(c.advance)
 	}
 	m.following = false
 }

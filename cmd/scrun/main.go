@@ -61,8 +61,8 @@ func perform(o *options.Options) int {
 	}
 	defer cluster.Close()
 	network := <-found
-	if network.err != nil {
-		return messages.fail(network.err.Error())
+	if err := network.choose(ctx, o, cluster); err != nil {
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	o.Channels = network.channels
 	spec, err := o.Spec(here)
@@ -80,7 +80,7 @@ func perform(o *options.Options) int {
 	patience := patienceOf(o, messages, cluster.own != nil)
 	submitting := client.WithPatience(ctx, patience)
 	if o.Detach {
-		return detach(submitting, messages, cluster, spec)
+		return detach(submitting, messages, cluster, spec, &network)
 	}
 	// A pipe is open only when somebody is at its other end.
 	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, messages, cluster, signals) })
@@ -88,7 +88,7 @@ func perform(o *options.Options) int {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	s.patience = patience
-	if s.jobID, err = submit(submitting, cluster, spec); err != nil {
+	if s.jobID, err = network.submit(submitting, messages, cluster, spec); err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}
 	s.display.SetJob(s.jobID)
@@ -166,8 +166,8 @@ func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint6
 }
 
 // detach leaves the job to the cluster.
-func detach(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec) int {
-	id, err := submit(ctx, cluster, spec)
+func detach(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, n *network) int {
+	id, err := n.submit(ctx, messages, cluster, spec)
 	if err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"score/scored/api/scorev1"
 	"strings"
 	"sync"
@@ -26,9 +27,9 @@ type result struct {
 // runJobs runs one program per name at the same time and waits for all.
 func (c *cluster) runJobs(ctx context.Context, p program, names []string) ([]result, error) {
 	return atOnce(names, func(name string, out io.Writer) (result, error) {
-		args := append([]string{"-N", fmt.Sprint(nodes), "-n", fmt.Sprint(nodes), "-J", name}, p.args(name)...)
-		say("$ scrun -N %d -n %d -J %s ./bsp %d %d %s", nodes, nodes, name, grainMicros, soloSteps, name)
-		cmd := c.command(ctx, "bin/scrun", args...)
+		options := append([]string{"-N", fmt.Sprint(nodes), "-n", fmt.Sprint(nodes), "-J", name}, p.options...)
+		say("$ scrun %s ./%s %d %d %s", strings.Join(options, " "), filepath.Base(p.path), grainMicros, soloSteps, name)
+		cmd := c.command(ctx, "bin/scrun", append(options, p.args(name)...)...)
 		cmd.Env = append(p.env, "SCORE_SOCKET="+c.Socket)
 		r, err := timed(cmd, name, out)
 		if err != nil {

@@ -44,26 +44,29 @@ func demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	overChannels, err := p.withOpenMPI(ctx, work)
+	if err != nil {
+		return err
+	}
 	cluster, err := start(ctx, work)
 	if err != nil {
 		return err
 	}
 	defer cluster.stop()
-	return compare(ctx, cluster, p)
+	return compare(ctx, cluster, p, overChannels)
 }
 
-// program is the compiled example and the environment that fixes its work.
+// program is the compiled example, the environment that fixes its work, and scrun's options for it.
 type program struct {
-	path string
-	env  []string
+	path    string
+	env     []string
+	options []string
 }
 
 func build(ctx context.Context, work string) (program, error) {
 	p := program{path: filepath.Join(work, "bsp")}
-	say("$ mpicc.mpich -O2 -o bsp examples/mpi/bsp.c")
-	out, err := exec.CommandContext(ctx, "mpicc.mpich", "-O2", "-w", "-o", p.path, "examples/mpi/bsp.c", "-lm").CombinedOutput()
-	if err != nil {
-		return p, fmt.Errorf("mpicc.mpich: %w: %s", err, out)
+	if err := compile(ctx, "mpicc.mpich", p.path); err != nil {
+		return p, err
 	}
 	rate, err := exec.CommandContext(ctx, p.path, "calibrate").Output()
 	if err != nil {
@@ -73,32 +76,58 @@ func build(ctx context.Context, work string) (program, error) {
 	return p, nil
 }
 
+// withOpenMPI is the program built with an MPI library that can use channels.
+func (p program) withOpenMPI(ctx context.Context, work string) (program, error) {
+	other := program{path: filepath.Join(work, "bsp-openmpi"), env: p.env, options: []string{"--fabric", "pm"}}
+	return other, compile(ctx, "mpicc.openmpi", other.path)
+}
+
+func compile(ctx context.Context, compiler, to string) error {
+	say("$ %s -O2 -o %s examples/mpi/bsp.c", compiler, filepath.Base(to))
+	out, err := exec.CommandContext(ctx, compiler, "-O2", "-w", "-o", to, "examples/mpi/bsp.c", "-lm").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", compiler, err, out)
+	}
+	return nil
+}
+
 func (p program) args(name string) []string {
 	return []string{p.path, fmt.Sprint(grainMicros), fmt.Sprint(soloSteps), name}
 }
 
-// compare runs the three ways and prints the table.
-func compare(ctx context.Context, c *cluster, p program) error {
-	say("\nOne program alone, %d us of work between exchanges, one rank on each of %d nodes:", grainMicros, nodes)
-	alone, err := c.runJobs(ctx, p, names[:1])
-	if err != nil {
-		return err
-	}
-	say("\nTwo programs at the same time, gang-scheduled, slices of %s:", slice)
-	gang, err := c.runJobs(ctx, p, names)
-	if err != nil {
-		return err
+// ways are how the programs fared: one alone and both at the same time.
+type ways struct{ alone, gang, channelsAlone, channels, plain []result }
+
+// compare runs all ways and prints the table.
+func compare(ctx context.Context, c *cluster, p, overChannels program) error {
+	var w ways
+	for _, way := range []struct {
+		says    string
+		program program
+		names   []string
+		results *[]result
+	}{
+		{fmt.Sprintf("One program alone, %d us of work between exchanges, one rank on each of %d nodes:", grainMicros, nodes), p, names[:1], &w.alone},
+		{fmt.Sprintf("Two programs at the same time, gang-scheduled, slices of %s:", slice), p, names, &w.gang},
+		{"One program alone, built with Open MPI, its messages over channels that are switched with the gang:", overChannels, names[:1], &w.channelsAlone},
+		{"Two of these at the same time:", overChannels, names, &w.channels},
+	} {
+		say("\n%s", way.says)
+		results, err := c.runJobs(ctx, way.program, way.names)
+		if err != nil {
+			return err
+		}
+		*way.results = results
 	}
 	switches, err := c.switchMetrics(ctx)
 	if err != nil {
 		return err
 	}
-	say("\nThe same two at the same time, without coordination (mpiexec, plain Linux time sharing):")
-	plain, err := runPlain(ctx, p)
-	if err != nil {
+	say("\nThe first two at the same time, without coordination (mpiexec, plain Linux time sharing):")
+	if w.plain, err = runPlain(ctx, p); err != nil {
 		return err
 	}
-	printTables(os.Stdout, alone, gang, plain, switches)
+	printTables(os.Stdout, w, switches)
 	return nil
 }
 

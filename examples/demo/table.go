@@ -8,25 +8,33 @@ import (
 	"time"
 )
 
-func printTables(w io.Writer, alone, gang, plain []result, m *scorev1.SwitchMetricsResponse) {
-	sequence := time.Duration(len(gang)) * alone[0].elapsed
-	fmt.Fprintf(w, "\nJobs\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+func printTables(out io.Writer, w ways, m *scorev1.SwitchMetricsResponse) {
+	fmt.Fprintf(out, "\nJobs\n")
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\thow\trun time\tgang on\tslices\tCPU time\t")
-	for _, r := range alone {
-		printJob(t, "alone", r)
-	}
-	for _, r := range gang {
-		printJob(t, "gang-scheduled", r)
-	}
-	for _, r := range plain {
+	printJobs(t, "alone", w.alone)
+	printJobs(t, "gang-scheduled", w.gang)
+	printJobs(t, "alone, over channels", w.channelsAlone)
+	printJobs(t, "gang-scheduled, over channels", w.channels)
+	for _, r := range w.plain {
 		fmt.Fprintf(t, "%s\tplain Linux\t%s\t-\t-\t%s\t\n", r.name, seconds(r.elapsed), seconds(r.cpu))
 	}
-	_ = t.Flush() // it only writes to w
-	printSwitches(w, m)
-	fmt.Fprintf(w, "\nBoth programs, relative to one after the other (%s):\n", seconds(sequence))
-	fmt.Fprintf(w, "  gang-scheduled  %s  %.2f times as long\n", seconds(longest(gang)), longest(gang).Seconds()/sequence.Seconds())
-	fmt.Fprintf(w, "  plain Linux     %s  %.2f times as long\n", seconds(longest(plain)), longest(plain).Seconds()/sequence.Seconds())
+	_ = t.Flush() // it only writes to out
+	printSwitches(out, m)
+	fmt.Fprintf(out, "\nBoth programs, relative to one after the other:\n")
+	relative := func(how string, both, alone []result) {
+		sequence := time.Duration(len(both)) * longest(alone)
+		fmt.Fprintf(out, "  %-30s %s of %s, %.2f times as long\n", how, seconds(longest(both)), seconds(sequence), longest(both).Seconds()/sequence.Seconds())
+	}
+	relative("gang-scheduled", w.gang, w.alone)
+	relative("gang-scheduled, over channels", w.channels, w.channelsAlone)
+	relative("plain Linux", w.plain, w.alone)
+}
+
+func printJobs(w io.Writer, how string, results []result) {
+	for _, r := range results {
+		printJob(w, how, r)
+	}
 }
 
 func printJob(w io.Writer, how string, r result) {

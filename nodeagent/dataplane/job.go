@@ -28,6 +28,7 @@ type Job struct {
 	uid      uint32
 	steward  int
 	ranks    []uint32
+	nodes    []string // names of all its nodes
 	handle   *node.Job
 	respawns bool // ranks that fail are started again, however soon
 
@@ -44,7 +45,12 @@ type Job struct {
 }
 
 func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
+	var nodes []string
+	for _, place := range order.GetPlaces() {
+		nodes = append(nodes, place.GetNode())
+	}
 	return &Job{
+		nodes: nodes,
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
 		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
 		respawns: order.GetSpec().GetRespawn() > 0,

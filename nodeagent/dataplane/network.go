@@ -14,11 +14,12 @@ var nodeSteps = [...]node.Step{
 	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 }
 
-// Order begins a step and returns at once; Options.Stepped is called at its end. It reports false
-// if the plane was closed, or contexts have no part in the step.
-func (n Network) Order(step ctxswitch.Step, number uint64, by int64) bool {
+// Order begins a step. If it is over at once, Order returns how it went; else Options.Stepped is
+// called at its end. A step in which contexts have no part is over, and any once the plane was
+// closed.
+func (n Network) Order(step ctxswitch.Step, number uint64, by int64) (out node.Outcome, over bool) {
 	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
-		return false
+		return out, true
 	}
 	return n.job.Order(nodeSteps[step], number, by)
 }

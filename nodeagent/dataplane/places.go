@@ -13,8 +13,28 @@ import (
 // errPlaces: the order gives no rank a place, or one twice.
 var errPlaces = errors.New("the ranks' places are not those of a job")
 
-// placesOf makes the place map of an order; nil if all ranks are on this node. The
-// directories are at the agents' addresses, which are on loopback unless nodes may be anywhere.
+// placesOf makes the place map of an order; nil if all ranks are on this node.
+func (p *Plane) placesOf(order *scorev1.Prepare, key uint64) (*rankmap.Map, error) {
+	where, err := placesOf(order, p.options.Anywhere)
+	switch {
+	case err != nil || where == nil:
+		return nil, err
+	case p.options.Link == link.UDP:
+		return where, nil
+	}
+	names := link.NamesOf(p.options.TIPCType, key, where.Nodes(), where.Ranks())
+	directories, nodeOf := make([]link.Address, where.Nodes()), make([]uint32, where.Ranks())
+	for i := range directories {
+		directories[i] = names.Directory(uint32(i))
+	}
+	for i := range nodeOf {
+		nodeOf[i] = where.Node(uint32(i))
+	}
+	return rankmap.New(where.Own(), directories, nodeOf)
+}
+
+// placesOf makes the place map of a job whose directories are at the agents' addresses, which are on
+// loopback unless nodes may be anywhere.
 func placesOf(order *scorev1.Prepare, anywhere bool) (*rankmap.Map, error) {
 	all := order.GetPlaces()
 	if len(all) == 1 {

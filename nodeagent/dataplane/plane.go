@@ -37,6 +37,17 @@ type Options struct {
 	Logger   *zap.Logger
 	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
 	Channels int
+	// Link is what carries datagrams between nodes, and TIPCType the type of the cluster's names.
+	Link     link.Transport
+	TIPCType uint32
+	// Left is told that a node of a job is gone from the network of the link: it, or the way to it,
+	// may be lost. It must not wait. Nil: nobody is.
+	Left func(node string)
+	// Identity is what only this cluster has, so that it hears of others with the same TIPCType.
+	Identity []byte
+	// Unseen is told once that nodes of a job have not appeared on the network of the link. It must
+	// not wait. Nil: nobody is.
+	Unseen func(job uint64, nodes []string)
 	// Raise gives the driving thread real-time priority; nil: it has none.
 	Raise func() error
 	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end
@@ -72,12 +83,16 @@ func Open(o Options) (*Plane, error) {
 	}
 	p := &Plane{options: o, jobs: map[int]*Job{}, leaving: map[*Job]bool{}, socket: o.Socket}
 	p.node, err = node.Open(node.Config{
-		Address: o.Address, Faults: faults, Log: p.log, Raise: o.Raise,
+		Address: o.Address, Link: o.Link, TIPCType: o.TIPCType, Mark: link.MarkOf(o.Identity),
+		Left: p.left, Unseen: p.unseen, Faults: faults, Log: p.log, Raise: o.Raise,
 		Channels: o.Channels,
 		Resident: max(node.DefaultResident, rowsKept*o.Channels),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the UDP port of its directory: %w", err)
+		if o.Link == link.UDP {
+			err = fmt.Errorf("the UDP port of its directory: %w", err)
+		}
+		return nil, err
 	}
 	if p.listener, err = listen(p.socket); err != nil {
 		return nil, errors.Join(fmt.Errorf("the node cannot listen for ranks: %w", err), p.node.Close())
@@ -136,17 +151,18 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
 		return nil, err
 	}
-	where, err := placesOf(order, p.options.Anywhere)
+	secret, err := secretOf(order, p.options.ClusterKey)
 	if err != nil {
 		return nil, err
 	}
-	secret, err := secretOf(order, p.options.ClusterKey)
+	key := jobKey(secret, p.options.Cluster, order.GetJobId())
+	where, err := p.placesOf(order, key)
 	if err != nil {
 		return nil, err
 	}
 	j := newJob(p, order, steward)
 	config := node.JobConfig{
-		Key:      jobKey(secret, p.options.Cluster, j.id),
+		Key:      key,
 		Ranks:    j.ranks,
 		Places:   where,
 		Channels: given(order),

@@ -41,6 +41,16 @@ func (j *Job) Messages(most int) *scorev1.Messages {
 		Contexts: m.Contexts, Sent: m.Sent, SentBytes: m.SentBytes, Received: m.Received, ReceivedBytes: m.ReceivedBytes,
 		Full: m.Full, Nacked: m.Nacked, Resent: m.Resent,
 		CreditRequests: m.CreditRequests, CreditsGranted: m.CreditsGranted,
+		Transports: transports(m.Transports),
+	}
+}
+
+func transports(t node.Transports) *scorev1.Transports {
+	return &scorev1.Transports{
+		Lanes: t.Lanes, LanesGivenBack: t.LanesGivenBack, DirectOperations: t.Direct, WindowsMapped: t.Mapped,
+		CopiedBytes: t.Copied, StreamedBytes: t.Streamed, BulkBytes: t.Bulk, PiecesAgain: t.Again,
+		Rendezvous: t.Rendezvous, PeersGivenUp: t.GivenUp,
+		RendezvousOpen: t.RendezvousOpen, UnexpectedBytes: t.Unexpected,
 	}
 }
 
@@ -69,7 +79,7 @@ func (j *Job) channel(c *node.ContextStatus) *scorev1.ChannelState {
 		JobId: j.id, Rank: c.Rank, Channel: c.Channel, State: stateOf(c), Asleep: c.Asleep, Away: c.Away, Driver: c.Mode,
 		Pid: int32(c.Owner.Pid), Counters: c.Counters[:], Port: portOf(&c.Port),
 	}
-	if c.Address.IsValid() {
+	if !c.Address.None() {
 		state.Address = c.Address.String()
 	}
 	return state

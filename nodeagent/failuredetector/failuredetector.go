@@ -12,6 +12,8 @@ const (
 	// With the time to the last answer before, a loss is suspected within 2.5 s,
 	// and an agent that stood still for a second is not suspected.
 	SuspectAfter = 2 * time.Second
+	// linkTolerance is after what silence TIPC gives a link up, unless it is configured otherwise.
+	linkTolerance = 1500 * time.Millisecond
 	// maxLate is how late a Tick may be. After more the watcher itself has not been running, and
 	// answers that it missed mean nothing.
 	maxLate = 2 * ProbeEvery
@@ -99,6 +101,20 @@ func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Ef
 		m.suspect(now, w)
 	}
 	return m.effects
+}
+
+// Missed takes the word of somebody else (TIPC) that a peer has been silent for as long as links
+// endure: it is probed at once, and suspected if it does not answer for the rest of SuspectAfter.
+func (m *Machine) Missed(now time.Time, peer string) {
+	for _, w := range m.peers {
+		if w.Name != peer || w.reported != Fine {
+			continue
+		}
+		w.next = now
+		if silent := now.Add(-linkTolerance); silent.Before(w.answered) {
+			w.answered = silent
+		}
+	}
 }
 
 // Tick returns what is due; it is to be called at Deadline.

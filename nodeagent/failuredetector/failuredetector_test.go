@@ -159,3 +159,23 @@ func TestWordsChange(t *testing.T) {
 		t.Errorf("%v", w.words)
 	}
 }
+
+// TestMissed: a peer that others miss is probed at once, and suspected as one that was silent for
+// so long; one that answers is not.
+func TestMissed(t *testing.T) {
+	w := newWorld("n2", "n3")
+	w.pass(5*time.Second + 100*time.Millisecond)
+	w.how["n2"] = Unreachable
+	for _, name := range []string{"n2", "n3", "nobody"} {
+		w.m.Missed(w.now, name)
+	}
+	w.take(w.m.Tick(w.now))
+	w.pass(SuspectAfter - linkTolerance - 10*time.Millisecond)
+	if len(w.words) != 0 {
+		t.Fatalf("reported %v too early", w.words)
+	}
+	w.pass(20*time.Millisecond + ProbeEvery)
+	if len(w.words) != 1 || w.words[0].Peer.Name != "n2" || w.words[0].How != Unreachable {
+		t.Fatalf("reported %v", w.words)
+	}
+}

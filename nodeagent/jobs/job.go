@@ -145,6 +145,9 @@ func (j *Job) countReader() (end func()) {
 // place is the job's part here.
 func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.GetNodeIndex()] }
 
+// Note sends the user a sentence.
+func (j *Job) Note(text string) { j.note(text) }
+
 // note sends the user a sentence, once.
 func (j *Job) note(text string) {
 	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})

@@ -34,6 +34,9 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	if err == nil {
 		err = js.checkOrder(order)
 	}
+	if err == nil && js.options.CheckReach != nil && order.GetSpec().GetChannelsPerTask() > 0 {
+		err = js.options.CheckReach(order.GetPlaces())
+	}
 	if err != nil {
 		js.options.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", js.options.Node, err)))
 		return
@@ -49,7 +52,8 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	js.options.Go(j.prepare)
 }
 
-// checkOrder refuses an order that a correct leader does not give.
+// checkOrder refuses an order that a correct leader does not give, or that the configurations of the
+// job's nodes do not let it carry out.
 func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 	places := order.GetPlaces()
 	if int64(order.GetNodeIndex()) >= int64(len(places)) {
@@ -67,6 +71,8 @@ func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 		return errors.New("the order gives this node no rank")
 	case len(place.GetRanks()) > maxRanks:
 		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), maxRanks)
+	case order.GetLinksDiffer() != "" && order.GetSpec().GetChannelsPerTask() > 0:
+		return errors.New(order.GetLinksDiffer())
 	}
 	for _, cpu := range place.GetCpus() {
 		if int64(cpu) >= int64(len(js.options.CPUs)) {

@@ -57,6 +57,18 @@ func (w *Watcher) Watch(order *scorev1.Watch) {
 	}
 }
 
+// Missed has a neighbour probed at once of which somebody says that it cannot be reached. It does
+// not wait.
+func (w *Watcher) Missed(node string) {
+	w.mu.Lock()
+	w.machine.Missed(time.Now(), node)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
 // ReportAgain repeats the reports on a new stream to the leader.
 func (w *Watcher) ReportAgain() {
 	w.mu.Lock()

@@ -52,13 +52,36 @@ func SetThreadFIFO(tid, priority int) error {
 	}
 	err := unix.SchedSetAttr(tid, &attr, 0)
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("real-time priority %d is %w, switches will be late on busy nodes; run the agent as root or raise its RLIMIT_RTPRIO",
-			priority, ErrNotPermitted)
+		return fmt.Errorf("real-time priority %d is %w, switches will be late on busy nodes; %s",
+			priority, ErrNotPermitted, remedy(mayRaise(priority)))
 	}
 	if err != nil {
 		return fmt.Errorf("setting real-time priority %d: %w", priority, err)
 	}
 	return nil
+}
+
+// remedy returns what permits real-time priority: to a thread that may raise its priority the kernel
+// still refuses it in a control group without real-time bandwidth, and so does a filter of system calls.
+func remedy(may bool) string {
+	if !may {
+		return "run the agent as root or raise its RLIMIT_RTPRIO"
+	}
+	return "this kernel has CONFIG_RT_GROUP_SCHED and the agent's control group the cpu controller, which a unit beside it " +
+		"brings by CPUWeight=, CPUQuota= or Delegate=, or the agent's unit has RestrictRealtime="
+}
+
+// mayRaise reports whether the calling thread may have this priority as far as its capabilities and
+// limits go.
+func mayRaise(priority int) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // 32 capabilities each; linux/capability.h
+	if err := unix.Capget(&header, &data[0]); err == nil && data[0].Effective&(1<<unix.CAP_SYS_NICE) != 0 {
+		return true
+	}
+	var limit unix.Rlimit
+	err := unix.Prlimit(0, unix.RLIMIT_RTPRIO, nil, &limit)
+	return err == nil && limit.Cur >= uint64(priority)
 }
 
 // SetThreadNormal takes the real-time policy from the thread of that number, which may be of any

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,10 +181,38 @@ func TestNotPermittedSaysWhatToDo(t *testing.T) {
 			t.Log("skipped: real-time priorities are permitted to all here")
 			return
 		}
-		if err := SetFIFO(1); !errors.Is(err, ErrNotPermitted) {
+		if err := SetFIFO(1); !errors.Is(err, ErrNotPermitted) || !strings.Contains(err.Error(), "as root") {
 			t.Error(err)
 		}
 	})
+}
+
+// Root is not told to be root where its control group has no real-time bandwidth.
+func TestNotPermittedByTheControlGroup(t *testing.T) {
+	const cpu = "/sys/fs/cgroup/cpu" // of version 1, where a thread alone can be moved
+	if _, err := os.Stat(filepath.Join(cpu, "cpu.rt_runtime_us")); err != nil {
+		t.Skip("no control groups with real-time bandwidth: ", err)
+	}
+	group, err := os.MkdirTemp(cpu, "score-test-")
+	if err != nil {
+		t.Skip("no control group can be made: ", err)
+	}
+	onThread(t, func() {
+		tid := strconv.Itoa(unix.Gettid())
+		if err := os.WriteFile(filepath.Join(group, "tasks"), []byte(tid), 0); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := SetFIFO(1); !errors.Is(err, ErrNotPermitted) || !strings.Contains(err.Error(), "CONFIG_RT_GROUP_SCHED") {
+			t.Error(err)
+		}
+		if err := os.WriteFile(filepath.Join(cpu, "tasks"), []byte(tid), 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Remove(group); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestUntilNext(t *testing.T) {

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"net/netip"
 	"score/nodeagent/pmi"
 	"strconv"
 	"strings"
@@ -16,12 +17,16 @@ const (
 	pmDescriptor = "SCORE_PM_FD"
 )
 
+// nodeAddress says at which address other hosts reach the node.
+const nodeAddress = "SCORE_NODE_ADDRESS"
+
 // ownVariable reports whether a variable is set for every rank or job: a job started from within a
 // job must not see the outer job's value.
 func ownVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
-		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_INCARNATION", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE", pmSocket, pmDescriptor:
+		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_INCARNATION", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE",
+		"SCORE_CPU_RANKS", nodeAddress, pmSocket, pmDescriptor:
 		return true
 	}
 	return false
@@ -40,6 +45,9 @@ func (j *job) commonEnv() []string {
 	if path := j.order.GetPmSocket(); path != "" {
 		env = append(env, pmSocket+"="+path)
 	}
+	if host, ok := j.host(); ok {
+		env = append(env, nodeAddress+"="+host.String())
+	}
 	return append(env,
 		"SCORE_JOB_ID="+strconv.FormatUint(j.id, 10),
 		"SCORE_SIZE="+strconv.Itoa(j.size()),
@@ -48,7 +56,18 @@ func (j *job) commonEnv() []string {
 		"SCORE_NODES="+strconv.Itoa(j.nodes),
 		"SCORE_RESTART_COUNT="+strconv.FormatUint(uint64(j.order.GetJob().GetRestarts()), 10),
 		"SCORE_LOCAL_SIZE="+strconv.Itoa(len(j.ranks)),
+		"SCORE_CPU_RANKS="+strconv.Itoa(j.sharers()),
 	)
+}
+
+// host is the agents' address of this node.
+func (j *job) host() (netip.Addr, bool) {
+	places, own := j.order.GetJob().GetPlaces(), int(j.order.GetJob().GetNodeIndex())
+	if own >= len(places) {
+		return netip.Addr{}, false
+	}
+	at, err := netip.ParseAddrPort(places[own].GetAddress())
+	return at.Addr(), err == nil
 }
 
 // takenOver reports whether ranks keep a variable (NAME=VALUE) of the user's environment.

@@ -11,7 +11,9 @@ import (
 // TestPMIxLeavesNothing is for the files that MPI programs leave.
 func TestPMIxLeavesNothing(t *testing.T) {
 	a := start(t)
-	a.run(2, sh(`d=$OMPI_MCA_btl_vader_backing_directory; mkdir $d/$PMIX_RANK && : > $d/$PMIX_RANK/x && echo $d`),
+	a.run(2, sh(`d=$OMPI_MCA_btl_vader_backing_directory
+		[ "$OMPI_MCA_osc_rdma_backing_directory $OMPI_MCA_osc_sm_backing_directory" = "$d $d" ] &&
+		mkdir $d/$PMIX_RANK && : > $d/$PMIX_RANK/x && echo $d`),
 		withSpec(func(s *scorev1.JobSpec) { s.Mpi = scorev1.MpiMode_MPI_MODE_PMIX }))
 	out := readAll(t, a.stdio())
 	a.exits()

@@ -99,6 +99,12 @@ func (j *job) owner() *launch.User {
 	return &launch.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 }
 
+// segmentDirs are the parameters of Open MPI that say where ranks of a node share memory: each part of
+// it that names its segments by host and job alone. Nodes that are one host would take each other's.
+var segmentDirs = []string{
+	"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_osc_rdma_backing_directory", "OMPI_MCA_osc_sm_backing_directory",
+}
+
 // environ appends what a rank must know to find its server, and what makes Open
 // MPI look for one at all: it takes itself for the only process of its job unless
 // its own launcher is ruled out.
@@ -111,7 +117,9 @@ func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
 		}
 	}
 	if e.dirs.shared != "" {
-		set("OMPI_MCA_btl_vader_backing_directory", e.dirs.shared)
+		for _, name := range segmentDirs {
+			set(name, e.dirs.shared)
+		}
 	}
 	if j.order.GetSharesCpus() || len(j.ranks) > max(len(j.place.GetCpus()), 1) {
 		set("OMPI_MCA_mpi_yield_when_idle", strconv.Itoa(1))

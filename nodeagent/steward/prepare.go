@@ -87,7 +87,7 @@ func (s *steward) prepared(err error) {
 		s.mail.prepared = answer
 		s.send(preparedMessage(answer))
 	}
-	s.life.Prepared(s.now(), err == nil, j.silent)
+	s.life.Prepared(s.now(), err == nil, j.silent && j.hasFirst())
 }
 
 // prepare does everything for the job that needs no process of it. It touches

@@ -159,7 +159,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, want := range []string{
 		"MINE=yes", "SCORE_CONFIG=kept", "SCORE_JOB_ID=7", "SCORE_RANK=1", "SCORE_SIZE=3", "SCORE_NODE=n1",
-		"SCORE_NODE_INDEX=0", "SCORE_NODES=2", "SCORE_LOCAL_RANK=1", "SCORE_LOCAL_SIZE=2",
+		"SCORE_NODE_INDEX=0", "SCORE_NODES=2", "SCORE_LOCAL_RANK=1", "SCORE_LOCAL_SIZE=2", "SCORE_CPU_RANKS=2",
 		"PMI_RANK=1", "PMI_SIZE=3", "PMI_FD=3", "MPI_LOCALNRANKS=2", "MPI_LOCALRANKID=1", "PMIX_RANK=1", "PMIX_HOSTNAME=n1",
 		"PMIX_MCA_gds=hash", "PMIX_MCA_pcompress=^zlib",
 		"OMPI_MCA_schizo=^orte", "OMPI_MCA_mpi_yield_when_idle=1", "cwd=/tmp", "0027",

@@ -101,16 +101,21 @@ func numbered(from int, number uint64) []byte {
 // adapter is a job's Network.
 type adapter struct{ job *node.Job }
 
-func (a adapter) Order(step ctxswitch.Step, number uint64, by int64) bool {
+func (a adapter) Order(step ctxswitch.Step, number uint64, by int64) (Flushes, bool) {
 	steps := map[ctxswitch.Step]node.Step{
 		ctxswitch.Revoke: node.StepRevoke, ctxswitch.Flush: node.StepFlush, ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 	}
-	return a.job.Order(steps[step], number, by)
+	o, over := a.job.Order(steps[step], number, by)
+	return flushesOf(o), over
 }
 
 func (a adapter) Contexts() int { return 1 }
 func (a adapter) Pause()        { a.job.Pause() }
 func (a adapter) Resume()       { a.job.Resume() }
+
+func flushesOf(o node.Outcome) Flushes {
+	return Flushes{Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff)}
+}
 
 // TestGangsTakeTurnsWithTheirNetwork: two gangs on two nodes, switched every 5 ms at moments that
 // differ from node to node, while messages are on the way and some are lost. Everything arrives,
@@ -193,7 +198,7 @@ func joinGang(t *testing.T, n *node.Node, i int, id ctxswitch.JobID, directories
 			step := map[node.Step]ctxswitch.Step{
 				node.StepRevoke: ctxswitch.Revoke, node.StepFlush: ctxswitch.Flush, node.StepSave: ctxswitch.Save, node.StepLoad: ctxswitch.Load,
 			}[o.Step]
-			s.Stepped(id, step, o.Number, Flushes{Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff)})
+			s.Stepped(id, step, o.Number, flushesOf(o))
 		},
 	})
 	if err != nil {

@@ -13,14 +13,14 @@ const networkMargin = 200 * time.Microsecond
 // Network takes a job's contexts from their channels and brings them back.
 type Network interface {
 	// Order begins a step, one of Revoke, Flush, Save and Load. It is called by the switching
-	// thread: it must not wait, allocate or take a lock. The step's end, which is to come by
-	// the instant by of CLOCK_MONOTONIC, is told with Stepped and the same number. False:
-	// there is nobody to carry it out.
-	Order(step ctxswitch.Step, number uint64, by int64) bool
+	// thread: it must not allocate, nor wait for longer than processes take to let go of their
+	// contexts. If the step is over at once, it returns what came of it. Else its end, which is to
+	// come by the instant by of CLOCK_MONOTONIC, is told with Stepped and the same number.
+	Order(step ctxswitch.Step, number uint64, by int64) (flushes Flushes, over bool)
 	// Contexts is how many channels of the node they take at most.
 	Contexts() int
 	// Pause reports that the job's processes were ordered to stand still, Resume that they run
-	// again, whether or not its contexts left their channels. Both are as cheap as Order.
+	// again, whether or not its contexts left their channels. Neither waits.
 	Pause()
 	Resume()
 }
@@ -47,12 +47,17 @@ func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint6
 	s.post(&command{event: done, flushes: flushes})
 }
 
-// orderNetwork hands a step over. What nobody carries out is over.
+// orderNetwork hands a step over. For a job without contexts it is over.
 func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
-	margin := min(networkMargin.Nanoseconds(), (effect.By-realtime.Now())/2)
-	if j.network == nil || !j.network.Order(effect.Step, effect.Seq, effect.By-margin) {
-		s.order(realtime.Now(), ctxswitch.Done(effect))
+	if j.network != nil {
+		margin := min(networkMargin.Nanoseconds(), (effect.By-realtime.Now())/2)
+		flushes, over := j.network.Order(effect.Step, effect.Seq, effect.By-margin)
+		if !over {
+			return
+		}
+		s.countFlushes(j.ID, flushes)
 	}
+	s.order(realtime.Now(), ctxswitch.Done(effect))
 }
 
 // countFlushes takes over what a network tells.

@@ -149,6 +149,7 @@ int pm_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	e->number = (int32_t)number;
 	e->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	e->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
+	e->directed = (info->caps | (info->rx_attr ? info->rx_attr->caps : 0)) & FI_DIRECTED_RECV;
 	e->ep.fid = (struct fid){.fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops};
 	e->ep.ops = &ep_ops;
 	e->ep.cm = &cm_ops;
@@ -179,6 +180,8 @@ static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, 
 {
 	if (pm_forked)
 		return -FI_EOPBADSTATE;
+	if (!pm_ep_of(fid)->directed)
+		from = FI_ADDR_UNSPEC;
 	return score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
 }
 

@@ -15,6 +15,8 @@ import "C"
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"score/pm"
 	"score/pm/mem/atomics"
 	"score/pm/ofi"
@@ -72,7 +74,8 @@ func score_domain_open(automatic C.int32_t) C.int64_t {
 	defer lib.mu.Unlock()
 	if lib.d == nil {
 		ch, err := pm.Open(channel)
-		if err != nil {
+		if err != nil { // the program shows a number at best
+			fmt.Fprintf(os.Stderr, "score: no channel for this process: %v\n", err)
 			return number(err)
 		}
 		lib.d = ofi.Open(ch)
@@ -112,9 +115,20 @@ func score_progress() C.int64_t {
 func score_wait(microseconds C.int64_t) {
 	d := locked()
 	defer d.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(microseconds)*time.Microsecond)
-	defer cancel()
+	ctx := context.Background()
+	if microseconds >= 0 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(microseconds)*time.Microsecond)
+		defer cancel()
+		ctx = short
+	}
 	_ = d.Wait(ctx)
+}
+
+//export score_nap
+func score_nap(microseconds C.int64_t) {
+	d := locked()
+	defer d.Unlock()
+	d.Nap(time.Duration(microseconds) * time.Microsecond)
 }
 
 //export score_cq_open
@@ -150,6 +164,9 @@ func score_counter_open(value, failed *C.uint64_t) C.int64_t {
 func score_object_close(h C.int64_t) {
 	d := locked()
 	defer d.Unlock()
+	if c, ok := object[*ofi.Counter](h); ok {
+		c.Close() // its memory goes, and operations may still be under way
+	}
 	forget(h)
 }
 
@@ -196,10 +213,8 @@ func score_ep_open() C.int64_t {
 	if err != nil {
 		return number(err)
 	}
-	name := e.Name()
-	port := name[12]
-	lib.eps[port] = e
-	return C.int64_t(port)
+	lib.eps[e.Port()] = e
+	return C.int64_t(e.Port())
 }
 
 //export score_ep_close

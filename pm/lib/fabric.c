@@ -164,8 +164,8 @@ static const char *av_straddr(struct fid_av *fid, const void *name, char *buf, s
 	size_t size = *length;
 	int n;
 
-	memcpy(&rank, (const char *)name + 8, sizeof rank);
-	n = snprintf(buf, size, "pm://rank-%u:%u", rank, ((const unsigned char *)name)[12]);
+	memcpy(&rank, (const char *)name + 20, sizeof rank);
+	n = snprintf(buf, size, "pm://rank-%u:%u", rank, ((const unsigned char *)name)[8]);
 	*length = (size_t)n + 1;
 	return buf;
 }

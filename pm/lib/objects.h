@@ -21,13 +21,14 @@
 
 #include "_cgo_export.h"
 #include "common.h"
+#include "forked.h"
 
-#define PM_NAME_BYTES 16
+#define PM_NAME_BYTES 64
 #define PM_INJECT 4096
 /* Not libfabric's: an operation without completion. */
 #define PM_QUIET (1ULL << 60)
 /* The longest message or transfer. */
-#define PM_MAX_MESSAGE ((size_t)1 << 40)
+#define PM_MAX_MESSAGE ((size_t)1 << 37) /* uct.MaxRMA */
 
 struct pm_fabric {
 	struct fid_fabric fabric;
@@ -46,7 +47,12 @@ struct pm_cq {
 	uint64_t mask;
 	score_entry *ring;
 	atomic_flag lock; /* of the readers */
-	uint32_t idle;    /* reads in a row that found nothing */
+	bool taken; /* the last read found something */
+	_Atomic bool signaled;
+	/* Of reads that find nothing, see rest and space. */
+	bool busy; /* the last look made progress */
+	uint32_t idle, patience;
+	int64_t since, quiet_since, used, due;
 	_Alignas(64) _Atomic uint64_t head;
 	_Alignas(64) _Atomic uint64_t tail;
 	_Atomic uint32_t more;
@@ -73,6 +79,7 @@ struct pm_ep {
 	int32_t number;
 	uint64_t tx_flags, rx_flags; /* of operations that name none */
 	size_t min_multi;
+	bool directed; /* receives may name a source; else what they name is ignored */
 };
 
 /* Calls that there are not. */
@@ -98,12 +105,6 @@ int pm_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op
 		    uint64_t flags);
 
 static inline struct pm_ep *pm_ep_of(struct fid_ep *ep) { return (struct pm_ep *)ep; }
-
-/*
- * True in a child of fork. It has no thread of Go but the one that forked, so it must not enter Go;
- * what it calls fails, and what it closes only frees C memory.
- */
-extern bool pm_forked;
 
 /* How many reads that find nothing go by before the reader sleeps. */
 uint32_t pm_idle_reads(void);

@@ -2,22 +2,18 @@ package main
 
 /*
 #include "include/score/pm.h"
-#include "include/score/skifch.h"
-
-// cgo has no word for const; these have it in their types.
-typedef const void *score_pm_data;
-typedef const score_pm_message *score_pm_given;
-typedef const struct iovec *skifch_pieces;
 */
 import "C"
 
 import (
 	"context"
 	"errors"
+	"runtime"
 	"score/pm"
 	"score/pm/ofi"
 	"score/pm/skifch"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 )
@@ -27,17 +23,10 @@ const handles = pm.MaxChannel + 1
 
 // pmChannel is a channel that a C program has opened, with the messages that it has not given back.
 type pmChannel struct {
-	ch   *pm.Channel
-	out  []pm.Message
-	free []int
-}
-
-// skifChannel is the same of SkifCh, whose messages are given back in order.
-type skifChannel struct {
-	ch     *skifch.Channel
-	rank   int
-	last   skifch.Message
-	pieces [][]byte
+	ch     *pm.Channel
+	out    []pm.Message
+	free   []int
+	buffer runtime.Pinner // a send buffer that the program fills: without a lane, it is Go's memory
 }
 
 // open has the channels by number, which is their handle.
@@ -47,19 +36,46 @@ var open struct {
 	skif [handles]*skifChannel
 }
 
+// errnos are the errors of score/pm.h whose numbers are not those of libfabric's provider.
+var errnos = []struct {
+	err    error
+	number syscall.Errno
+}{
+	{pm.ErrFull, syscall.EAGAIN},
+	{pm.ErrEmpty, syscall.EAGAIN},
+	{skifch.ErrAgain, syscall.EAGAIN},
+	{context.DeadlineExceeded, syscall.EAGAIN},
+	{pm.ErrTooLarge, syscall.EMSGSIZE},
+	{pm.ErrChannel, syscall.EINVAL},
+	{pm.ErrClosed, syscall.EINVAL},
+	{pm.ErrNoBuffer, syscall.EINVAL},
+	{skifch.ErrNone, syscall.EINVAL},
+	{skifch.ErrAddress, syscall.EINVAL},
+	{pm.ErrFault, syscall.EFAULT},
+	{pm.ErrFlow, syscall.EPROTONOSUPPORT},
+	{pm.ErrPlaces, syscall.EUSERS},
+	{pm.ErrDamaged, syscall.EBADMSG},
+}
+
+// errno returns the number of an error as C programs get it.
 func errno(err error) C.int {
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.Is(err, pm.ErrFull), errors.Is(err, pm.ErrEmpty), errors.Is(err, skifch.ErrAgain), errors.Is(err, context.DeadlineExceeded):
-		return -11 // EAGAIN
-	case errors.Is(err, pm.ErrTooLarge):
-		return -90 // EMSGSIZE
-	case errors.Is(err, pm.ErrChannel), errors.Is(err, pm.ErrNoBuffer), errors.Is(err, skifch.ErrNone), errors.Is(err, skifch.ErrAddress):
-		return -22 // EINVAL
-	default:
-		return -C.int(ofi.Errno(err))
 	}
+	for _, e := range errnos {
+		if errors.Is(err, e.err) {
+			return -C.int(e.number)
+		}
+	}
+	return -C.int(ofi.Errno(err))
+}
+
+// limit returns a context that ends after so many milliseconds, or never if that is negative.
+func limit(milliseconds C.int) (context.Context, context.CancelFunc) {
+	if milliseconds < 0 {
+		return context.Background(), func() {}
+	}
+	return context.WithTimeout(context.Background(), time.Duration(milliseconds)*time.Millisecond)
 }
 
 func channelOf(h C.int) *pmChannel {
@@ -69,8 +85,8 @@ func channelOf(h C.int) *pmChannel {
 	return open.pm[h]
 }
 
-//export score_pm_open
-func score_pm_open(number C.int) C.int {
+//export go_pm_open
+func go_pm_open(number C.int) C.int {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	ch, err := pm.Open(int(number))
@@ -81,8 +97,8 @@ func score_pm_open(number C.int) C.int {
 	return number
 }
 
-//export score_pm_close
-func score_pm_close(h C.int) C.int {
+//export go_pm_close
+func go_pm_close(h C.int) C.int {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	c := channelOf(h)
@@ -90,11 +106,12 @@ func score_pm_close(h C.int) C.int {
 		return errno(pm.ErrChannel)
 	}
 	open.pm[h] = nil
+	c.buffer.Unpin()
 	return errno(c.ch.Close())
 }
 
-//export score_pm_rank
-func score_pm_rank(h C.int) C.int {
+//export go_pm_rank
+func go_pm_rank(h C.int) C.int {
 	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
@@ -102,8 +119,8 @@ func score_pm_rank(h C.int) C.int {
 	return C.int(c.ch.Rank())
 }
 
-//export score_pm_size
-func score_pm_size(h C.int) C.int {
+//export go_pm_size
+func go_pm_size(h C.int) C.int {
 	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
@@ -111,8 +128,8 @@ func score_pm_size(h C.int) C.int {
 	return C.int(c.ch.Size())
 }
 
-//export score_pm_max_message
-func score_pm_max_message(h C.int) C.size_t {
+//export go_pm_max_message
+func go_pm_max_message(h C.int) C.size_t {
 	c := channelOf(h)
 	if c == nil {
 		return 0
@@ -120,52 +137,86 @@ func score_pm_max_message(h C.int) C.size_t {
 	return C.size_t(c.ch.MaxMessage())
 }
 
-//export score_pm_same_node
-func score_pm_same_node(h, rank C.int) C.int {
+//export go_pm_same_node
+func go_pm_same_node(h, rank C.int) C.int {
 	c := channelOf(h)
 	switch {
 	case c == nil:
 		return errno(pm.ErrChannel)
+	case rank < 0 || int(rank) >= c.ch.Size():
+		return errno(pm.ErrRank)
 	case c.ch.SameNode(int(rank)):
 		return 1
 	}
 	return 0
 }
 
-//export score_pm_send
-func score_pm_send(h, rank C.int, data C.score_pm_data, length C.size_t) C.int {
+//export go_pm_send
+func go_pm_send(h, rank C.int, data unsafe.Pointer, length C.size_t) C.int {
 	c := channelOf(h)
-	if c == nil {
+	switch {
+	case c == nil:
 		return errno(pm.ErrChannel)
+	case rank < 0 || int(rank) >= c.ch.Size():
+		return errno(pm.ErrRank)
+	case length > C.size_t(c.ch.MaxMessage()):
+		return errno(pm.ErrTooLarge)
 	}
-	return errno(c.ch.SendBytes(int(rank), memory(unsafe.Pointer(data), length)))
+	return errno(c.ch.SendBytes(int(rank), memory(data, length)))
 }
 
-//export score_pm_get_send_buffer
-func score_pm_get_send_buffer(h, rank C.int, length C.size_t, failed *C.int) unsafe.Pointer {
+//export go_pm_get_send_buffer
+func go_pm_get_send_buffer(h, rank C.int, length C.size_t, failed *C.int) unsafe.Pointer {
 	c := channelOf(h)
 	if c == nil {
 		*failed = errno(pm.ErrChannel)
 		return nil
 	}
-	buf, err := c.ch.GetSendBuffer(int(rank), int(length))
-	if *failed = errno(err); err != nil {
+	if length > C.size_t(c.ch.MaxMessage()) {
+		*failed = errno(pm.ErrTooLarge)
 		return nil
 	}
-	return unsafe.Pointer(unsafe.SliceData(buf))
+	c.buffer.Unpin()
+	buf, err := c.ch.GetSendBuffer(int(rank), int(length))
+	if *failed = errno(err); err != nil || length == 0 {
+		return nil
+	}
+	first := unsafe.SliceData(buf)
+	c.buffer.Pin(first)
+	return unsafe.Pointer(first)
 }
 
-//export score_pm_commit
-func score_pm_commit(h C.int) C.int {
+//export go_pm_commit
+func go_pm_commit(h C.int) C.int {
 	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
 	}
-	return errno(c.ch.Send())
+	err := c.ch.Send()
+	if err != pm.ErrFull { //nolint:errorlint // it is never wrapped
+		c.buffer.Unpin()
+	}
+	return errno(err)
 }
 
-//export score_pm_receive
-func score_pm_receive(h C.int, to *C.score_pm_message) C.int {
+//export go_pm_room
+func go_pm_room(h, rank C.int) C.ssize_t {
+	c := channelOf(h)
+	if c == nil {
+		return C.ssize_t(errno(pm.ErrChannel))
+	}
+	room, err := c.ch.Room(int(rank))
+	switch {
+	case err != nil:
+		return C.ssize_t(errno(err))
+	case room < 0:
+		return C.ssize_t(errno(pm.ErrFull))
+	}
+	return C.ssize_t(room)
+}
+
+//export go_pm_receive
+func go_pm_receive(h C.int, to *C.score_pm_message) C.int {
 	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
@@ -196,22 +247,34 @@ func (c *pmChannel) keep(m pm.Message) int {
 	return len(c.out) - 1
 }
 
-//export score_pm_release
-func score_pm_release(h C.int, m C.score_pm_given) C.int {
+//export go_pm_release
+func go_pm_release(h, id C.int) C.int {
 	c := channelOf(h)
-	if c == nil || m.id < 0 || int(m.id) >= len(c.out) {
+	if c == nil || id < 0 || int(id) >= len(c.out) {
 		return errno(pm.ErrChannel)
 	}
-	err := c.ch.ReleaseReceiveBuffer(c.out[m.id])
+	err := c.ch.ReleaseReceiveBuffer(c.out[id])
 	if err == nil {
-		c.out[m.id] = pm.Message{}
-		c.free = append(c.free, int(m.id))
+		c.out[id] = pm.Message{}
+		c.free = append(c.free, int(id))
 	}
 	return errno(err)
 }
 
-//export score_pm_wait
-func score_pm_wait(h, milliseconds C.int) C.int {
+//export go_pm_poll
+func go_pm_poll(h C.int) C.int {
+	c := channelOf(h)
+	switch {
+	case c == nil:
+		return errno(pm.ErrChannel)
+	case c.ch.Poll():
+		return 1
+	}
+	return 0
+}
+
+//export go_pm_wait
+func go_pm_wait(h, milliseconds C.int) C.int {
 	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
@@ -219,125 +282,21 @@ func score_pm_wait(h, milliseconds C.int) C.int {
 	if c.ch.Poll() {
 		return 0
 	}
-	ctx := context.Background()
-	if milliseconds >= 0 {
-		short, cancel := context.WithTimeout(ctx, time.Duration(milliseconds)*time.Millisecond)
-		defer cancel()
-		ctx = short
-	}
+	ctx, cancel := limit(milliseconds)
+	defer cancel()
 	return errno(c.ch.Wait(ctx))
 }
 
-func skifOf(h C.int) *skifChannel {
-	if h < 0 || h >= handles {
-		return nil
-	}
-	return open.skif[h]
-}
-
-//export skifch_open
-func skifch_open(number C.int) C.int {
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	ch, err := skifch.Open(int(number))
-	if err != nil {
-		return errno(err)
-	}
-	open.skif[number] = &skifChannel{ch: ch, rank: ch.Address().Rank}
-	return number
-}
-
-//export skifch_close
-func skifch_close(h C.int) C.int {
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	c := skifOf(h)
+//export go_pm_wait_space
+func go_pm_wait_space(h, rank C.int, length C.size_t, milliseconds C.int) C.int {
+	c := channelOf(h)
 	if c == nil {
 		return errno(pm.ErrChannel)
 	}
-	open.skif[h] = nil
-	return errno(c.ch.Close())
-}
-
-//export skifch_rank
-func skifch_rank(h C.int) C.int {
-	c := skifOf(h)
-	if c == nil {
-		return errno(pm.ErrChannel)
+	if length > C.size_t(c.ch.MaxMessage()) {
+		return errno(pm.ErrTooLarge)
 	}
-	return C.int(c.rank)
-}
-
-//export skifch_size
-func skifch_size(h C.int) C.int {
-	c := skifOf(h)
-	if c == nil {
-		return errno(pm.ErrChannel)
-	}
-	return C.int(c.ch.Size())
-}
-
-//export skifch_send
-func skifch_send(h, rank C.int, pieces C.skifch_pieces, count C.int) C.ssize_t {
-	c := skifOf(h)
-	if c == nil || count < 0 {
-		return C.ssize_t(errno(pm.ErrChannel))
-	}
-	c.pieces = c.pieces[:0]
-	for _, v := range unsafe.Slice((*C.struct_iovec)(pieces), int(count)) {
-		c.pieces = append(c.pieces, memory(v.iov_base, v.iov_len))
-	}
-	n, err := c.ch.Send(c.ch.To(int(rank)), c.pieces...)
-	if err != nil {
-		return C.ssize_t(errno(err))
-	}
-	return C.ssize_t(n)
-}
-
-//export skifch_recv
-func skifch_recv(h C.int, to *C.skifch_message) C.int {
-	c := skifOf(h)
-	if c == nil {
-		return errno(pm.ErrChannel)
-	}
-	m, err := c.ch.Recv()
-	if err != nil {
-		return errno(err)
-	}
-	c.last = m
-	c.show(to)
-	return 0
-}
-
-// show writes what has arrived of the message received last.
-func (c *skifChannel) show(to *C.skifch_message) {
-	*to = C.skifch_message{size: C.size_t(c.last.Size), source: C.int(c.last.From.Rank)}
-	for i, p := range c.last.Pieces() {
-		to.piece[i].iov_base = unsafe.Pointer(unsafe.SliceData(p))
-		to.piece[i].iov_len = C.size_t(len(p))
-		to.there += C.size_t(len(p))
-		to.pieces++
-	}
-}
-
-//export skifch_wait
-func skifch_wait(h C.int, to *C.skifch_message, bytes C.size_t) C.int {
-	c := skifOf(h)
-	if c == nil {
-		return errno(pm.ErrChannel)
-	}
-	err := c.last.WaitFor(int(bytes))
-	if err == nil {
-		c.show(to)
-	}
-	return errno(err)
-}
-
-//export skifch_recv_comp
-func skifch_recv_comp(h C.int) C.int {
-	c := skifOf(h)
-	if c == nil {
-		return errno(pm.ErrChannel)
-	}
-	return errno(c.ch.RecvComp())
+	ctx, cancel := limit(milliseconds)
+	defer cancel()
+	return errno(c.ch.WaitSpace(ctx, int(rank), int(length)))
 }

@@ -2,8 +2,26 @@
 #include "objects.h"
 #include <time.h>
 
-/* How long a read that waits sleeps before it looks again, in microseconds. */
-#define NAP 1000
+/*
+ * Programs that look for a completion again and again sleep between looks, for a while at most: they
+ * may look for something else, too. A message ends the sleep.
+ */
+enum {
+	CLOCK_READS = 16,      /* reads that find nothing before the clock is looked at: one that waits for an answer never does */
+	TIGHT_NS = 10000,      /* CPU time of a read, system calls with it; a program that takes no more between reads only looks */
+	NAP_US = 1000,         /* the longest sleep at first */
+	LONG_NAP_US = 10000,   /* of a program that found nothing for LONG_QUIET_NS */
+	/* Of one that found nothing for IDLE_NS: Go's runtime takes 0.5 ms of a CPU for each sleep, and jobs that use 10 ms of a
+	   second are not idle. */
+	IDLE_NAP_US = 100000,
+	QUIET_NS = 10000000,   /* a program that found nothing for so long looks less between sleeps */
+	LONG_QUIET_NS = 100000000,
+	IDLE_NS = 1000000000,
+	/* Programs call a test between small pieces of their work: after CLOCK_READS looks in vain, each of which is a system call,
+	   the next look is due when another 32nd of the time waited so far is over, which no wait notices. */
+	SPACING_PART = 32,
+	SPACING_MOST_NS = 500, /* two thirds of a look */
+};
 
 static void lock(atomic_flag *l)
 {
@@ -42,11 +60,12 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	uint64_t head, tail;
 	size_t n = 0;
 
-	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
-	if (atomic_load_explicit(&q->head, memory_order_relaxed) == tail)
+	if (atomic_load_explicit(&q->head, memory_order_relaxed) == atomic_load_explicit(&q->tail, memory_order_acquire))
 		return 0;
 	lock(&q->lock);
+	/* Only now: other readers may have gone beyond a tail that was looked at before. */
 	head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	for (; n < count && head != tail; n++, head++) {
 		score_entry *e = &q->ring[head & q->mask];
 		if (e->err)
@@ -60,24 +79,97 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	return n == 0 && head != tail ? -FI_EAVAIL : (ssize_t)n;
 }
 
-static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
+static int64_t nanoseconds_of(clockid_t clock)
 {
-	struct pm_cq *q = (struct pm_cq *)fid;
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t nanoseconds(void) { return nanoseconds_of(CLOCK_MONOTONIC); }
+
+/* soon reports whether a read comes so short a time after a look in vain that it does not look again. */
+static bool soon(const struct pm_cq *q) { return q->idle >= CLOCK_READS && !pm_forked && nanoseconds() < q->due; }
+
+/* space sets when the next look is due, after one that found no completion. */
+static void space(struct pm_cq *q)
+{
+	int64_t now, spacing;
+
+	if (q->idle < CLOCK_READS)
+		return;
+	now = nanoseconds();
+	spacing = (now - q->quiet_since) / SPACING_PART;
+	q->due = q->busy ? now : now + (spacing < SPACING_MOST_NS ? spacing : SPACING_MOST_NS);
+}
+
+/*
+ * rest is called after a read that found nothing. After many of them it sleeps no longer than they
+ * took, so that a program that works between its reads, or looks at many things, loses half its time
+ * at most. One that only looks, and has for long, sleeps longer after fewer reads.
+ */
+static void rest(struct pm_cq *q)
+{
+	int64_t now, used, quiet, nap;
+
+	if (++q->idle == CLOCK_READS && q->since == 0) {
+		q->since = q->quiet_since = nanoseconds();
+		q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+		q->patience = pm_idle_reads();
+	}
+	if (q->idle <= CLOCK_READS || q->idle < q->patience)
+		return;
+	now = nanoseconds();
+	used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - q->used;
+	quiet = now - q->quiet_since;
+	nap = (now - q->since) / 1000;
+	if (nap > NAP_US)
+		nap = NAP_US;
+	if (used > (int64_t)q->idle * TIGHT_NS) {
+		q->patience = pm_idle_reads();
+	} else if (quiet > QUIET_NS) {
+		q->patience /= 4;
+		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
+	}
+	score_nap(nap);
+	q->idle = 0;
+	q->since = nanoseconds();
+	q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* look reads once, with progress if nothing is there. */
+static ssize_t look(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources)
+{
 	ssize_t n = take(q, buf, count, sources);
 
 	if (n == 0 && pm_forked)
 		return -FI_EOPBADSTATE;
 	if (n == 0) {
-		if (q->idle >= pm_idle_reads())
-			score_wait(NAP);
-		score_progress();
+		q->busy = score_progress() > 0;
 		n = take(q, buf, count, sources);
 	}
+	return n;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
+{
+	struct pm_cq *q = (struct pm_cq *)fid;
+	bool looks = !q->taken && !soon(q);
+	ssize_t n = looks ? look(q, buf, count, sources) : take(q, buf, count, sources);
+
+	if (n == 0 && !looks) {
+		q->taken = false; /* the program reads until there is no more, and goes on with what it has */
+		return -FI_EAGAIN;
+	}
 	if (n == 0) {
-		q->idle++;
+		rest(q);
+		space(q);
 		return -FI_EAGAIN;
 	}
 	q->idle = 0;
+	q->taken = n > 0;
+	q->since = 0;
 	return n;
 }
 
@@ -120,25 +212,34 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to, uint64
 	return n;
 }
 
-static int64_t milliseconds(void)
-{
-	struct timespec t;
+/* The end of a wait of so many milliseconds, and what is left of it in microseconds; -1: no end. */
+static int64_t end_of(int timeout) { return timeout < 0 ? -1 : nanoseconds() + (int64_t)timeout * 1000000; }
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+static int64_t left_of(int64_t end)
+{
+	int64_t left = end - nanoseconds();
+
+	if (end < 0)
+		return -1;
+	return left > 0 ? (left + 999) / 1000 : 0;
 }
 
+/* A read without timeout shows the node that the rank is blocked: jobs whose ranks all are have a deadlock. */
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources, const void *cond, int timeout)
 {
-	int64_t end = milliseconds() + timeout;
+	struct pm_cq *q = (struct pm_cq *)fid;
+	int64_t end = end_of(timeout), left;
 
 	for (;;) {
-		ssize_t n = cq_readfrom(fid, buf, count, sources);
-		if (n != -FI_EAGAIN)
+		ssize_t n = look(q, buf, count, sources);
+		if (n != 0)
 			return n;
-		if (timeout >= 0 && milliseconds() >= end)
+		if (atomic_exchange(&q->signaled, false))
 			return -FI_EAGAIN;
-		score_wait(NAP);
+		left = left_of(end);
+		if (left == 0)
+			return -FI_EAGAIN;
+		score_wait(left);
 	}
 }
 
@@ -147,7 +248,13 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
-static int cq_signal(struct fid_cq *fid) { return 0; }
+static int cq_signal(struct fid_cq *fid)
+{
+	atomic_store(&((struct pm_cq *)fid)->signaled, true);
+	if (!pm_forked)
+		score_progress(); /* who sleeps lets us in, and looks */
+	return 0;
+}
 
 static const char *cq_strerror(struct fid_cq *fid, int number, const void *data, char *buf, size_t length)
 {
@@ -222,47 +329,55 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return atomic_load_explicit(&((struct pm_counter *)fid)->failed, memory_order_acquire);
 }
 
+/* changed has who waits for a counter look again. */
+static int changed(void)
+{
+	if (!pm_forked)
+		score_progress();
+	return 0;
+}
+
 static int cntr_add(struct fid_cntr *fid, uint64_t n)
 {
 	atomic_fetch_add(&((struct pm_counter *)fid)->value, n);
-	return 0;
+	return changed();
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t n)
 {
 	atomic_store(&((struct pm_counter *)fid)->value, n);
-	return 0;
+	return changed();
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t n)
 {
 	atomic_fetch_add(&((struct pm_counter *)fid)->failed, n);
-	return 0;
+	return changed();
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t n)
 {
 	atomic_store(&((struct pm_counter *)fid)->failed, n);
-	return 0;
+	return changed();
 }
 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct pm_counter *c = (struct pm_counter *)fid;
-	int64_t end = milliseconds() + timeout;
+	int64_t end = end_of(timeout), left;
 	uint64_t failed = cntr_readerr(fid);
 
-	for (uint32_t idle = 0;; idle++) {
+	for (;;) {
 		if (cntr_read(fid) >= threshold)
 			return 0;
 		if (atomic_load(&c->failed) != failed)
 			return -FI_EAVAIL;
-		if (timeout >= 0 && milliseconds() >= end)
+		left = left_of(end);
+		if (left == 0)
 			return -FI_ETIMEDOUT;
 		if (pm_forked)
 			return -FI_EOPBADSTATE;
-		if (idle >= pm_idle_reads())
-			score_wait(NAP);
+		score_wait(left);
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
+	"score/channels/link/tipc"
 	"score/channels/node"
 	"score/channels/rankmap"
 )
@@ -33,8 +34,9 @@ const resident = abi.MaxLocal * node.MaxChannels
 func NewHub(ranks int, g abi.Geometry) (*Hub, error) { return newHub(1, ranks, g) }
 
 // NewCluster makes a hub for several nodes with so many ranks each: the first ones on the first
-// node. Messages between nodes go through UDP sockets of the loopback device, in this process's
-// part with the faults of the environment variable SCORE_LINK_FAULTS.
+// node. Messages between nodes go through UDP sockets of the loopback device, or by TIPC if the
+// environment variable SCORE_LINK is "tipc", in this process's part with the faults of the
+// environment variable SCORE_LINK_FAULTS.
 func NewCluster(nodes, ranksPerNode int, g abi.Geometry) (*Hub, error) {
 	if nodes < 1 || nodes > rankmap.MaxNodes {
 		return nil, fmt.Errorf("local: %d nodes, want 1 to %d", nodes, rankmap.MaxNodes)
@@ -58,7 +60,11 @@ func (h *Hub) start(nodes int, g abi.Geometry) error {
 	if err != nil {
 		return err
 	}
-	config := node.Config{Geometry: g, Resident: resident, Faults: faults}
+	transport, err := link.TransportFromEnvironment()
+	if err != nil {
+		return err
+	}
+	config := node.Config{Geometry: g, Resident: resident, Faults: faults, Link: transport}
 	if nodes > 1 {
 		config.Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 	}
@@ -73,7 +79,7 @@ func (h *Hub) start(nodes int, g abi.Geometry) error {
 	if err != nil {
 		return err
 	}
-	return h.add(key)
+	return h.add(key, transport)
 }
 
 func newKey() (uint64, error) {
@@ -85,14 +91,17 @@ func newKey() (uint64, error) {
 }
 
 // add adds the job to all nodes.
-func (h *Hub) add(key uint64) error {
+func (h *Hub) add(key uint64, transport link.Transport) error {
 	ranks, directories := make([]uint32, h.perNode), make([]link.Address, len(h.nodes))
 	for i := range ranks {
 		ranks[i] = uint32(i)
 	}
 	nodeOf := make([]uint32, 0, len(h.nodes)*h.perNode)
+	names := link.NamesOf(tipc.DefaultType, key, uint32(len(h.nodes)), uint32(h.Ranks()))
 	for i, n := range h.nodes {
-		directories[i] = link.AddressOf(n.Directory())
+		if directories[i] = link.AddressOf(n.Directory()); transport == link.TIPC {
+			directories[i] = names.Directory(uint32(i))
+		}
 		for range h.perNode {
 			nodeOf = append(nodeOf, uint32(i))
 		}

@@ -3,6 +3,7 @@ package ofi
 import (
 	"encoding/binary"
 	"fmt"
+	"score/pm/interjob"
 	"score/pm/tag"
 )
 
@@ -13,12 +14,21 @@ type Address uint64
 const AnyAddress = ^Address(0)
 
 // nameMagic begins each name; its last byte is the version of the form.
-const nameMagic = 0x53_50_4d_01 // SPM, 1
+const nameMagic = 0x53_50_4d_02 // SPM, 2
+
+// Places in a name: magic, the job's size, port, and the address for ranks of other jobs, which has
+// the job and the rank.
+const (
+	ranksAt   = 4
+	portAt    = 8
+	addressAt = 12
+)
 
 // AV is an address vector: it numbers peers in the order in which they were inserted.
 type AV struct {
 	d       *Domain
 	peers   []tag.Peer
+	names   [][NameBytes]byte // as they were inserted
 	removed map[Address]bool
 	index   [tag.Ports][]Address // by port, then rank: the address and 1, 0 for none
 }
@@ -35,9 +45,12 @@ func (v *AV) Insert(name []byte) (Address, error) {
 		return AnyAddress, err
 	}
 	a := Address(len(v.peers))
-	v.peers = append(v.peers, p)
+	v.peers, v.names = append(v.peers, p), append(v.names, [NameBytes]byte(name))
 	if v.index[p.Port] == nil {
-		v.index[p.Port] = make([]Address, v.d.iface.Attr().Ranks)
+		v.index[p.Port] = make([]Address, v.d.iface.Ranks())
+	}
+	for int(p.Rank) >= len(v.index[p.Port]) {
+		v.index[p.Port] = append(v.index[p.Port], 0) // of another job
 	}
 	v.index[p.Port][p.Rank] = a + 1
 	return a, nil
@@ -64,11 +77,10 @@ func (v *AV) Remove(a Address) error {
 
 // Name returns the name that was inserted as the address.
 func (v *AV) Name(a Address) ([NameBytes]byte, error) {
-	p, err := v.peer(a)
-	if err != nil {
+	if _, err := v.peer(a); err != nil {
 		return [NameBytes]byte{}, err
 	}
-	return v.d.name(p), nil
+	return v.names[a], nil
 }
 
 func (v *AV) peer(a Address) (tag.Peer, error) {
@@ -97,22 +109,38 @@ func (v *AV) address(p tag.Peer) Address {
 	return AnyAddress
 }
 
-// name is how other ranks call a peer: magic, the job's size, rank and port.
-func (d *Domain) name(p tag.Peer) (b [NameBytes]byte) {
+// name is how others call a port of this rank: also ranks of other jobs, if the system has a socket
+// for them.
+func (d *Domain) name(port uint8) (b [NameBytes]byte) {
 	binary.LittleEndian.PutUint32(b[0:], nameMagic)
-	binary.LittleEndian.PutUint32(b[4:], uint32(d.iface.Attr().Ranks))
-	binary.LittleEndian.PutUint32(b[8:], p.Rank)
-	b[12] = p.Port
+	binary.LittleEndian.PutUint32(b[ranksAt:], uint32(d.iface.Ranks()))
+	b[portAt] = port
+	address, err := d.iface.Address()
+	if err != nil {
+		address = interjob.Address{Job: d.iface.Channel().Job(), Rank: uint32(d.iface.Rank())}
+	}
+	encoded := address.Encode()
+	copy(b[addressAt:], encoded[:])
 	return b
 }
 
 func (d *Domain) parseName(b []byte) (tag.Peer, error) {
-	if len(b) < NameBytes || binary.LittleEndian.Uint32(b) != nameMagic {
+	if len(b) < NameBytes || binary.LittleEndian.Uint32(b) != nameMagic || b[portAt] >= tag.Ports {
 		return tag.Peer{}, fmt.Errorf("%w: the name is none of this provider's", ErrAddress)
 	}
-	ranks, rank := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
-	if ranks != uint32(d.iface.Attr().Ranks) || rank >= ranks || b[12] >= tag.Ports {
-		return tag.Peer{}, fmt.Errorf("%w: the name is of another job", ErrAddress)
+	address, err := interjob.ParseAddress(b[addressAt:])
+	if address.Job == d.iface.Channel().Job() {
+		if ranks := binary.LittleEndian.Uint32(b[ranksAt:]); ranks != uint32(d.iface.Ranks()) || address.Rank >= ranks {
+			return tag.Peer{}, fmt.Errorf("%w: the job has no such rank", ErrAddress)
+		}
+		return tag.Peer{Rank: address.Rank, Port: b[portAt]}, nil
 	}
-	return tag.Peer{Rank: rank, Port: b[12]}, nil
+	if err != nil {
+		return tag.Peer{}, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	ep, err := d.iface.Connect(address)
+	if err != nil {
+		return tag.Peer{}, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	return tag.Peer{Rank: uint32(ep.Rank()), Port: b[portAt]}, nil
 }

@@ -1,6 +1,9 @@
 package ofi
 
-import "sync/atomic"
+import (
+	"score/channels/release"
+	"sync/atomic"
+)
 
 // Entry is a completion. It has the layout that the C library reads.
 type Entry struct {
@@ -55,33 +58,68 @@ func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, erro
 	return c, nil
 }
 
-// push appends an entry.
-func (c *CQ) push(e *Entry) {
+// next returns the entry behind the last one, to be filled where it is, each field of it, and then
+// shown by push. It is nil if nobody reads.
+func (c *CQ) next() *Entry {
 	if c == nil || c.closed {
-		return
+		return nil
 	}
 	tail := *c.tail
 	if len(c.spill) > 0 || tail-atomic.LoadUint64(c.head) >= uint64(len(c.ring)) {
-		c.spill = append(c.spill, *e)
+		return c.nextBehind()
+	}
+	return &c.ring[tail&uint64(len(c.ring)-1)]
+}
+
+// nextBehind is next behind the ring.
+func (c *CQ) nextBehind() *Entry {
+	c.spill = append(c.spill, Entry{})
+	return &c.spill[len(c.spill)-1]
+}
+
+// push shows the entry that next returned.
+func (c *CQ) push() {
+	if len(c.spill) > 0 {
 		atomic.StoreUint32(c.more, 1)
 		return
 	}
-	c.ring[tail&uint64(len(c.ring)-1)] = *e
-	atomic.StoreUint64(c.tail, tail+1)
+	release.Store64(c.tail, *c.tail+1)
+}
+
+// add appends an entry of an operation that is not hot.
+func (c *CQ) add(entry Entry) {
+	if e := c.next(); e != nil {
+		*e = entry
+		c.push()
+	}
+}
+
+// addSent appends an entry without a message's tag and source. Fields are set one by one: of a
+// literal the compiler makes a copy, which waits for what it was just written.
+func (c *CQ) addSent(context uintptr, flags Flags, length, number uint64) {
+	e := c.next()
+	if e == nil {
+		return
+	}
+	e.Context, e.Flags, e.Length, e.Buffer, e.Data, e.Tag, e.Source, e.Err = context, flags, length, 0, 0, 0, 0, number
+	c.push()
 }
 
 // refill moves entries from behind the ring into it.
 func (c *CQ) refill() {
-	if len(c.spill) == 0 {
-		return
+	if len(c.spill) > 0 {
+		c.move()
 	}
+}
+
+func (c *CQ) move() {
 	tail, n := *c.tail, 0
 	for n < len(c.spill) && tail-atomic.LoadUint64(c.head) < uint64(len(c.ring)) {
 		c.ring[tail&uint64(len(c.ring)-1)] = c.spill[n]
 		tail++
 		n++
 	}
-	atomic.StoreUint64(c.tail, tail)
+	release.Store64(c.tail, tail)
 	left := copy(c.spill, c.spill[n:])
 	c.spill = c.spill[:left]
 	if left == 0 {
@@ -91,15 +129,13 @@ func (c *CQ) refill() {
 
 // Read takes up to len(to) entries, the oldest first.
 func (c *CQ) Read(to []Entry) int {
-	if len(c.spill) > 0 {
-		c.refill()
-	}
+	c.refill()
 	head := *c.head
 	n := min(len(to), int(atomic.LoadUint64(c.tail)-head))
 	for i := range n {
 		to[i] = c.ring[(head+uint64(i))&uint64(len(c.ring)-1)]
 	}
-	atomic.StoreUint64(c.head, head+uint64(n))
+	release.Store64(c.head, head+uint64(n))
 	return n
 }
 

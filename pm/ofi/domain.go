@@ -1,6 +1,7 @@
 package ofi
 
 import (
+	"context"
 	"score/pm"
 	"score/pm/mem"
 	"score/pm/tag"
@@ -18,12 +19,14 @@ type Domain struct {
 	eps    [tag.Ports]*Endpoint
 	cqs    []*CQ
 	spare  *transfer
+	rouse  context.CancelFunc // ends a nap
 }
 
 // Open makes a domain of an open channel, which nobody else may use from then on.
 func Open(ch *pm.Channel) *Domain {
 	_ = mem.Allow() // without it long messages are copied twice
 	d := &Domain{worker: uct.NewWorker(), md: uct.NewMD(0)}
+	d.rouse = ch.Rouse
 	d.iface = d.worker.Open(ch, d.md)
 	d.stack = tag.NewStack(d.iface, d.md, tag.Settings{})
 	d.iface.HandleData(d.onRemoteData)
@@ -132,7 +135,7 @@ func (d *Domain) onRemoteData(from *uct.EP, ports uct.Header, data uint64, lengt
 	if e == nil {
 		return
 	}
-	e.o.Receive.push(&Entry{
+	e.o.Receive.add(Entry{
 		Flags: RMA | RemoteWrite | RemoteData, Length: uint64(length), Data: data,
 		Source: e.o.AV.address(tag.Peer{Rank: uint32(from.Rank()), Port: ports.From}),
 	})

@@ -48,8 +48,11 @@ func (d *Domain) Endpoint(o EndpointOptions) (*Endpoint, error) {
 // Bind changes what the endpoint is bound to, before its first operation.
 func (e *Endpoint) Bind(change func(*EndpointOptions)) { change(&e.o) }
 
+// Port is the endpoint's number in its domain, 0 to tag.Ports-1.
+func (e *Endpoint) Port() uint8 { return e.tag.Peer().Port }
+
 // Name is the endpoint's address.
-func (e *Endpoint) Name() [NameBytes]byte { return e.d.name(e.tag.Peer()) }
+func (e *Endpoint) Name() [NameBytes]byte { return e.d.name(e.tag.Peer().Port) }
 
 // Close ends the receives with tag.ErrCanceled.
 func (e *Endpoint) Close() error {
@@ -118,21 +121,12 @@ func (t *transfer) release() {
 
 // onDone completes a message.
 func (t *transfer) onDone(o *tag.Op) {
-	e := Entry{Context: t.context, Flags: t.flags, Length: uint64(o.Length), Err: Errno(o.Err)}
-	if t.flags&Received != 0 {
-		e.Tag, e.Data, e.Source = o.Tag, o.Data, t.ep.o.AV.address(o.From)
-		if o.HasData {
-			e.Flags |= RemoteData
-		}
-		if o.Bytes != nil {
-			e.Buffer = pointerTo(o.Bytes)
-		}
-		if t.flags&MultiReceive != 0 && !o.Last {
-			e.Flags &^= MultiReceive
-		}
-	}
-	if t.wanted || e.Err != 0 {
-		t.cq.push(&e)
+	switch {
+	case !t.wanted && o.Err == nil:
+	case t.flags&Received == 0:
+		t.cq.addSent(t.context, t.flags, uint64(o.Length), Errno(o.Err))
+	default:
+		t.addReceived(o)
 	}
 	t.counter.count(o.Err)
 	if o.Done() {
@@ -140,10 +134,28 @@ func (t *transfer) onDone(o *tag.Op) {
 	}
 }
 
-// Complete completes a one-sided operation.
+// addReceived puts the entry of a message that came into the queue.
+func (t *transfer) addReceived(o *tag.Op) {
+	e := t.cq.next()
+	if e == nil {
+		return
+	}
+	flags := t.flags
+	if o.HasData {
+		flags |= RemoteData
+	}
+	if !o.Last {
+		flags &^= MultiReceive
+	}
+	e.Context, e.Flags, e.Length, e.Buffer = t.context, flags, uint64(o.Length), pointerTo(o.Bytes)
+	e.Data, e.Tag, e.Source, e.Err = o.Data, o.Tag, t.ep.o.AV.address(o.From), Errno(o.Err)
+	t.cq.push()
+}
+
+// complete completes a one-sided operation.
 func (t *transfer) complete(err error) {
 	if t.wanted || err != nil {
-		t.cq.push(&Entry{Context: t.context, Flags: t.flags, Length: t.length, Err: Errno(err)})
+		t.cq.addSent(t.context, t.flags, t.length, Errno(err))
 	}
 	t.counter.count(err)
 	t.release()

@@ -34,14 +34,16 @@ var errnos = []struct {
 	{ErrNoMessage, 42},      // ENOMSG
 	{ErrAddress, 22},        // EINVAL
 	{ErrArgument, 22},       //
-	{uct.ErrKeyInUse, 126},  // ENOKEY: FI_ENOKEY is what libfabric's own providers return
-	{uct.ErrKey, 126},       //
+	{uct.ErrKeyInUse, 266},  // FI_ENOKEY, as libfabric's own providers return
+	{uct.ErrKey, 266},       //
 	{uct.ErrRange, 14},      // EFAULT
 	{uct.ErrAccess, 13},     // EACCES
 	{uct.ErrOperation, 95},  // EOPNOTSUPP
 	{uct.ErrTooLong, 90},    // EMSGSIZE
+	{tag.ErrUnread, 5},      // EIO
 	{uct.ErrPeer, 71},       // EPROTO
 	{uct.ErrClosed, 9},      // EBADF
+	{tag.ErrClosed, 9},      //
 	{pm.ErrPeerGone, 104},   // ECONNRESET
 	{pm.ErrPeerClosed, 107}, // ENOTCONN
 	{pm.ErrNode, 112},       // EHOSTDOWN

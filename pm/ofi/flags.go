@@ -1,5 +1,7 @@
 package ofi
 
+import "score/pm/uct"
+
 // Flags of operations and completions, with the values of libfabric's FI_ constants.
 type Flags uint64
 
@@ -35,7 +37,7 @@ const (
 	// beside others.
 	InjectSize = 4096
 	// MaxMessage is the longest message or transfer.
-	MaxMessage = 1 << 40
+	MaxMessage = uct.MaxRMA
 	// NameBytes is the length of an address.
-	NameBytes = 16
+	NameBytes = 64
 )

@@ -31,6 +31,13 @@ func (e *Endpoint) Send(s Send) error {
 	if s.Flags&Inject != 0 {
 		return e.inject(to, s, o, kind)
 	}
+	switch err := e.tag.TrySend(to, s.Tag, s.Buffer, o); {
+	case err == nil:
+		e.sent(s, kind)
+		return nil
+	case err != ErrAgain: //nolint:errorlint // TrySend returns this very value
+		return err
+	}
 	t := e.newTransfer(s.Context, kind, e.o.Transmit, e.o.SelectiveTransmit, s.Flags, e.o.Sends)
 	if err := e.tag.SendWith(&t.Op, to, s.Tag, s.Buffer, o); err != nil {
 		t.release()
@@ -48,11 +55,16 @@ func (e *Endpoint) inject(to tag.Peer, s Send, o tag.SendOptions, kind Flags) er
 	if err := e.tag.SendCopy(to, s.Tag, s.Buffer, o); err != nil {
 		return err
 	}
+	e.sent(s, kind)
+	return nil
+}
+
+// sent completes a message that went at once.
+func (e *Endpoint) sent(s Send, kind Flags) {
 	if wanted(s.Flags, e.o.SelectiveTransmit) {
-		e.o.Transmit.push(&Entry{Context: s.Context, Flags: kind, Length: uint64(len(s.Buffer))})
+		e.o.Transmit.addSent(s.Context, kind, uint64(len(s.Buffer)), 0)
 	}
 	e.o.Sends.count(nil)
-	return nil
 }
 
 // Receive describes a receive.
@@ -101,7 +113,7 @@ func (e *Endpoint) peek(c tag.Criteria, r Receive, kind Flags) {
 	entry := Entry{Context: r.Context, Flags: kind}
 	if h == nil {
 		entry.Err, entry.Tag = Errno(ErrNoMessage), r.Tag
-		e.o.Receive.push(&entry)
+		e.o.Receive.add(entry)
 		return
 	}
 	entry.Length, entry.Tag, entry.Source = uint64(h.Length()), h.Tag(), e.o.AV.address(h.From)
@@ -117,7 +129,7 @@ func (e *Endpoint) peek(c tag.Criteria, r Receive, kind Flags) {
 	case r.Flags&Claim != 0:
 		e.claimed[r.Context] = h
 	}
-	e.o.Receive.push(&entry)
+	e.o.Receive.add(entry)
 }
 
 func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
@@ -128,7 +140,7 @@ func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
 	delete(e.claimed, r.Context)
 	if r.Flags&Discard != 0 {
 		e.tag.Discard(h)
-		e.o.Receive.push(&Entry{Context: r.Context, Flags: kind})
+		e.o.Receive.add(Entry{Context: r.Context, Flags: kind})
 		return nil
 	}
 	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)

@@ -23,6 +23,8 @@ type rank struct {
 	av    *ofi.AV
 	ep    *ofi.Endpoint
 	peers []ofi.Address // endpoints of all ranks
+
+	closed bool // before the end of the test
 }
 
 type job []*rank
@@ -32,12 +34,12 @@ func start(t testing.TB, nodes, perNode, queue int, o ofi.EndpointOptions) job {
 	var j job
 	for _, ch := range localtest.Start(t, nodes, perNode, pm.DefaultSettings()).Channels {
 		d := ofi.Open(ch)
+		r := &rank{d: d, cq: d.CQ(queue), av: d.AV()}
 		t.Cleanup(func() {
-			if err := d.Close(); err != nil {
+			if err := d.Close(); err != nil && !r.closed {
 				t.Error(err)
 			}
 		})
-		r := &rank{d: d, cq: d.CQ(queue), av: d.AV()}
 		mine := o
 		mine.AV, mine.Transmit, mine.Receive = r.av, r.cq, r.cq
 		var err error
@@ -310,7 +312,7 @@ func TestAtomics(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	j := start(t, 1, 2, 0, ofi.EndpointOptions{})
 	name := j[1].ep.Name()
-	for _, bad := range [][]byte{nil, name[:15], make([]byte, 16), append([]byte{name[0], name[1], name[2], name[3], 9}, name[5:]...)} {
+	for _, bad := range [][]byte{nil, name[:ofi.NameBytes-1], make([]byte, ofi.NameBytes), append([]byte{name[0], name[1], name[2], name[3], 9}, name[5:]...)} {
 		if _, err := j[0].av.Insert(bad); !errors.Is(err, ofi.ErrAddress) {
 			t.Errorf("name %x: %v", bad, err)
 		}

@@ -46,6 +46,8 @@ func (g *gate) wait(ctx context.Context, f func(context.Context) error) error {
 	return ctx.Err()
 }
 
+func (g *gate) isWanted() bool { return g.wanted.Load() > 0 }
+
 // Lock keeps other goroutines out of the domain and its objects until Unlock.
 func (d *Domain) Lock() {
 	d.gate.lock()
@@ -58,6 +60,15 @@ func (d *Domain) Unlock() { d.gate.mu.Unlock() }
 // Wait waits until Progress may have something to do, or another goroutine wants the lock, which
 // the caller holds if several use the domain. The error is the context's.
 func (d *Domain) Wait(ctx context.Context) error { return d.gate.wait(ctx, d.worker.Wait) }
+
+// Nap sleeps until Progress may have something to do, another goroutine wants the lock, or the time
+// is over. It is for programs that look again and again for something that does not come: unlike
+// Wait it does not look first, and the node sees one wait with a deadline from nap to nap.
+func (d *Domain) Nap(most time.Duration) {
+	d.gate.waiter.Store(&d.rouse)
+	defer d.gate.waiter.Store(nil)
+	d.worker.Nap(most, d.gate.isWanted)
+}
 
 // automatic is the goroutine that makes progress for a program that computes.
 type automatic struct {

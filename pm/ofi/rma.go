@@ -18,6 +18,9 @@ type Transfer struct {
 
 // way is the transport to a peer, for an operation with these flags.
 func (e *Endpoint) way(a Address, flags Flags) (*uct.EP, tag.Peer, error) {
+	if e.closed {
+		return nil, tag.Peer{}, uct.ErrClosed
+	}
 	p, err := e.o.AV.peer(a)
 	if err != nil {
 		return nil, p, err

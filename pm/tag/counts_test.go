@@ -2,6 +2,7 @@ package tag_test
 
 import (
 	"score/channels/abi"
+	"score/channels/link"
 	"score/pm"
 	"score/pm/local/localtest"
 	"score/pm/tag"
@@ -58,4 +59,38 @@ func TestCountsAreSeenFromOutside(t *testing.T) {
 	seen(0, abi.WindowsMapped, 1)
 	_ = ep.Send(uct.Header{ID: uct.FirstID}, nil) // an eager message without a tag
 	seen(1, abi.PeersGivenUp, 1)
+}
+
+// TestPullsAreSeenFromOutside: a long message between nodes is seen while its receiver reads it, and
+// then what was sent as bulk datagrams, and asked for again.
+func TestPullsAreSeenFromOutside(t *testing.T) {
+	settings := pm.DefaultSettings()
+	var err error
+	if settings.Faults, err = link.ParseFaults("loss=0.2,seed=5"); err != nil {
+		t.Fatal(err)
+	}
+	started := localtest.Start(t, 2, 1, settings)
+	var j job
+	for _, ch := range started.Channels {
+		j = append(j, newRank(t, ch, tag.Settings{}))
+	}
+	count := func(rank uint32, c abi.Counter) uint64 {
+		img, err := started.Hub.Image(1, rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img.Counter(c)
+	}
+	const size = 4 << 20
+	var sent, received tag.Op
+	_ = j[1].ep.Receive(&received, tag.Criteria{Source: peer(0), Tag: 1}, make([]byte, size))
+	_ = j[0].ep.Send(&sent, peer(1), 1, make([]byte, size))
+	job{j[1]}.until(t, func() bool { return count(1, abi.PullsOpen) == 1 }) // its owner does nothing
+	j.until(t, func() bool { return received.Done() && sent.Done() })
+	j.until(t, func() bool {
+		return count(1, abi.PullsOpen) == 0 && count(0, abi.BulkBytes) >= size && count(1, abi.PiecesAgain) > 0
+	})
+	if again := j[1].iface.Counts().Again; received.Err != nil || sent.Err != nil || count(1, abi.PiecesAgain) > again {
+		t.Errorf("%v, %v; asked again %d times", received.Err, sent.Err, again)
+	}
 }

@@ -16,9 +16,10 @@
 //
 // # Protocols
 //
-// A short message is *eager*: its bytes come with its envelope. A long one is a *rendezvous*: the
-// envelope alone is sent, and the receiver fetches the bytes into its buffer when it has one. What
-// is eager depends on the way to the peer (EagerLocal, EagerRemote) and on the receiver's room:
+// A short message is *eager*: its bytes come with its envelope; a synchronous one is answered when a
+// receive has it. A long one is a *rendezvous*: the envelope alone is sent, and the receiver fetches
+// the bytes into its buffer when it has one. What is eager depends on the way to the peer (EagerLocal,
+// EagerRemote) and on the receiver's room:
 //
 // Eager bytes that no receive waits for are kept by the receiver. It bounds them: each peer has a
 // window, and what goes beyond it is sent as rendezvous, whatever its length. So bytes wait where

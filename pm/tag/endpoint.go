@@ -60,6 +60,9 @@ func (o *Op) unposted(err error) {
 		o.detached = true // the last fetch ends it
 		return
 	}
+	if !o.many {
+		o.Result = Result{}
+	}
 	o.Last = true
 	o.finish(err)
 }

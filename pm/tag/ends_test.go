@@ -8,6 +8,8 @@ import (
 	"score/pm/tag"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestClosedEndpoint: operations on a closed endpoint fail, and its port can be opened again.
@@ -255,4 +257,31 @@ func TestWaitForLost(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestReceiverHasNoMemory: a receive into memory that is not there ends at both ends with an error, and
+// the next message comes.
+func TestReceiverHasNoMemory(t *testing.T) {
+	const n = 1 << 20
+	j := start(t, 2, 1, tag.Settings{})
+	gone, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Munmap(gone); err != nil {
+		t.Fatal(err)
+	}
+	var s, r tag.Op
+	_ = j[1].ep.Receive(&r, everything, gone)
+	_ = j[0].ep.Send(&s, peer(1), 1, make([]byte, n))
+	j.until(t, func() bool { return r.Done() && s.Done() })
+	if r.Err == nil || !errors.Is(s.Err, tag.ErrUnread) {
+		t.Errorf("the receiver: %v, the sender: %v", r.Err, s.Err)
+	}
+	_ = j[1].ep.Receive(&r, everything, make([]byte, n))
+	_ = j[0].ep.Send(&s, peer(1), 1, bytes.Repeat([]byte{7}, n))
+	j.until(t, func() bool { return r.Done() && s.Done() })
+	if r.Err != nil || s.Err != nil || r.Bytes[n-1] != 7 {
+		t.Errorf("the next message: %v, %v", r.Err, s.Err)
+	}
 }

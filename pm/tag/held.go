@@ -16,7 +16,7 @@ type Held struct {
 	units    uint32
 	offer    bool
 	exposed  uct.Exposed
-	id       uint32 // of the send
+	id       uint32 // of the send, if its sender is told of the end
 
 	next *Held // spare
 }
@@ -28,7 +28,7 @@ func (h *Held) Tag() uint64 { return h.envelope.tag }
 func (h *Held) Length() int { return h.envelope.length }
 
 // Data returns the immediate data, if there is any.
-func (h *Held) Data() (data uint64, ok bool) { return h.envelope.data, h.envelope.hasData }
+func (h *Held) Data() (data uint64, ok bool) { return h.envelope.data, h.envelope.hasData() }
 
 // hold keeps a copy of an eager message.
 func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer, units uint32) {
@@ -37,7 +37,7 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 		h.bytes = make([]byte, v.length)
 	}
 	h.bytes = h.bytes[:v.length]
-	h.envelope, h.From, h.peer, h.units = v, from, s.peers[p.Source], units
+	h.envelope, h.From, h.peer, h.units, h.id = v, from, s.peers[p.Source], units, v.number()
 	h.msg.Source, h.msg.Tag = from.source(), v.tag
 	if _, err := p.CopyTo(h.bytes, head); err != nil {
 		s.freed(h.peer, units)
@@ -45,13 +45,15 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 		return // the sender died in the middle of it
 	}
 	s.counts.HeldBytes += v.length
-	e.match[v.space].Hold(&h.msg)
+	e.match[v.space()].Hold(&h.msg)
 }
 
-// drop forgets a message. The sender of an offer is told that it was taken.
+// drop forgets a message. A sender that waits for it is told that it was taken.
 func (s *Stack) drop(h *Held) {
+	if h.offer || h.envelope.sync() {
+		s.sayTaken(h.peer, h.id, 0)
+	}
 	if h.offer {
-		s.sayTaken(h.peer, h.id)
 		h.peer.offers--
 	} else {
 		s.counts.HeldBytes -= len(h.bytes)

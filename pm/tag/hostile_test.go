@@ -117,8 +117,11 @@ func TestLies(t *testing.T) {
 	}{
 		"an eager message without a tag":       {[][]byte{packet(uct.Header{ID: idEager})}, true},
 		"one without its data":                 {[][]byte{packet(uct.Header{ID: idEager, Bits: 2}, 1)}, true},
+		"a synchronous one without its number": {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x10}, 1)}, true},
+		"one with data, without its number":    {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x12}, 1, 2)}, true},
+		"a synchronous one of any number":      {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x10}, 1, far)}, false},
 		"one for no port":                      {[][]byte{packet(uct.Header{ID: idEager, To: tag.Ports}, 1)}, true},
-		"one of a space of no kind":            {[][]byte{packet(uct.Header{ID: idEager, Bits: 0xf8}, 1)}, false},
+		"one of a space of no kind":            {[][]byte{packet(uct.Header{ID: idEager, Bits: 0xe8}, 1)}, false},
 		"one for a port that is not open":      {[][]byte{packet(uct.Header{ID: idEager, To: 9}, 1)}, false},
 		"eager beyond the window":              {[][]byte{eager(10_000), eager(10_000)}, true},
 		"an offer cut short":                   {[][]byte{packet(offer, 5, 100, 0, 0)}, true},
@@ -241,7 +244,7 @@ func TestPeerLostWhileItsMessagesAreHeld(t *testing.T) {
 func randomPacket(r *rand.Rand) []byte {
 	values := []uint64{0, 1, 5, 8, 63, 64, 100, 4096, 1 << 20, 1 << 40, 1 << 47, 1<<47 + 1, 1 << 62, 1 << 63, ^uint64(0), r.Uint64()}
 	pick := func() uint64 { return values[r.IntN(len(values))] }
-	h := uct.Header{ID: idEager + uint8(r.IntN(4)), To: uint8(r.IntN(3)), From: uint8(r.IntN(20)), Bits: uint8(r.IntN(8)), Arg: uint32(pick())}
+	h := uct.Header{ID: idEager + uint8(r.IntN(4)), To: uint8(r.IntN(3)), From: uint8(r.IntN(20)), Bits: uint8(r.IntN(32)), Arg: uint32(pick())}
 	if r.IntN(30) == 0 {
 		h.To = uint8(r.Uint32())
 	}

@@ -75,8 +75,8 @@ type Op struct {
 	// of a send
 	peer    Peer
 	to      *peer
-	id      uint32 // when it is offered
-	sync    bool   // it is done when the receiver has the bytes
+	id      uint32 // when it is offered or untaken
+	sync    bool   // it is done when a receive has the bytes
 	copied  bool   // buf is the stack's, and nobody is told of the end
 	exposed uct.Exposed
 
@@ -97,6 +97,7 @@ const (
 	idle     state = iota // not begun, or done
 	sending               // waits for resources, then sends
 	offered               // the receiver has the envelope
+	untaken               // the receiver has the bytes, and says when a receive took them
 	posted                // waits for a message
 	fetching              // the bytes are on their way, or wait for resources
 )
@@ -106,8 +107,7 @@ func (o *Op) Done() bool { return o.state == idle }
 
 // finish ends the operation.
 func (o *Op) finish(err error) {
-	o.state, o.Err = idle, err
-	o.buf = nil
+	o.state, o.Err, o.buf = idle, err, nil
 	if o.copied {
 		o.ep.stack.recycle(o)
 		return

@@ -2,7 +2,6 @@ package tag
 
 import (
 	"errors"
-	"score/pm"
 	"score/pm/tag/match"
 	"score/pm/uct"
 )
@@ -44,9 +43,8 @@ func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, least int) error {
 
 func (o *Op) prepare(e *Endpoint, c Criteria, buf []byte) {
 	o.ep, o.space, o.buf = e, c.Space, buf
-	o.many, o.detached, o.pending, o.parent, o.copied = false, false, 0, nil, false
+	o.many, o.detached, o.Last = false, false, false
 	o.recv.Criteria, o.recv.Multi = c.match(), false
-	o.Result = Result{}
 }
 
 // post gives the receive the messages that came before it, then has it wait.
@@ -54,8 +52,11 @@ func (e *Endpoint) post(o *Op) error {
 	o.state = posted
 	for took := false; ; took = true {
 		u := e.match[o.space].Post(&o.recv)
+		if u == nil && e.stack.alive(o.recv.Source) {
+			return nil
+		}
 		if u == nil {
-			return e.checkSource(o, took)
+			return e.endUnlessAlive(o, took)
 		}
 		h := heldOf(u)
 		if !o.many {
@@ -68,9 +69,15 @@ func (e *Endpoint) post(o *Op) error {
 	}
 }
 
-// checkSource takes a receive back that waits for a peer of which nothing comes any more. If it took
+// alive reports whether the source of a receive may still send, if that is known at once.
+func (s *Stack) alive(source uint32) bool {
+	rank := int(source & rankMask)
+	return source == match.AnySource || rank < len(s.peers) && (s.peers[rank] == nil || !s.peers[rank].gone)
+}
+
+// endUnlessAlive takes a receive back that waits for a peer of which nothing comes any more. If it took
 // messages before, it ends instead of not having begun.
-func (e *Endpoint) checkSource(o *Op, took bool) error {
+func (e *Endpoint) endUnlessAlive(o *Op, took bool) error {
 	err := e.stack.sourceError(o.recv.Source)
 	if err == nil {
 		return nil
@@ -84,18 +91,13 @@ func (e *Endpoint) checkSource(o *Op, took bool) error {
 	return err
 }
 
+// sourceError is why a source that is not alive cannot send.
 func (s *Stack) sourceError(source uint32) error {
-	if source == match.AnySource {
-		return nil
+	p, err := s.peer(int(source & rankMask))
+	if err == nil && p.gone {
+		err = p.ep.Err()
 	}
-	rank := int(source & rankMask)
-	if rank >= len(s.peers) {
-		return pm.ErrRank
-	}
-	if p := s.peers[rank]; p != nil && p.gone {
-		return p.ep.Err()
-	}
-	return nil
+	return err
 }
 
 // Probe returns the oldest message that matches and that no receive has taken; nil if there is
@@ -120,7 +122,7 @@ func (e *Endpoint) ReceiveHeld(o *Op, h *Held, buf []byte) error {
 	if err := e.ready(o); err != nil {
 		return err
 	}
-	o.prepare(e, Criteria{Space: h.envelope.space, Source: h.From, Tag: h.Tag()}, buf)
+	o.prepare(e, Criteria{Space: h.envelope.space(), Source: h.From, Tag: h.Tag()}, buf)
 	o.takeHeld(h)
 	return nil
 }
@@ -130,9 +132,8 @@ func (e *Endpoint) Discard(h *Held) { e.stack.drop(h) }
 
 // onEager takes a message whose bytes come along.
 func (s *Stack) onEager(p *uct.Packet) {
-	peer := s.from(p)
+	peer, e := s.from(p), s.endpoint(p.To)
 	v, head, err := eagerOf(p)
-	e := s.endpoint(p.To)
 	if err != nil || e == nil {
 		refuse(p, err)
 		return
@@ -144,7 +145,7 @@ func (s *Stack) onEager(p *uct.Packet) {
 		return
 	}
 	from := Peer{Rank: uint32(p.Source), Port: p.From}
-	r := e.match[v.space].Arrive(from.source(), v.tag)
+	r := e.match[v.space()].Arrive(from.source(), v.tag)
 	if r == nil {
 		s.counts.Unexpected++
 		s.hold(e, p, v, head, from, units)
@@ -158,6 +159,9 @@ func (s *Stack) onEager(p *uct.Packet) {
 	o.take(v, from)
 	n, err := p.CopyTo(o.buf, head)
 	s.freed(peer, units)
+	if v.sync() {
+		s.sayTaken(peer, v.number(), 0)
+	}
 	o.received(n, err)
 }
 
@@ -170,7 +174,7 @@ func refuse(p *uct.Packet, err error) {
 
 // take notes whose message the receive got.
 func (o *Op) take(v envelope, from Peer) {
-	o.From, o.Tag, o.Length, o.Data, o.HasData = from, v.tag, v.length, v.data, v.hasData
+	o.From, o.Tag, o.Length, o.Data, o.HasData = from, v.tag, v.length, v.data, v.hasData()
 }
 
 // received ends a receive that has n bytes.
@@ -241,11 +245,11 @@ func (s *Stack) onOffer(p *uct.Packet) {
 	h := s.newHeld()
 	h.envelope, h.From, h.peer = v, Peer{Rank: uint32(p.Source), Port: p.From}, peer
 	h.offer, h.exposed, h.id = true, from, p.Arg
-	r := e.match[v.space].Arrive(h.From.source(), v.tag)
+	r := e.match[v.space()].Arrive(h.From.source(), v.tag)
 	if r == nil {
 		s.counts.Unexpected++
 		h.msg.Source, h.msg.Tag = h.From.source(), v.tag
-		e.match[v.space].Hold(&h.msg)
+		e.match[v.space()].Hold(&h.msg)
 		return
 	}
 	s.counts.Expected++
@@ -289,18 +293,19 @@ func (o *Op) Complete(err error) {
 	o.held = nil
 	h.peer.offers--
 	n := min(len(o.buf), h.envelope.length)
-	if err == nil {
-		s.sayTaken(h.peer, h.id)
-	} else {
-		n = 0
+	bits := uint8(0)
+	if err != nil {
+		n, bits = 0, bitFailed
 	}
+	s.sayTaken(h.peer, h.id, bits)
 	s.recycleHeld(h)
 	o.received(n, err)
 }
 
-func (s *Stack) sayTaken(p *peer, id uint32) {
-	if p.ep.Send(uct.Header{ID: idTaken, Arg: id}, nil) == uct.ErrAgain { //nolint:errorlint // this very value
-		s.control(p, controlTaken, id)
+// sayTaken tells the sender of an offer, or of a synchronous message, of its end; bits are bitFailed, or 0. A lost one hears nothing.
+func (s *Stack) sayTaken(p *peer, id uint32, bits uint8) {
+	if p.ep.Send(uct.Header{ID: idTaken, Bits: bits, Arg: id}, nil) == uct.ErrAgain { //nolint:errorlint // this very value
+		s.control(p, controlTaken, id, bits)
 	}
 }
 

@@ -1,13 +1,16 @@
 package tag
 
-import "score/pm/uct"
+import (
+	"errors"
+	"score/pm/uct"
+)
 
 // SendOptions of a send.
 type SendOptions struct {
 	Space   Space
 	Data    uint64 // immediate data
 	HasData bool
-	Sync    bool // done when the receiver has the bytes, instead of when data may be changed
+	Sync    bool // done when a receive has the bytes, instead of when data may be changed
 }
 
 // Send sends a tagged message. It never fails for want of resources: what cannot go now goes later,
@@ -16,8 +19,8 @@ func (e *Endpoint) Send(o *Op, to Peer, tag uint64, data []byte) error {
 	return e.SendWith(o, to, tag, data, SendOptions{})
 }
 
-// SendWith is Send with options. The error is ErrBusy, ErrClosed, ErrPort, pm.ErrRank, or why the
-// peer is lost; then the operation was not begun.
+// SendWith is Send with options. The error is ErrBusy, ErrClosed, ErrPort, uct.ErrTooLong, pm.ErrRank,
+// or why the peer is lost; then the operation was not begun.
 func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOptions) error {
 	if err := e.ready(o); err != nil {
 		return err
@@ -29,13 +32,48 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	if err := p.ep.Err(); err != nil {
 		return err
 	}
-	o.ep, o.peer, o.to, o.space, o.buf, o.sync = e, to, p, opts.Space, data, opts.Sync
-	o.Result = Result{Tag: tag, Length: len(data), Data: opts.Data, HasData: opts.HasData}
-	o.state = sending
-	if o.send() == uct.ErrAgain { //nolint:errorlint // this very value
-		p.ep.Pend(o)
+	if len(data) > uct.MaxRMA {
+		return uct.ErrTooLong
 	}
+	o.Result = Result{Tag: tag, Length: len(data), Data: opts.Data, HasData: opts.HasData}
+	v := newEnvelope(tag, len(data), opts)
+	if opts.Sync {
+		o.ep, o.peer, o.to, o.space, o.buf, o.sync = e, to, p, opts.Space, data, true
+		if err := o.sendSync(v); err != nil {
+			o.goOn(v, err)
+		}
+		return nil
+	}
+	err = e.sendEager(p, to.Port, v, data)
+	if err == nil {
+		if o.OnDone != nil {
+			o.OnDone(o)
+		}
+		return nil
+	}
+	o.ep, o.peer, o.to, o.space, o.buf, o.sync = e, to, p, opts.Space, data, false
+	o.goOn(v, err)
 	return nil
+}
+
+// TrySend sends a message at once if it is eager and there is room for it. Otherwise the error is
+// ErrAgain, and nothing was sent. Further errors are those of SendWith.
+func (e *Endpoint) TrySend(to Peer, tag uint64, data []byte, opts SendOptions) error {
+	if !e.open {
+		return ErrClosed
+	}
+	if opts.Sync {
+		return uct.ErrAgain // an operation is to wait for its receiver
+	}
+	p, err := e.target(to)
+	if err != nil {
+		return err
+	}
+	err = e.sendEager(p, to.Port, newEnvelope(tag, len(data), opts), data)
+	if err == errNarrow || err == errOffer { //nolint:errorlint // these very values
+		return uct.ErrAgain
+	}
+	return err
 }
 
 func (e *Endpoint) target(to Peer) (*peer, error) {
@@ -51,38 +89,33 @@ func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) 
 	if !e.open {
 		return ErrClosed
 	}
-	s := e.stack
 	p, err := e.target(to)
 	if err != nil {
 		return err
 	}
-	v := envelope{space: opts.Space, tag: tag, length: len(data), data: opts.Data, hasData: opts.HasData}
-	if len(data) <= s.eagerMost(p) {
-		if err := e.sendEager(p, to.Port, v, data); err != uct.ErrAgain && err != errNarrow { //nolint:errorlint // these very values
-			return err
-		}
+	v := newEnvelope(tag, len(data), opts)
+	err = e.sendEager(p, to.Port, v, data)
+	if err == nil || !begins(err) {
+		return err
 	}
 	if err := p.ep.Err(); err != nil {
 		return err
 	}
-	return e.sendLater(p, to, tag, data, opts)
+	return e.sendLater(p, to, v, data, opts, err)
 }
 
 // sendLater keeps a copy of a message until it can be sent.
-func (e *Endpoint) sendLater(p *peer, to Peer, tag uint64, data []byte, opts SendOptions) error {
+func (e *Endpoint) sendLater(p *peer, to Peer, v envelope, data []byte, opts SendOptions, why error) error {
 	s := e.stack
 	if s.copies+len(data) > s.settings.SendBytes && s.copies > 0 {
 		return ErrMemory
 	}
 	o := s.newOp()
 	o.buf = append(o.Bytes[:0], data...)
-	o.Result = Result{Tag: tag, Length: len(data), Data: opts.Data, HasData: opts.HasData, Bytes: o.buf}
+	o.Result = Result{Tag: v.tag, Length: len(data), Data: opts.Data, HasData: opts.HasData, Bytes: o.buf}
 	s.copies += cap(o.buf)
 	o.ep, o.peer, o.to, o.space, o.copied = e, to, p, opts.Space, true
-	o.state = sending
-	if o.send() == uct.ErrAgain { //nolint:errorlint // this very value
-		p.ep.Pend(o)
-	}
+	o.goOn(v, why)
 	return nil
 }
 
@@ -94,50 +127,81 @@ func (o *Op) Retry() error {
 	return o.send()
 }
 
-// errNarrow means that the peer's window has no room for the message.
-var errNarrow = uctError("tag: the window is too narrow")
+// Why a message is not sent eagerly.
+var (
+	errNarrow = errors.New("tag: the window is too narrow") // of the peer
+	errOffer  = errors.New("tag: the message is offered")   // it is too long
+)
 
-type uctError string
-
-func (e uctError) Error() string { return string(e) }
+// begins reports whether a message that was not sent eagerly for a reason is sent in another way.
+func begins(why error) bool {
+	return errors.Is(why, uct.ErrAgain) || errors.Is(why, errNarrow) || errors.Is(why, errOffer)
+}
 
 // send sends the message or its envelope. ErrAgain leaves the operation as it was; any other error
 // has ended it.
 func (o *Op) send() error {
-	e, p := o.ep, o.to
-	v := envelope{space: o.space, tag: o.Tag, length: len(o.buf), data: o.Data, hasData: o.HasData}
-	want := false
-	if !o.sync && len(o.buf) <= e.stack.eagerMost(p) {
-		err := e.sendEager(p, o.peer.Port, v, o.buf)
-		if err == uct.ErrAgain { //nolint:errorlint // this very value
-			return err
-		}
-		if want = err == errNarrow; !want { //nolint:errorlint // this very value
-			o.finish(err)
-			return err
-		}
+	v := newEnvelope(o.Tag, len(o.buf), SendOptions{Space: o.space, Data: o.Data, HasData: o.HasData})
+	if !o.sync {
+		return o.sendOther(v, o.ep.sendEager(o.to, o.peer.Port, v, o.buf))
 	}
-	return o.offer(v, want)
+	if err := o.sendSync(v); err != nil {
+		return o.sendOther(v, err)
+	}
+	return nil
 }
 
-func (s *Stack) eagerMost(p *peer) int {
-	if p.ep.Local() {
-		return s.settings.EagerLocal
+// sendSync sends an eager message whose receiver says when a receive took it.
+func (o *Op) sendSync(v envelope) error {
+	s := o.ep.stack
+	o.id = s.sends.add(o)
+	if err := o.ep.sendEager(o.to, o.peer.Port, v.numbered(o.id), o.buf); err != nil {
+		s.sends.remove(o.id)
+		return err
 	}
-	return s.settings.EagerRemote
+	o.state = untaken
+	s.untaken++
+	return nil
 }
 
+// goOn sends a message that could not be sent eagerly for a reason, now or later.
+func (o *Op) goOn(v envelope, why error) {
+	o.state = sending
+	if o.sendOther(v, why) == uct.ErrAgain { //nolint:errorlint // this very value
+		o.to.ep.Pend(o)
+	}
+}
+
+// sendOther is send after an attempt to send eagerly, which ended with the error.
+func (o *Op) sendOther(v envelope, err error) error {
+	switch {
+	case errors.Is(err, uct.ErrAgain):
+		return err
+	case begins(err):
+		return o.offer(v, errors.Is(err, errNarrow))
+	default:
+		o.finish(err)
+		return err
+	}
+}
+
+// sendEager sends a message with its bytes. The error is ErrAgain, errNarrow, errOffer, or why the
+// peer is lost.
 func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error {
+	if len(data) > p.eager {
+		return errOffer
+	}
 	units := unitsOf(len(data))
 	if !p.credit.take(units) {
 		return errNarrow
 	}
-	head := v.headLength()
 	limit := p.window.limit()
-	buf, err := p.ep.Reserve(uct.Header{ID: idEager, To: port, From: e.port, Bits: v.bits(), Arg: limit}, head+len(data))
-	if err == nil {
-		putEager(buf, v, data)
-		err = p.ep.Commit()
+	h := uct.Header{ID: idEager, To: port, From: e.port, Bits: v.bits(), Arg: limit}
+	var err error
+	if v.hasData() || v.sync() {
+		err = p.sendWithHead(h, v, data)
+	} else {
+		err = p.ep.SendWord(h, v.tag, data)
 	}
 	if err != nil {
 		p.credit.used -= units
@@ -148,11 +212,21 @@ func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error
 	return nil
 }
 
+// sendWithHead sends an eager message that says more of itself than its tag.
+func (p *peer) sendWithHead(h uct.Header, v envelope, data []byte) error {
+	buf, err := p.ep.Reserve(h, v.headLength()+len(data))
+	if err != nil {
+		return err
+	}
+	putEager(buf, v, data)
+	return p.ep.Commit()
+}
+
 // offer sends the envelope alone.
 func (o *Op) offer(v envelope, want bool) error {
 	e, p, s := o.ep, o.to, o.ep.stack
 	n, bits := offerHead, v.bits()
-	if v.hasData {
+	if v.hasData() {
 		n += dataHead
 	}
 	if want {
@@ -182,17 +256,26 @@ func (o *Op) offer(v envelope, want bool) error {
 	return nil
 }
 
-// onTaken ends a send whose bytes the receiver has.
+// onTaken ends a send whose bytes a receive has.
 func (s *Stack) onTaken(p *uct.Packet) {
 	o := s.sends.get(p.Arg)
 	if o == nil || int(o.peer.Rank) != p.Source {
 		return // of a send that was ended when the peer seemed lost, or nonsense
 	}
-	s.endOffer(o, nil)
+	if p.Bits&bitFailed != 0 {
+		s.endAwaited(o, ErrUnread)
+		return
+	}
+	s.endAwaited(o, nil)
 }
 
-func (s *Stack) endOffer(o *Op, err error) {
+// endAwaited ends a send that waits for its receiver's word.
+func (s *Stack) endAwaited(o *Op, err error) {
 	s.sends.remove(o.id)
-	s.md.Conceal(o.exposed)
+	if o.state == untaken {
+		s.untaken--
+	} else {
+		s.md.Conceal(o.exposed)
+	}
 	o.finish(err)
 }

@@ -35,6 +35,7 @@ type Stack struct {
 	peers    []*peer // by rank; nil before the first message
 	sends    sends
 	pool     pool
+	untaken  int // of the sends: those whose receivers have the bytes
 	copies   int // bytes of copies that wait to be sent
 
 	spareOps      *Op
@@ -55,7 +56,7 @@ type Counts struct {
 // memory domain.
 func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 	attr := iface.Attr()
-	most := attr.MaxMessage - eagerHead - dataHead
+	most := attr.MaxMessage - eagerHead - dataHead - syncHead
 	fill := func(value *int, standard int) {
 		if *value == 0 {
 			*value = standard
@@ -80,7 +81,7 @@ func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 // report adds the counts to those that the channel publishes.
 func (s *Stack) report(c *pm.StackCounts) {
 	c.Rendezvous += s.counts.Offered
-	c.RendezvousOpen += uint64(s.sends.open())
+	c.RendezvousOpen += uint64(s.sends.open() - s.untaken)
 	c.Unexpected += uint64(s.counts.HeldBytes)
 }
 
@@ -98,21 +99,27 @@ func (s *Stack) Open(port int) (*Endpoint, error) {
 	return e, nil
 }
 
+// endpoint is that of a port; nil if there is no such port.
 func (s *Stack) endpoint(port uint8) *Endpoint {
+	if port < Ports && s.ports[port] != nil {
+		return s.ports[port]
+	}
+	return s.newEndpoint(port)
+}
+
+func (s *Stack) newEndpoint(port uint8) *Endpoint {
 	if port >= Ports {
 		return nil
 	}
-	e := s.ports[port]
-	if e == nil {
-		e = &Endpoint{stack: s, port: port}
-		s.ports[port] = e
-	}
+	e := &Endpoint{stack: s, port: port}
+	s.ports[port] = e
 	return e
 }
 
 // peer is what the stack knows of a rank.
 type peer struct {
 	ep     *uct.EP
+	eager  int // bytes of the longest eager message
 	credit credit
 	window window
 	offers int  // that wait here or are being fetched
@@ -124,11 +131,21 @@ func (s *Stack) peer(rank int) (*peer, error) {
 	if uint(rank) < uint(len(s.peers)) && s.peers[rank] != nil {
 		return s.peers[rank], nil
 	}
+	return s.newPeer(rank)
+}
+
+func (s *Stack) newPeer(rank int) (*peer, error) {
 	ep, err := s.iface.EP(rank)
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{ep: ep}
+	for rank >= len(s.peers) {
+		s.peers = append(s.peers, nil) // of another job
+	}
+	p := &peer{ep: ep, eager: s.settings.EagerRemote}
+	if ep.Local() {
+		p.eager = s.settings.EagerLocal
+	}
 	p.credit.limit = leastWindow
 	p.window = window{size: leastWindow, told: leastWindow}
 	s.peers[rank] = p
@@ -137,23 +154,25 @@ func (s *Stack) peer(rank int) (*peer, error) {
 
 // from is the peer of a packet.
 func (s *Stack) from(p *uct.Packet) *peer {
-	peer := s.peers[p.Source]
-	if peer == nil {
-		peer, _ = s.peer(p.Source) // a rank of the job
-	}
+	peer, _ := s.peer(p.Source) // uct knows the rank
 	return peer
 }
 
 // freed notes that bytes of a peer are not kept any more, and tells it when it is time.
 func (s *Stack) freed(p *peer, units uint32) {
 	p.window.free(units)
+	if p.gone || p.window.due() {
+		s.onFreed(p)
+	}
+}
+
+// onFreed tells a peer that its window is wide, or gives the window of a lost one back.
+func (s *Stack) onFreed(p *peer) {
 	if p.gone {
 		s.narrow(p)
 		return
 	}
-	if p.window.due() {
-		s.sayWindow(p)
-	}
+	s.sayWindow(p)
 }
 
 // narrow gives what the window of a lost peer has beyond the least to others, once nothing of the
@@ -170,7 +189,7 @@ func (s *Stack) sayWindow(p *peer) {
 	}
 	if s.sendWindow(p) == uct.ErrAgain { //nolint:errorlint // this very value
 		p.saying = true
-		s.control(p, controlWindow, 0)
+		s.control(p, controlWindow, 0, 0)
 	}
 }
 
@@ -192,7 +211,7 @@ func (s *Stack) onGone(ep *uct.EP, err error) {
 	}
 	s.sends.each(func(o *Op) {
 		if int(o.peer.Rank) == ep.Rank() {
-			s.endOffer(o, err)
+			s.endAwaited(o, err)
 		}
 	})
 	for _, e := range s.ports {
@@ -202,7 +221,7 @@ func (s *Stack) onGone(ep *uct.EP, err error) {
 	}
 }
 
-// sends are the sends that were offered, by number.
+// sends are the sends whose ends receivers tell, by number.
 type sends struct {
 	ops  []*Op
 	free []uint32
@@ -248,6 +267,7 @@ type control struct {
 	peer  *peer
 	what  controlKind
 	arg   uint32
+	bits  uint8
 	next  *control
 }
 
@@ -258,14 +278,14 @@ const (
 	controlTaken
 )
 
-func (s *Stack) control(p *peer, what controlKind, arg uint32) {
+func (s *Stack) control(p *peer, what controlKind, arg uint32, bits uint8) {
 	c := s.spareControls
 	if c == nil {
 		c = &control{stack: s}
 	} else {
 		s.spareControls = c.next
 	}
-	c.peer, c.what, c.arg = p, what, arg
+	c.peer, c.what, c.arg, c.bits = p, what, arg, bits
 	p.ep.Pend(c)
 }
 
@@ -278,7 +298,7 @@ func (c *control) Retry() error {
 		err = s.sendWindow(p)
 		p.saying = err == uct.ErrAgain //nolint:errorlint // this very value
 	case controlTaken:
-		err = p.ep.Send(uct.Header{ID: idTaken, Arg: c.arg}, nil)
+		err = p.ep.Send(uct.Header{ID: idTaken, Bits: c.bits, Arg: c.arg}, nil)
 	}
 	if err != uct.ErrAgain { //nolint:errorlint // this very value
 		*c = control{stack: s, next: s.spareControls}

@@ -344,19 +344,20 @@ func TestRandom(t *testing.T) {
 
 func TestPeerCloses(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
-		var named, any, s, first tag.Op
+		var named, any, s, short, first tag.Op
 		_ = j[0].ep.Receive(&first, tag.Criteria{Source: peer(1), Tag: 1}, nil)
 		_ = j[1].ep.Send(&s, peer(0), 1, nil)
 		j.until(t, func() bool { return first.Done() && s.Done() })
 		_ = j[0].ep.Receive(&named, tag.Criteria{Source: peer(1)}, nil)
 		_ = j[0].ep.Receive(&any, tag.Criteria{Source: tag.AnyPeer}, nil)
 		_ = j[0].ep.SendWith(&s, peer(1), 0, make([]byte, 100_000), tag.SendOptions{Sync: true})
+		_ = j[0].ep.SendWith(&short, peer(1), 0, make([]byte, 8), tag.SendOptions{Sync: true})
 		if err := j[1].worker.Close(); err != nil {
 			t.Fatal(err)
 		}
-		job{j[0]}.until(t, func() bool { return named.Done() && s.Done() })
-		if !errors.Is(named.Err, pm.ErrPeerClosed) || !errors.Is(s.Err, pm.ErrPeerClosed) || any.Done() {
-			t.Errorf("receive %v, send %v, any %v", named.Err, s.Err, any.Done())
+		job{j[0]}.until(t, func() bool { return named.Done() && s.Done() && short.Done() })
+		if !errors.Is(named.Err, pm.ErrPeerClosed) || !errors.Is(s.Err, pm.ErrPeerClosed) || !errors.Is(short.Err, pm.ErrPeerClosed) || any.Done() {
+			t.Errorf("receive %v, sends %v and %v, any %v", named.Err, s.Err, short.Err, any.Done())
 		}
 	})
 }
@@ -367,19 +368,21 @@ func TestNoAllocationPerMessage(t *testing.T) {
 		for _, n := range []int{8, 4000, 100_000} {
 			data, got := make([]byte, n), make([]byte, n)
 			var s, r tag.Op
-			once := func() {
-				_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer, Tag: 1}, got)
-				_ = j[0].ep.Send(&s, peer(1), 1, data)
-				for !s.Done() || !r.Done() {
-					j[0].worker.Progress()
-					j[1].worker.Progress()
+			for _, sync := range []bool{false, true} {
+				once := func() {
+					_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer, Tag: 1}, got)
+					_ = j[0].ep.SendWith(&s, peer(1), 1, data, tag.SendOptions{Sync: sync})
+					for !s.Done() || !r.Done() {
+						j[0].worker.Progress()
+						j[1].worker.Progress()
+					}
 				}
-			}
-			for range 100 {
-				once()
-			}
-			if allocs := testing.AllocsPerRun(100, once); allocs != 0 {
-				t.Errorf("%s, %d bytes: %v allocations", name, n, allocs)
+				for range 100 {
+					once()
+				}
+				if allocs := testing.AllocsPerRun(100, once); allocs != 0 {
+					t.Errorf("%s, %d bytes, synchronous %v: %v allocations", name, n, sync, allocs)
+				}
 			}
 		}
 	}

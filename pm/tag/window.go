@@ -14,7 +14,7 @@ const (
 )
 
 // unitsOf is what a message of the length costs.
-func unitsOf(length int) uint32 { return uint32(length+Unit-1)/Unit + envelopeUnits }
+func unitsOf(length int) uint32 { return uint32(uint(length+Unit-1)/Unit) + envelopeUnits }
 
 // credit is the sender's side of a window: it may have sent limit units in all.
 type credit struct {

@@ -42,4 +42,9 @@
 // target's process serves them while it makes progress, in the order of the channel. Memory that
 // MD.Alloc gave is reached by load and store from processes of the same node, without the target.
 // A key that is unknown, closed or too short for the operation completes it with ErrKey or ErrRange.
+//
+// # Other jobs
+//
+// Connect returns the way to a rank of another job of the same user, by the Address that this one
+// handed out. Its EP has all operations; they go by TCP (package interjob), not by the channel.
 package uct

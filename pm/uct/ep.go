@@ -1,7 +1,10 @@
 package uct
 
 import (
+	"score/pm"
+	"score/pm/interjob"
 	"score/pm/mem"
+	"score/pm/uct/order"
 	"time"
 )
 
@@ -18,7 +21,8 @@ type EP struct {
 	iface  *Iface
 	rank   int
 	local  bool
-	active bool // in the interface's list
+	other  *interjob.Peer // of another job; nil: a rank of this one
+	active bool           // in the interface's list
 
 	// A peer is open, then lost (failed is set: nothing more is sent to it), then over (what was under
 	// way has ended). It becomes over when it is deaf, or when the inbox has nothing of it any more.
@@ -27,20 +31,21 @@ type EP struct {
 	over   bool
 	since  time.Time // when it was lost; only of peers on other nodes
 
-	// As origin. sent - acked requests are with the peer; ops in out were not sent whole, those in
-	// unacked were. Requests are numbered from 1 in the order of the channel, modulo 2^32.
+	// As origin. Requests are numbered in the order of the channel; ops in out were not sent whole,
+	// those in unacked were.
 	out     opList
 	unacked opList
-	sent    uint32
-	acked   uint32
+	asks    order.Origin
 	ops     int // in out, unacked or waiting for data
 	gets    int // of these, those that wait for data
+	reads   int // and of these, long ones: what writes waits for their end
+	barrier *op // a put that the peer pulls: what was begun after it waits for its end
 
 	// As target.
-	served uint32 // requests that were served
-	told   uint32 // served, as the peer knows
-	serves int    // answers in replies
-	naks   int    // of these, those that an acknowledgement may not overtake
+	answers order.Target
+	serves  int      // in replies
+	sources []source // of long pulls, as they began
+	oldest  int      // in sources: the next that is replaced
 
 	// Answers that were not sent whole. They never wait for this rank's own operations in out: those
 	// may wait for the peer's answers, which wait for nothing but the channel.
@@ -82,12 +87,28 @@ func (e *EP) Send(h Header, data []byte) error {
 }
 
 func (e *EP) send(h Header, data []byte) error {
-	buf, err := e.reserve(h, len(data))
-	if err != nil {
+	return e.sendHead(pm.Head{First: h.word(), Words: 1}, data)
+}
+
+// SendWord is Send of a payload that begins with a word, before the copy of data. With up to 32 bytes
+// of data it is one cache line, as what Send sends with up to 40.
+func (e *EP) SendWord(h Header, word uint64, data []byte) error {
+	if err := e.ready(); err != nil {
 		return err
 	}
-	copy(buf, data)
-	return e.Commit()
+	return e.sendHead(pm.Head{First: h.word(), Second: word, Words: 2}, data)
+}
+
+func (e *EP) sendHead(h pm.Head, data []byte) error {
+	if e.other != nil {
+		return e.sendHeadOther(h, data)
+	}
+	if err := e.iface.ch.SendHead(e.rank, h, data); err != nil {
+		e.wanted = 8*h.Words + len(data)
+		return e.onSendError(err)
+	}
+	e.wanted = 0
+	return nil
 }
 
 // Reserve returns the place of an active message's payload of n bytes, to be filled and then sent
@@ -100,6 +121,9 @@ func (e *EP) Reserve(h Header, n int) ([]byte, error) {
 }
 
 func (e *EP) reserve(h Header, n int) ([]byte, error) {
+	if e.other != nil {
+		return e.reserveOther(h, n)
+	}
 	buf, err := e.iface.ch.GetSendBuffer(e.rank, HeadBytes+n)
 	if err != nil {
 		e.wanted = HeadBytes + n
@@ -113,6 +137,9 @@ func (e *EP) reserve(h Header, n int) ([]byte, error) {
 // Commit sends the message that Reserve began. With ErrAgain nothing was sent, and the message
 // must be begun again.
 func (e *EP) Commit() error {
+	if e.other != nil {
+		return e.commitOther()
+	}
 	if err := e.iface.ch.Send(); err != nil {
 		return e.onSendError(err)
 	}
@@ -160,14 +187,14 @@ func (e *EP) advance() (n int, more bool) {
 		return 0, false
 	}
 	n += e.advanceList(&e.replies) + e.advanceList(&e.out)
-	if e.served != e.told && e.naks == 0 && e.failed == nil {
-		if e.send(Header{ID: idAck, Arg: e.served}, nil) == nil {
-			e.told = e.served
+	if upTo, due := e.answers.Due(); due && e.failed == nil {
+		if e.send(Header{ID: idAck, Arg: upTo}, nil) == nil {
+			e.answers.Acked(upTo)
 			n++
 		}
 	}
 	n += e.retryPending()
-	return n, e.failed == nil && (e.out.first != nil || e.replies.first != nil || e.served != e.told || len(e.pending) > 0)
+	return n, e.failed == nil && (e.out.first != nil && !e.held(e.out.first) || e.replies.first != nil || e.answers.Owes() || len(e.pending) > 0)
 }
 
 func (e *EP) advanceList(l *opList) (n int) {

@@ -17,8 +17,8 @@ var (
 	ErrAccess = errors.New("uct: the memory of the key does not allow this operation")
 	// ErrOperation means that the target does not know the atomic operation or its type.
 	ErrOperation = errors.New("uct: no such atomic operation on this type")
-	// ErrTooLong means that an active message is longer than the channel carries.
-	ErrTooLong = errors.New("uct: the message is longer than the interface's attributes allow")
+	// ErrTooLong means that a message or an operation is longer than the interface's attributes allow.
+	ErrTooLong = errors.New("uct: longer than the interface's attributes allow")
 	// ErrPeer means that the peer broke the protocol. Nothing more is exchanged with it.
 	ErrPeer = errors.New("uct: the peer sent what the protocol does not allow")
 	// ErrClosed means that the object was closed.

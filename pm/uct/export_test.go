@@ -7,6 +7,9 @@ const (
 	IDBye, IDCopies, CopiesYes, DescriptionBytes, Bit = idBye, idCopies, uint8(copiesYes), descriptionBytes, bitData
 )
 
+// Identifiers of pulls by bulk datagrams.
+const IDAsk, IDSent, IDPutPull = idAsk, idSent, idPutPull
+
 // Forget ends what is under way with a rank, which is then as new.
 func (i *Iface) Forget(rank int) {
 	ep := i.eps[rank]

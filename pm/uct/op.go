@@ -1,6 +1,10 @@
 package uct
 
-import "time"
+import (
+	"score/pm/uct/order"
+	"score/pm/uct/pull"
+	"time"
+)
 
 // Completion is told once when an operation has ended. A nil error means that it was done.
 type Completion interface {
@@ -16,6 +20,7 @@ const (
 	opAtomic               // no result is wanted
 	opFetch                // the result goes to data
 	opServe                // answers the peer
+	opFill                 // a put of the peer: its bytes are pulled to a region here
 )
 
 // op is an operation that is under way. Interfaces keep ended ones for reuse.
@@ -26,6 +31,8 @@ type op struct {
 	err  error // what the peer said of it
 
 	kind    opKind
+	pulled  bool   // the bytes come as bulk datagrams
+	reads   bool   // a long get: the peer may still read the memory after it has met what follows
 	copied  bool   // the peer, or this process, copies memory instead of pieces through the channel
 	hasData bool   // immediate data comes with a put
 	port    uint8  // at the peer
@@ -33,20 +40,25 @@ type op struct {
 	id      uint32 // in calls; of opServe: the peer's
 	data    []byte
 	key     uint64
-	offset  uint64 // in the region
-	extra   uint64 // immediate data
-	address uint64 // of a pull from this node: of the bytes in the owner's process; 0: none
-	late    bool   // a pull that was done by a copy: the answer is dropped
-	at      int    // bytes sent
-	got     int    // bytes that came
-	began   int    // of these, the first, at since; of a long pull
+	offset  uint64     // in the region
+	extra   uint64     // immediate data
+	address uint64     // of a pull from this node: of the bytes in the owner's process; 0: none
+	late    bool       // a pull that has ended for its caller: what its owner still says is dropped
+	pull    *pull.Pull // in iface.bulk.reader; of one that is pulled, once it was begun
+	asked   int        // bytes of the pull up to which was asked
+	token   uint32     // of the pull; of replyBulk: the peer's
+	to      uint16     // replyBulk: the peer's port for bulk datagrams; 0: it has none
+	piece   pull.Owner // of replyBulk
+	exposed Exposed    // a put that the peer pulls: its bytes
+	at      int        // bytes sent
+	got     int        // bytes that came
+	began   int        // of these, the first, at since; of a long pull
 	since   time.Time
 
-	requests    bool // some were sent:
-	first, last uint32
-	region      *Region // that opServe reads from,
-	incarnation uint32  // as it was then
-	reply       reply   // what opServe sends
+	run         order.Run // requests that were sent; of replyNak: those that failed
+	region      *Region   // that opServe reads from,
+	incarnation uint32    // as it was then
+	reply       reply     // what opServe sends
 	atomic      AtomicKind
 	count       int    // elements of an atomic
 	buf         []byte // operands of an atomic, or what a fetch answers; kept for reuse
@@ -58,9 +70,10 @@ type reply uint8
 const (
 	replyData        reply = iota // data, in pieces, to operation id
 	replyDone                     // operation id has ended, with the status in extra
-	replyNak                      // requests first to last failed, with the status in extra
+	replyNak                      // requests failed, with the status in extra
 	replyDescription              // buf
 	replyCopies                   // whether this process copies, in extra
+	replyBulk                     // data, as bulk datagrams, and then that it was sent
 )
 
 // opList is a queue of operations.
@@ -96,7 +109,11 @@ func (e *EP) newOp(kind opKind, done Completion) *op {
 		o.next = nil
 	}
 	o.ep, o.kind, o.done = e, kind, done
-	if kind != opServe {
+	switch kind {
+	case opServe:
+	case opFill:
+		i.owed++
+	default:
 		e.ops++
 		i.owed++
 	}
@@ -110,12 +127,19 @@ func (e *EP) finish(o *op, err error) {
 	case opServe:
 		e.serves--
 		if o.reply == replyNak {
-			e.naks--
+			e.answers.Refused()
 		}
+	case opFill:
+		e.serves--
+		i.owed--
+		i.endPull(o)
+		i.calls.remove(o.id)
 	case opGet, opFetch:
+		i.endPull(o)
 		if o.id != 0 {
 			i.calls.remove(o.id)
 			e.gets--
+			e.endRead(o)
 		}
 		if o.address != 0 && !o.late {
 			i.pulls--
@@ -125,9 +149,13 @@ func (e *EP) finish(o *op, err error) {
 	case opPut, opAtomic:
 		e.ops--
 		i.owed--
+		e.endBarrier(o)
 	}
 	if o.err != nil && err == nil {
 		err = o.err
+	}
+	if o.exposed.Key != 0 {
+		i.md.Conceal(o.exposed)
 	}
 	*o = op{next: i.spare, buf: o.buf[:0]}
 	i.spare = o

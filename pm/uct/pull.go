@@ -9,8 +9,14 @@ type Exposed struct {
 	Address uint64 // in the owner's address space
 }
 
-// exposedBit marks keys of exposed memory; no other key has it set without ownKeys.
-const exposedBit = 1 << 62
+const (
+	// exposedBit marks keys of exposed memory; no other key has it set without ownKeys.
+	exposedBit = 1 << 62
+	// exposedTurn is where a key has how often its number was used before, modulo 2^30: a long pull asks
+	// for a piece at a time, and must not get the rest of it from what was exposed later.
+	exposedTurn = 32
+	turnMask    = exposedBit>>exposedTurn - 1
+)
 
 // exposures are the pieces of memory that are exposed, by number.
 type exposures struct {
@@ -19,8 +25,8 @@ type exposures struct {
 }
 
 func (x *exposures) get(key uint64) *Region {
-	id := key &^ exposedBit
-	if id >= uint64(len(x.regions)) || x.regions[id].closed {
+	id := uint64(uint32(key))
+	if id >= uint64(len(x.regions)) || x.regions[id].closed || x.regions[id].key != key {
 		return nil
 	}
 	return x.regions[id]
@@ -44,7 +50,7 @@ func (md *MD) Expose(data []byte) Exposed {
 		x.regions = append(x.regions, &Region{md: md})
 	}
 	r := x.regions[id]
-	r.key, r.buf, r.access, r.closed = uint64(id)|exposedBit, data, RemoteRead, false
+	r.key, r.buf, r.access, r.closed = uint64(id)|uint64(r.incarnation&turnMask)<<exposedTurn|exposedBit, data, RemoteRead, false
 	return Exposed{Key: r.key, Address: address(data)}
 }
 
@@ -59,14 +65,14 @@ func (md *MD) Conceal(e Exposed) {
 	}
 	r.closed, r.buf = true, nil
 	r.incarnation++
-	md.exposed.free = append(md.exposed.free, uint32(e.Key&^exposedBit))
+	md.exposed.free = append(md.exposed.free, uint32(e.Key))
 }
 
 // Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here,
 // else in pieces through the channel, or by one copy between the processes if the system allows that
 // and it is seen to be faster, or the ranks share CPUs, or the peer does not answer.
 func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
-	if err := e.begin(); err != nil {
+	if err := e.beginRMA(len(data)); err != nil {
 		return err
 	}
 	if e.local && from.Key&exposedBit == 0 {
@@ -84,6 +90,7 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 	}
 	o := e.newOp(opGet, done)
 	o.data, o.key, o.offset = data, from.Key, from.Offset
+	o.pulled = e.bulky(len(data))
 	if e.local && len(data) > 0 && from.Address != 0 {
 		o.address = from.Address
 		e.iface.pulls++

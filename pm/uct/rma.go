@@ -3,8 +3,8 @@ package uct
 import "encoding/binary"
 
 const (
-	// MaxRMA is the longest Put or Get: what the number of its pieces allows by far.
-	MaxRMA = 1 << 40
+	// MaxRMA is the longest Put, Get or Pull: its length has 38 bits in the header of a put.
+	MaxRMA = 1 << 37
 	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
 	MaxGets = 64
 	// copyFrom is from how many bytes on ranks that share CPUs copy once between the processes
@@ -13,6 +13,9 @@ const (
 	// (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1 MiB in 32
 	// and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
 	copyFrom = 16 << 10
+	// snapMost is up to which length the answer to a get is copied if it cannot be sent at once: what
+	// follows may write to the memory. The origin of a longer one holds that back.
+	snapMost = MaxAtomicBytes
 	// piecesPerTurn bounds what one operation sends before Progress looks at others.
 	piecesPerTurn = 16
 )
@@ -31,12 +34,18 @@ const (
 	idDescription                  // of a key
 	idBye                          // the sender closes its end
 	idCopies                       // asks whether the peer may copy (Bits 0), or answers
+	idAsk                          // call Arg: key, offset, length, a piece's place and length, where to
+	idSent                         // call Arg: a piece's place and length; status in Bits
+	idPutPull                      // request: key, offset, length, key and offset of the bytes, data if bitData
 )
 
 // Bits of a put.
 const (
 	bitData uint8 = 1 << iota // it carries immediate data
 	bitMore                   // more pieces follow
+
+	// lengthAt is where the bits of a put have those of its length that do not go into the argument.
+	lengthAt = 2
 )
 
 // Remote names memory of a peer: length bytes from Offset on in the region of the key.
@@ -50,7 +59,7 @@ type Remote struct {
 // Put copies data to the peer's memory. done is told when it is there; data must stay as it is
 // until then. A nil done asks for no word.
 func (e *EP) Put(data []byte, to Remote, done Completion) error {
-	if err := e.begin(); err != nil {
+	if err := e.beginRMA(len(data)); err != nil {
 		return err
 	}
 	if e.local && e.ops == 0 {
@@ -65,7 +74,7 @@ func (e *EP) Put(data []byte, to Remote, done Completion) error {
 
 // PutData is Put with immediate data: the target's HandleData is called after the bytes are there.
 func (e *EP) PutData(data []byte, to Remote, immediate uint64, done Completion) error {
-	if err := e.begin(); err != nil {
+	if err := e.beginRMA(len(data)); err != nil {
 		return err
 	}
 	o := e.newPut(data, to, done)
@@ -82,12 +91,13 @@ func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	o := e.newOp(opPut, done)
 	o.data, o.key, o.offset, o.port, o.from = data, to.Key, to.Offset, to.Port, to.From
 	o.copied = e.once(len(data)) && e.peerCopies()
+	o.pulled = e.bulky(len(data))
 	return o
 }
 
 // Get copies memory of the peer to data. done is told when it is there.
 func (e *EP) Get(data []byte, from Remote, done Completion) error {
-	if err := e.begin(); err != nil {
+	if err := e.beginRMA(len(data)); err != nil {
 		return err
 	}
 	if e.local && e.ops == 0 {
@@ -99,6 +109,8 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	o := e.newOp(opGet, done)
 	o.data, o.key, o.offset, o.port = data, from.Key, from.Offset, from.Port
 	o.copied = e.once(len(data)) && e.peerCopies()
+	o.pulled = e.bulky(len(data))
+	o.reads = !o.copied && len(data) > snapMost
 	e.start(o)
 	return nil
 }
@@ -115,6 +127,14 @@ func (e *EP) begin() error {
 	return nil
 }
 
+// beginRMA is begin of an operation on n bytes.
+func (e *EP) beginRMA(n int) error {
+	if n > MaxRMA {
+		return ErrTooLong
+	}
+	return e.begin()
+}
+
 // immediate completes an operation that was done by load and store.
 func (e *EP) immediate(done Completion) error {
 	e.iface.counts.Direct++
@@ -128,17 +148,19 @@ func (e *EP) immediate(done Completion) error {
 func (e *EP) start(o *op) { e.startIn(&e.out, o) }
 
 // answer is start for an answer.
-func (e *EP) answer(o *op) { e.startIn(&e.replies, o) }
+func (e *EP) answer(o *op) (whole bool) { return e.startIn(&e.replies, o) }
 
-func (e *EP) startIn(l *opList, o *op) {
+// startIn reports whether all of the operation was sent.
+func (e *EP) startIn(l *opList, o *op) (whole bool) {
 	waits := l.first != nil
 	l.push(o)
 	if waits {
-		return
+		return false
 	}
-	if _, whole := e.advanceOp(o); !whole {
+	if _, whole = e.advanceOp(o); !whole {
 		e.activate()
 	}
+	return whole
 }
 
 // Flush completes when the peer has served all operations that were begun before.
@@ -164,6 +186,9 @@ func (e *EP) Quiet() bool { return e.ops == 0 }
 
 // advanceOp sends what goes of the first operation of out. whole reports that it has left out.
 func (e *EP) advanceOp(o *op) (n int, whole bool) {
+	if o.kind != opServe && e.held(o) {
+		return 0, false
+	}
 	switch o.kind {
 	case opPut:
 		n, whole = e.sendPut(o)
@@ -173,6 +198,7 @@ func (e *EP) advanceOp(o *op) (n int, whole bool) {
 		return e.sendCall(o)
 	case opServe:
 		return e.sendReply(o)
+	case opFill: // it is in no list
 	}
 	if whole {
 		e.out.pop()
@@ -181,18 +207,37 @@ func (e *EP) advanceOp(o *op) (n int, whole bool) {
 	return n, whole
 }
 
-// requested numbers a request that was sent.
-func (e *EP) requested(o *op) {
-	e.sent++
-	if !o.requests {
-		o.requests, o.first = true, e.sent
+// held reports whether the first operation of out waits for an answer of the peer, which brings its
+// turn.
+func (e *EP) held(o *op) bool {
+	if e.barrier != nil {
+		return true
 	}
-	o.last = e.sent
+	calls := o.kind == opGet || o.kind == opFetch
+	writes := o.kind != opGet
+	return calls && e.gets >= MaxGets || writes && e.reads > 0
 }
 
+// endRead has what writes go on.
+func (e *EP) endRead(o *op) {
+	if !o.reads {
+		return
+	}
+	o.reads = false
+	if e.reads--; e.reads == 0 && e.out.first != nil {
+		e.activate()
+	}
+}
+
+// requested numbers a request that was sent.
+func (e *EP) requested(o *op) { o.run.Add(e.asks.Send()) }
+
 func (e *EP) sendPut(o *op) (n int, whole bool) {
-	if o.copied {
+	switch {
+	case o.copied:
 		return e.sendPutCopy(o)
+	case o.pulled:
+		return e.sendPutPull(o)
 	}
 	for ; n < piecesPerTurn; n++ {
 		if !e.sendPiece(o) {
@@ -214,7 +259,9 @@ func (e *EP) sendPiece(o *op) bool {
 	case o.hasData:
 		head, bits = 24, bitData
 	}
-	buf, err := e.reserve(Header{ID: idPut, To: o.port, From: o.from, Bits: bits, Arg: uint32(len(o.data))}, head+size)
+	length := uint64(len(o.data))
+	h := Header{ID: idPut, To: o.port, From: o.from, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
+	buf, err := e.reserve(h, head+size)
 	if err != nil {
 		return false
 	}
@@ -255,14 +302,15 @@ func (e *EP) sendPutCopy(o *op) (int, bool) {
 
 // sendCall sends a get or a fetching atomic.
 func (e *EP) sendCall(o *op) (int, bool) {
-	if e.gets >= MaxGets {
-		return 0, false // an answer brings the next turn
-	}
 	o.id = e.iface.calls.add(o) // it has a number only while the peer may answer
 	sent := false
-	if o.kind == opFetch {
+	switch {
+	case o.kind == opFetch:
 		sent = e.sendAtomicRequest(o)
-	} else {
+	case o.pulled:
+		e.iface.startPull(o)
+		sent = true
+	default:
 		sent = e.sendGet(o)
 	}
 	if !sent {
@@ -271,6 +319,9 @@ func (e *EP) sendCall(o *op) (int, bool) {
 		return 0, false
 	}
 	e.gets++
+	if o.reads {
+		e.reads++
+	}
 	e.out.pop()
 	return 1, true
 }
@@ -296,12 +347,11 @@ func putWords(buf []byte, words ...uint64) {
 
 // onAck ends the operations whose requests were all served.
 func (e *EP) onAck(upTo uint32) {
-	if int32(e.sent-upTo) < 0 || int32(upTo-e.acked) < 0 {
+	if !e.asks.OnAck(upTo) {
 		e.violated()
 		return
 	}
-	e.acked = upTo
-	for o := e.unacked.first; o != nil && int32(upTo-o.last) >= 0; o = e.unacked.first {
+	for o := e.unacked.first; o != nil && e.asks.Served(o.run.Last); o = e.unacked.first {
 		e.unacked.pop()
 		e.finish(o, nil)
 	}
@@ -315,7 +365,7 @@ func (e *EP) onNak(first, last uint32, why status) {
 		return
 	}
 	note := func(o *op) {
-		if o.requests && int32(o.last-first) >= 0 && int32(last-o.first) >= 0 && o.err == nil {
+		if o.err == nil && o.run.Meets(first, last) {
 			o.err = err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"score/pm/mem"
+	"score/pm/uct/order"
+	"score/pm/uct/pull"
 	"time"
 )
 
@@ -12,7 +14,7 @@ const (
 	// whether copies are possible) are not answered any more. The peer goes on without.
 	maxAsked = MaxOps
 	// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
-	maxServes = maxAsked + MaxOps + MaxGets
+	maxServes = maxAsked + MaxOps + (MaxGets+1)*pull.MaxPieces
 )
 
 func (i *Iface) installHandlers() {
@@ -29,6 +31,9 @@ func (i *Iface) installHandlers() {
 	h[idDescription] = onDescription
 	h[idBye] = onBye
 	h[idCopies] = onCopies
+	h[idAsk] = onAsk
+	h[idSent] = onSent
+	h[idPutPull] = onPutPull
 }
 
 // words reads n leading words of the payload; it is false, and the peer is given up, if they are
@@ -110,8 +115,13 @@ func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate ui
 		return
 	}
 	if p.ID == idPut {
-		length = int(p.Arg) // of all pieces
+		length = int(p.Arg) | int(p.Bits>>lengthAt)<<32 // of all pieces
 	}
+	e.notePut(p.Header, r, length, immediate)
+}
+
+// notePut tells the program of a put that was served.
+func (e *EP) notePut(p Header, r *Region, length int, immediate uint64) {
 	if r.notify != nil {
 		r.notify(e, p.To, RemoteWrite, length)
 	}
@@ -122,19 +132,19 @@ func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate ui
 
 // servedRequest counts a request, and has the peer told.
 func (e *EP) servedRequest(why status) {
-	e.served++
+	number := e.answers.Serve()
 	e.iface.counts.Served++
 	e.activate()
 	if why == statusOK {
 		return
 	}
-	if o := e.replies.last; o != nil && o.reply == replyNak && status(o.extra) == why && o.last+1 == e.served {
-		o.last++
+	if o := e.replies.last; o != nil && o.reply == replyNak && status(o.extra) == why && o.run.Precedes(number) {
+		o.run.Add(number)
 		return
 	}
 	if o := e.newReply(replyNak, 0); o != nil {
-		o.extra, o.first, o.last = uint64(why), e.served, e.served
-		e.naks++
+		o.extra, o.run = uint64(why), order.RunOf(number)
+		e.answers.Refuse()
 		e.answer(o)
 	}
 }
@@ -178,7 +188,10 @@ func onGet(p *Packet) {
 	}
 	if o := e.newReply(replyData, p.Arg); o != nil {
 		o.data, o.region, o.incarnation = data, r, r.incarnation
-		e.answer(o)
+		if !e.answer(o) && len(data) <= snapMost {
+			o.buf = append(o.buf[:0], data...)
+			o.data, o.region = o.buf, nil
+		}
 	}
 }
 
@@ -213,9 +226,11 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 			return e.sendReply(o)
 		}
 		for whole = false; !whole && n < piecesPerTurn; n++ {
-			if !e.sendDataPiece(o) {
+			size := min(len(o.data)-o.at, e.iface.most-dataHead)
+			if !e.sendDataPiece(o, o.at, size) {
 				return n, false
 			}
+			o.at += size
 			whole = o.at == len(o.data)
 		}
 		if !whole {
@@ -225,12 +240,16 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 		if e.send(Header{ID: idDone, Arg: o.id, Bits: uint8(o.extra)}, nil) != nil {
 			return 0, false
 		}
+	case replyBulk:
+		if n, whole = e.sendBulk(o); !whole {
+			return n, false
+		}
 	case replyNak:
-		buf, err := e.reserve(Header{ID: idNak, Arg: o.first, Bits: uint8(o.extra)}, 8)
+		buf, err := e.reserve(Header{ID: idNak, Arg: o.run.First, Bits: uint8(o.extra)}, 8)
 		if err != nil {
 			return 0, false
 		}
-		putWords(buf, uint64(o.last))
+		putWords(buf, uint64(o.run.Last))
 		if e.Commit() != nil {
 			return 0, false
 		}
@@ -248,18 +267,20 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 	return n + 1, true
 }
 
-func (e *EP) sendDataPiece(o *op) bool {
-	size := min(len(o.data)-o.at, e.iface.most-8)
-	buf, err := e.reserve(Header{ID: idData, Arg: o.id}, 8+size)
+// dataHead is what precedes the bytes of idData: their place.
+const dataHead = 8
+
+// sendDataPiece sends bytes of an answer through the channel.
+func (e *EP) sendDataPiece(o *op, at, size int) bool {
+	buf, err := e.reserve(Header{ID: idData, Arg: o.id}, dataHead+size)
 	if err != nil {
 		return false
 	}
-	putWords(buf, uint64(o.at))
-	copy(buf[8:], o.data[o.at:o.at+size])
+	putWords(buf, uint64(at))
+	copy(buf[dataHead:], o.data[at:at+size])
 	if e.Commit() != nil {
 		return false
 	}
-	o.at += size
 	e.iface.counts.Streamed += uint64(size)
 	return true
 }
@@ -272,13 +293,17 @@ func onData(p *Packet) {
 		return
 	}
 	o := e.iface.calls.get(p.Arg)
-	size := p.Len() - 8
+	size := p.Len() - dataHead
+	if o != nil && o.ep == e && o.pull != nil {
+		e.onPulled(p, o, w[0], size)
+		return
+	}
 	if o == nil || o.ep != e || o.copied || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
 		e.violated()
 		return
 	}
 	if !o.late {
-		if _, err := p.CopyTo(o.data[w[0]:], 8); err != nil {
+		if _, err := p.CopyTo(o.data[w[0]:], dataHead); err != nil {
 			return // the peer died
 		}
 	}
@@ -305,7 +330,7 @@ func (e *EP) timePull(o *op) {
 func onDone(p *Packet) {
 	o := p.EP.iface.calls.get(p.Arg)
 	err := status(p.Bits).err()
-	if o == nil || o.ep != p.EP || err == ErrPeer { //nolint:errorlint // err returns this very value
+	if o == nil || o.ep != p.EP || o.pull != nil || err == ErrPeer { //nolint:errorlint // err returns this very value
 		p.EP.violated()
 		return
 	}

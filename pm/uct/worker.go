@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"score/pm"
+	"time"
 )
 
 // Worker drives interfaces. One goroutine uses it, and all that belongs to it, at a time.
@@ -22,6 +23,9 @@ func (w *Worker) Progress() int {
 	for _, i := range w.ifaces {
 		n += i.progress()
 	}
+	if n > 0 {
+		w.awake()
+	}
 	return n
 }
 
@@ -32,6 +36,14 @@ func (w *Worker) Wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return w.ifaces[0].wait(ctx)
+}
+
+// Nap is Wait for a program that only looks: it sleeps no longer than the time, and not if stop
+// returns true. The node sees one wait from nap to nap, until Progress finds something.
+func (w *Worker) Nap(most time.Duration, stop func() bool) {
+	if len(w.ifaces) == 1 {
+		w.ifaces[0].nap(most, stop)
+	}
 }
 
 // WaitBeside is Wait for a goroutine beside a program that computes: the node is not told that the
@@ -52,6 +64,13 @@ func (w *Worker) Close() error {
 	return errors.Join(errs...)
 }
 
+// awake ends the wait that naps have shown.
+func (w *Worker) awake() {
+	for _, i := range w.ifaces {
+		i.ch.Awake()
+	}
+}
+
 func (w *Worker) remove(i *Iface) {
 	for at, have := range w.ifaces {
 		if have == i {
@@ -65,6 +84,7 @@ func (w *Worker) remove(i *Iface) {
 func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
 	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size()), crowded: ch.Crowded()}
 	i.most = ch.MaxMessage() - HeadBytes
+	i.onWhole = i.handleWhole
 	i.installHandlers()
 	ch.Count(i.report)
 	w.ifaces = append(w.ifaces, i)

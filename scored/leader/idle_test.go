@@ -49,6 +49,10 @@ func TestIdleView(t *testing.T) {
 	if got := view(); got == nil || got.GetSinceNanos() == 0 || got.GetSent() != 4 || got.GetWakeSource() != "" {
 		t.Errorf("after two: %v", got)
 	}
+	// Top, which everybody may see, tells since when, and no more.
+	if got := w.b.topView().GetJobs()[0].GetIdle(); got.GetSinceNanos() == 0 || got.GetSent() != 0 {
+		t.Errorf("in top: %v", got)
+	}
 	w.advance(time.Second)
 	say(true, "1", "2", "waits for a time")
 	if got := view(); got.GetWakeSource() != "n1: waits for a time" || got.GetDeadlockedNanos() != 0 {

@@ -69,6 +69,7 @@ func notLess(was, is *scorev1.Messages) *scorev1.Messages {
 		Received: max(was.GetReceived(), is.GetReceived()), ReceivedBytes: max(was.GetReceivedBytes(), is.GetReceivedBytes()),
 		Full: max(was.GetFull(), is.GetFull()), Nacked: max(was.GetNacked(), is.GetNacked()), Resent: max(was.GetResent(), is.GetResent()),
 		CreditRequests: max(was.GetCreditRequests(), is.GetCreditRequests()), CreditsGranted: max(was.GetCreditsGranted(), is.GetCreditsGranted()),
+		Transports: transportsNotLess(was.GetTransports(), is.GetTransports()),
 	}
 }
 
@@ -97,6 +98,7 @@ func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
 		Received: add(to.GetReceived(), m.GetReceived()), ReceivedBytes: add(to.GetReceivedBytes(), m.GetReceivedBytes()),
 		Full: add(to.GetFull(), m.GetFull()), Nacked: add(to.GetNacked(), m.GetNacked()), Resent: add(to.GetResent(), m.GetResent()),
 		CreditRequests: add(to.GetCreditRequests(), m.GetCreditRequests()), CreditsGranted: add(to.GetCreditsGranted(), m.GetCreditsGranted()),
+		Transports: addTransports(to.GetTransports(), m.GetTransports()),
 	}
 }
 
@@ -141,6 +143,7 @@ func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 	top := &scorev1.TopJob{
 		JobId: j.id, Name: j.spec.GetName(), User: j.user.GetUser(), State: j.state, Ranks: j.spec.GetTasks(),
 		Nodes: uint32(len(j.parts)), Row: int32(j.row), Usage: j.usage(),
+		Idle: publicIdleness(c.idleView(j)), // anybody may see top
 	}
 	for _, p := range j.parts {
 		if r := &p.rates; r.at != 0 && c.now-r.at <= kept && !p.done {

@@ -77,7 +77,13 @@ func TestTopTellsRates(t *testing.T) {
 // A job's counts of messages are shown after its end, and by the next leader.
 func TestMessagesOutliveTheJob(t *testing.T) {
 	w, id := twoNodes(t)
-	w.receive("n1", reported(id, 0, 100, 7))
+	for _, node := range []string{"n1", "n2"} {
+		for _, t := range []*scorev1.Transports{{Rendezvous: 3, RendezvousOpen: 2}, {Rendezvous: 1, RendezvousOpen: 1}} {
+			report := reported(id, 0, 50, 7)
+			report.GetSwitchReport().GetUsage()[0].GetUsage().GetMessages().Transports = t
+			w.receive(node, report)
+		}
+	}
 	if shares := w.b.jobs[id].shares(); len(shares) != 2 || shares[0].GetUsage().GetMessages().GetResent() != 7 {
 		t.Errorf("shares %v", shares)
 	}
@@ -85,7 +91,8 @@ func TestMessagesOutliveTheJob(t *testing.T) {
 		w.receive(node, nodeDone(id))
 	}
 	w.restart()
-	if m := JobOf(w.log.Job(id)).GetUsage().GetMessages(); m.GetSent() != 100 || m.GetResent() != 7 {
+	if m := JobOf(w.log.Job(id)).GetUsage().GetMessages(); m.GetSent() != 100 || m.GetResent() != 14 ||
+		m.GetTransports().GetRendezvous() != 6 || m.GetTransports().GetRendezvousOpen() != 2 {
 		t.Errorf("after the end %v", m)
 	}
 }

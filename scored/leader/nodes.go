@@ -31,6 +31,8 @@ type node struct {
 	sharesCPUs      bool
 	fencesByMessage bool   // its stewards exchange small fence data directly
 	channels        uint32 // number that the jobs of one row may have together
+	transport       string // what carries channels to other nodes; not in the log: an agent says it when it connects
+	bearers         []string
 
 	link        Link  // nil: there is no stream
 	lastMessage int64 // when its last message came; 0: none came to this leader
@@ -40,9 +42,9 @@ type node struct {
 	planned     bool  // its last plan held a job
 	// fellSilent: the leader gave its stream up because it was silent.
 	fellSilent bool
-	suspects   map[string]scorev1.Reachability // what the nodes that watch it have reported
-	watches    []*scorev1.Watch_Neighbour      // what it was told to watch
-	deadline   int64                           // NodeGrace, then nodeMemory, after the stream was lost
+	suspects   map[string]suspicion       // what the nodes that watch it have reported
+	watches    []*scorev1.Watch_Neighbour // what it was told to watch
+	deadline   int64                      // NodeGrace, then nodeMemory, after the stream was lost
 
 	drain *state.Drain  // nil: it takes new jobs
 	clock *scorev1.Ping // its last report on its clock and its problems, or nil
@@ -86,6 +88,7 @@ func (n *node) update(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.fencesByMessage = h.GetFencesByMessage()
+	n.transport, n.bearers = cmp.Or(clip(h.GetLink()), "udp"), clippedNotes(h.GetBearers())
 	n.notes = clippedNotes(h.GetNotes())
 }
 

@@ -65,6 +65,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 		ClockOffsetNanos: n.clock.GetOffsetNanos(), ClockErrorNanos: n.clock.GetErrorNanos(),
 		RoundTripNanos: n.clock.GetRoundTripNanos(), WallOffsetNanos: wallOffset(n.clock),
 		Notes: slices.Concat(n.notes, n.clock.GetTroubles()), SharesCpus: n.sharesCPUs, Channels: n.channels,
+		Link: n.transport, Bearers: n.bearers,
 		State: n.state(len(jobs)), SinceNanos: n.since, HeardNanos: n.lastMessage,
 	}
 	if d := n.drain; d != nil {

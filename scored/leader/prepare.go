@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"slices"
@@ -27,7 +28,7 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 		preput[pair.Key] = pair.Value
 	}
 	places, universe, fencesByMessage := jobmap.Append(nil, c.nodePlaces(j)), c.universe(j), c.fenceByMessage(j)
-	key := jobKey(c.jobSecret, j.id, j.submitted)
+	key, differ := jobKey(c.jobSecret, j.id, j.submitted), c.linksDiffer(j)
 	return func(index int) *scorev1.Prepare {
 		return &scorev1.Prepare{
 			JobId: j.id, Spec: j.spec, User: j.user,
@@ -39,6 +40,7 @@ func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
 			StageSeed:    c.nodes[j.spec.GetStageSeed()].addressOf(),
 			Attempt:      j.attempts, Restarts: j.restarts, RestartedBecause: j.because,
 			LeaseNanos: j.lease().Nanoseconds(), FencesByMessage: fencesByMessage, Key: key,
+			LinksDiffer: differ,
 		}
 	}
 }
@@ -65,6 +67,29 @@ func jobKey(secret []byte, job uint64, submitted int64) []byte {
 // directly. The others would wait forever for a steward that cannot.
 func (c *controller) fenceByMessage(j *job) bool {
 	return !slices.ContainsFunc(j.parts, func(p *part) bool { n := c.nodes[p.Node]; return n == nil || !n.fencesByMessage })
+}
+
+// linksDiffer returns a sentence if channels of the job's nodes have different links: datagrams of
+// one would not reach the others.
+func (c *controller) linksDiffer(j *job) string {
+	var first *node
+	for _, p := range j.parts {
+		n := c.nodes[p.Node]
+		switch {
+		case n == nil || n.transport == "":
+		case first == nil:
+			first = n
+		case n.transport != first.transport:
+			return fmt.Sprintf(
+				"channels cannot reach from node %s, whose link is %q, to node %s, whose link is %q: set agent.link (and agent.tipc_type, and TIPC's network id) alike on both",
+				first.name,
+				first.transport,
+				n.name,
+				n.transport,
+			)
+		}
+	}
+	return ""
 }
 
 // maxProcesses returns the number of processes and threads that a job may have on a node.

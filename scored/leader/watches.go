@@ -36,9 +36,8 @@ func (c *controller) silence() time.Duration {
 // either.
 func (c *controller) checkLinks() {
 	var silent []*node
-	limit := c.now - (c.silence() - linkCheck).Nanoseconds() // the next check would be too late
 	for _, n := range c.nodes {
-		if n.link != nil && n.lastMessage <= limit || n.link == nil && len(n.suspects) > 0 {
+		if n.link != nil && c.unheard(n) || n.link == nil && len(n.suspects) > 0 {
 			silent = append(silent, n)
 		}
 	}
@@ -54,6 +53,17 @@ func (c *controller) checkLinks() {
 	}
 }
 
+// unheard reports whether a node has been silent too long. The next check would be too late.
+func (c *controller) unheard(n *node) bool {
+	return n.lastMessage <= c.now-(c.silence()-linkCheck).Nanoseconds()
+}
+
+// suspicion is what a node has found of one that it watches.
+type suspicion struct {
+	found scorev1.Reachability
+	at    int64 // when its report came
+}
+
 // onSuspicion handles a node's report on a node that it watches.
 func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
@@ -67,20 +77,25 @@ func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
 		delete(n.suspects, from.name)
 		return
 	case n.suspects == nil:
-		n.suspects = make(map[string]scorev1.Reachability)
+		n.suspects = make(map[string]suspicion)
 	}
-	n.suspects[from.name] = m.GetFound()
+	n.suspects[from.name] = suspicion{m.GetFound(), c.now}
 	c.checkSilent(n)
 }
 
 // checkSilent declares a node lost if neither the leader nor a neighbour can reach it. If only the
-// agent has ended, it may be restarting, and be slow to answer.
+// agent has ended, it may be restarting, and be slow to answer. What a neighbour found before the
+// stream ended counts only if the node has been silent too long, since a cable that is plugged in
+// again ends the stream, too.
 func (c *controller) checkSilent(n *node) {
 	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {
 		return
 	}
-	for _, found := range n.suspects {
-		if found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
+	for _, s := range n.suspects {
+		if s.at < n.cutAt && !c.unheard(n) {
+			continue
+		}
+		if found := s.found; found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
 			c.log("a silent node does not answer its neighbours either", zap.String("node", n.name))
 			n.deadline = 0
 			c.onNodeDeadline(n)

@@ -44,6 +44,7 @@ func (c *collector) collectShare(out chan<- prometheus.Metric, id uint64, share 
 		c.counter(out, jobResent, m.GetResent(), job, node)
 		c.counter(out, jobCredits, m.GetCreditRequests(), job, node, "requested")
 		c.counter(out, jobCredits, m.GetCreditsGranted(), job, node, "granted")
+		c.collectTransports(out, m.GetTransports(), job, node)
 	}
 	steps, f := c.sources.Switches.Measures(id, node)
 	for _, step := range steps {
@@ -54,6 +55,28 @@ func (c *collector) collectShare(out chan<- prometheus.Metric, id uint64, share 
 		c.counter(out, jobFlushes, f.GetCutOff(), job, node, "cut_off")
 		c.counter(out, jobFlushes, f.GetHeld(), job, node, "held")
 	}
+}
+
+func (c *collector) collectTransports(out chan<- prometheus.Metric, t *scorev1.Transports, job, node string) {
+	if t == nil {
+		return
+	}
+	c.counter(out, jobLanes, t.GetLanes(), job, node, "opened")
+	c.counter(out, jobLanes, t.GetLanesGivenBack(), job, node, "given_back")
+	c.counter(out, jobOneSided, t.GetDirectOperations(), job, node, "direct")
+	c.counter(out, jobOneSided, t.GetWindowsMapped(), job, node, "mapped")
+	c.counter(out, jobLongBytes, t.GetCopiedBytes(), job, node, "copied")
+	c.counter(out, jobLongBytes, t.GetStreamedBytes(), job, node, "streamed")
+	c.counter(out, jobLongBytes, t.GetBulkBytes(), job, node, "bulk")
+	c.counter(out, jobPiecesAgain, t.GetPiecesAgain(), job, node)
+	c.counter(out, jobRendezvous, t.GetRendezvous(), job, node)
+	c.counter(out, jobGivenUp, t.GetPeersGivenUp(), job, node)
+	c.level(out, jobOpen, t.GetRendezvousOpen(), job, node)
+	c.level(out, jobUnexpected, t.GetUnexpectedBytes(), job, node)
+}
+
+func (c *collector) level(out chan<- prometheus.Metric, name string, n uint64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(c.descs[name], prometheus.GaugeValue, float64(n), labels...)
 }
 
 func (c *collector) seconds(out chan<- prometheus.Metric, name string, nanos int64, labels ...string) {

@@ -49,6 +49,11 @@ func TestMetricsAsServed(t *testing.T) {
 			Messages: &scorev1.Messages{
 				Contexts: 2, Sent: 100, SentBytes: 6400, Received: 99, ReceivedBytes: 6336, Full: 3, Nacked: 4, Resent: 5,
 				CreditRequests: 6, CreditsGranted: 70,
+				Transports: &scorev1.Transports{
+					Lanes: 8, LanesGivenBack: 2, DirectOperations: 1000, WindowsMapped: 4, CopiedBytes: 1 << 20, StreamedBytes: 1 << 22,
+					BulkBytes: 1 << 21, PiecesAgain: 9,
+					Rendezvous: 11, PeersGivenUp: 1, RendezvousOpen: 3, UnexpectedBytes: 512,
+				},
 			},
 		}}, {Node: "n2"}}}}, nil
 	}})

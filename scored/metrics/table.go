@@ -29,6 +29,14 @@ const (
 	jobRefusals      = "score_job_refusals_total"
 	jobResent        = "score_job_resent_frames_total"
 	jobCredits       = "score_job_credits_total"
+	jobLanes         = "score_job_lanes_total"
+	jobOneSided      = "score_job_one_sided_total"
+	jobLongBytes     = "score_job_long_message_bytes_total"
+	jobPiecesAgain   = "score_job_pieces_again_total"
+	jobRendezvous    = "score_job_rendezvous_total"
+	jobOpen          = "score_job_rendezvous_open"
+	jobUnexpected    = "score_job_unexpected_bytes"
+	jobGivenUp       = "score_job_peers_given_up_total"
 	jobFlushes       = "score_job_flushes_total"
 	jobSwitchSeconds = "score_job_switch_seconds"
 	jobsLeftOut      = "score_job_series_left_out"
@@ -68,6 +76,20 @@ var Table = []Info{
 	{jobRefusals, "Refusals: full, sends that found no space; nacked, frames from other nodes that were not accepted.", "events", perJobKind},
 	{jobResent, "Frames sent to other nodes again.", "frames", perJob},
 	{jobCredits, "Credits: requested, requests to ranks of other nodes; granted, credits given to such ranks.", "events", perJobKind},
+	{jobLanes, "Exclusive lanes between ranks of a node: opened, given_back.", "lanes", perJobKind},
+	{jobOneSided, "One-sided operations: direct, by load and store; mapped, windows that had to be mapped for them.", "operations", perJobKind},
+	{
+		jobLongBytes,
+		"Bytes of long messages: copied by the kernel inside a node; streamed through channels or as bulk datagrams; " +
+			"bulk, of the streamed ones those sent to other nodes as bulk datagrams.",
+		"bytes",
+		perJobKind,
+	},
+	{jobPiecesAgain, "Pieces of long messages from other nodes that were asked for again, because bulk datagrams were lost.", "pieces", perJob},
+	{jobRendezvous, "Messages sent as rendezvous.", "messages", perJob},
+	{jobOpen, "Rendezvous under way now.", "messages", perJob},
+	{jobUnexpected, "Bytes of messages kept now that no rank has received yet.", "bytes", perJob},
+	{jobGivenUp, "Ranks that others gave up because they broke the protocol.", "ranks", perJob},
 	{jobFlushes, "The job's channels that left the network, with all answered, cut off, or held up by their program.", "channels", perJobKind},
 	{
 		jobSwitchSeconds,

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -39,17 +40,21 @@ func zapLevel(level hclog.Level) zapcore.Level {
 	}
 }
 
-// repeated are lines that Raft logs several times a second while another replica is down or new.
-// leaderWatch logs that once instead.
+// repeated are lines that Raft logs several times a second while another replica is down or new, or
+// whenever another one leads. leaderWatch logs that once instead.
 var repeated = map[string]bool{
 	"failed to heartbeat to": true, "failed to appendEntries to": true, "failed to make requestVote RPC": true,
 	"appendEntries rejected, sending older logs": true, "failed to get previous log": true, "failed to pipeline appendEntries": true,
+	"failed to start pipeline replication to": true, "peer has newer term, stopping replication": true,
 }
 
-// undecoded is what Raft logs for each connection that breaks, and for messages that it cannot
-// decode. The former is logged at debug level: several connections break whenever a server stops or
-// is lost, and leaderWatch logs that once.
-const undecoded = "failed to decode incoming command"
+// undecoded and unsent are what Raft logs for each connection that breaks, and for messages that it
+// cannot decode or encode. The former is logged at debug level: several connections break whenever a
+// server stops or is lost, and leaderWatch logs that once.
+const (
+	undecoded = "failed to decode incoming command"
+	unsent    = "failed to flush response"
+)
 
 // connectionEnd reports whether a line's argument is the error of a broken connection.
 func connectionEnd(arg any) bool {
@@ -57,13 +62,13 @@ func connectionEnd(arg any) bool {
 	if !ok {
 		return false
 	}
-	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT},
-		func(end error) bool { return errors.Is(err, end) })
+	ends := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT, raft.ErrTransportShutdown}
+	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }
 
 // Log writes one line. Arguments come in pairs of key and value.
 func (l *raftLogger) Log(level hclog.Level, message string, args ...any) {
-	if repeated[message] || message == undecoded && slices.ContainsFunc(args, connectionEnd) {
+	if repeated[message] || (message == undecoded || message == unsent) && slices.ContainsFunc(args, connectionEnd) {
 		level = hclog.Debug
 	}
 	line := l.zap.Check(zapLevel(level), l.name+": "+message)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -28,7 +29,11 @@ func TestConnectionsThatEndAreNoErrors(t *testing.T) {
 		{undecoded, io.ErrUnexpectedEOF, zapcore.DebugLevel},
 		{undecoded, errors.New("unknown rpc type 7"), zapcore.ErrorLevel},
 		{undecoded, "no error", zapcore.ErrorLevel},
-		{"failed to flush response", io.EOF, zapcore.ErrorLevel},
+		{undecoded, raft.ErrTransportShutdown, zapcore.DebugLevel},
+		{unsent, &net.OpError{Op: "write", Err: syscall.EPIPE}, zapcore.DebugLevel},
+		{unsent, errors.New("short write"), zapcore.ErrorLevel},
+		{"peer has newer term, stopping replication", "host2", zapcore.DebugLevel},
+		{"failed to install snapshot", io.EOF, zapcore.ErrorLevel},
 	} {
 		logger.Error(c.message, "error", c.err)
 		got := lines.TakeAll()

@@ -264,10 +264,25 @@ func (r *Replica) StepDown() error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list, func(s Server) bool { return s.Voter && s.Name != r.name && s.Silent.IsZero() }) {
+	next, ok := successor(list, r.name)
+	if !ok {
 		return fmt.Errorf("%w: no other server that could lead answers", ErrServers)
 	}
-	return r.awaitChange(r.raft.LeadershipTransfer())
+	return r.awaitChange(r.raft.LeadershipTransferToServer(raft.ServerID(next.Name), raft.ServerAddress(next.Address)))
+}
+
+// successor returns the server that is best to lead in place of the one of that name: of those that
+// answer the one that lacks least. Raft alone may choose one that does not answer, and fail.
+func successor(list []Server, name string) (next Server, ok bool) {
+	for _, s := range list {
+		if !s.Voter || s.Name == name || !s.Silent.IsZero() {
+			continue
+		}
+		if !ok || s.Behind < next.Behind {
+			next, ok = s, true
+		}
+	}
+	return next, ok
 }
 
 // awaitChange waits for a membership change.

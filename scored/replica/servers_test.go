@@ -438,3 +438,25 @@ func TestVerifyTogether(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestSuccessor(t *testing.T) {
+	us := Server{Name: "a", Voter: true, Leader: true}
+	silent := Server{Name: "b", Voter: true, Silent: time.Unix(1, 0)}
+	behind := Server{Name: "c", Voter: true, Behind: 7}
+	learner := Server{Name: "d"}
+	best := Server{Name: "e", Voter: true, Behind: 1}
+	for _, test := range []struct {
+		list []Server
+		want string
+	}{
+		{[]Server{us, silent, behind, learner, best}, "e"},
+		{[]Server{best, behind, us}, "e"},
+		{[]Server{us, silent, behind}, "c"},
+		{[]Server{us, silent, learner}, ""},
+		{[]Server{us}, ""},
+	} {
+		if got, ok := successor(test.list, "a"); got.Name != test.want || ok != (test.want != "") {
+			t.Errorf("of %v: %q, %v", test.list, got.Name, ok)
+		}
+	}
+}

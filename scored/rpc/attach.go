@@ -117,7 +117,11 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 
 // sendTaken acknowledges input to the client, which need not send it again.
 func (m *merger) sendTaken() error {
-	return m.stream.Send(&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: m.inputs.taken()}})
+	offset, err := m.inputs.acknowledgeable()
+	if err != nil {
+		return connect.NewError(connect.CodeUnavailable, err)
+	}
+	return m.stream.Send(&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: offset}})
 }
 
 // receive handles the client's messages until it sends no more.

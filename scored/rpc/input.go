@@ -153,6 +153,16 @@ func (in *inputs) taken() uint64 {
 	return least
 }
 
+// acknowledgeable returns taken, unless input was lost: a source that has ended counts as one that has
+// taken all, also if it ended because of that.
+func (in *inputs) acknowledgeable() (offset uint64, err error) {
+	offset = in.taken()
+	if in.isLost() { // which is known before the source ends
+		return 0, errInputLost
+	}
+	return offset, nil
+}
+
 // distribute gives the client's input to every reader of an attempt. A reader that does not take it
 // blocks the client until the reader's source has ended. Input that an earlier attempt took is
 // gone, but its end is sent again.

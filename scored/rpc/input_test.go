@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"score/scored/api/scorev1"
 	"testing"
 )
@@ -61,5 +62,26 @@ func TestSlowestReaderCounts(t *testing.T) {
 	}
 	if next := in.reader(true); next.inFlight() || in.taken() != 10 {
 		t.Error("the next attempt begins with what is left")
+	}
+}
+
+// Input that was on its way to an agent which was lost is not acknowledged, though its source has
+// ended: the client must send it again.
+func TestLostInputIsNotAcknowledged(t *testing.T) {
+	in := newInputs()
+	r := in.reader(true)
+	input := &scorev1.Stdin{Offset: new(uint64), Data: make([]byte, 10)}
+	in.note(input)
+	r.onSent(input)
+	if offset, err := in.acknowledgeable(); offset != 0 || err != nil {
+		t.Errorf("on its way: %d, %v", offset, err)
+	}
+	if !r.inFlight() {
+		t.Fatal("nothing is on its way")
+	}
+	in.lose()
+	close(r.over)
+	if offset, err := in.acknowledgeable(); !errors.Is(err, errInputLost) {
+		t.Errorf("lost: %d is acknowledged, %v", offset, err)
 	}
 }

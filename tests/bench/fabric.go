@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"score/tests/bench/messages"
@@ -39,9 +38,9 @@ const (
 
 // fabricPrograms are what all contestants run.
 type fabricPrograms struct {
-	openmpi, mpich      string // messages.c
-	hello, footprint    string // with Open MPI
-	allreduce, provider string // provider: the directory of the library
+	openmpi, mpich       string // messages.c
+	hello, footprint     string // with Open MPI
+	allreduce, libraries string // libraries: their directory
 }
 
 // fabricGroup compares an Open MPI program over the provider with the same over its own transports.
@@ -54,7 +53,7 @@ func fabricGroup(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if p.provider == "" {
+	if p.libraries == "" {
 		return nil
 	}
 	if err := fabricInside(ctx, b, p); err != nil {
@@ -65,7 +64,9 @@ func fabricGroup(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer c.stop()
-	for _, part := range []func(context.Context, *bench, *cluster, *fabricPrograms) error{fabricBetween, fabricStart, fabricFootprint, fabricSwitch} {
+	for _, part := range []func(context.Context, *bench, *cluster, *fabricPrograms) error{
+		fabricBetween, fabricHPCC, fabricStart, fabricFootprint, fabricSwitch,
+	} {
 		if err := part(ctx, b, c, p); err != nil {
 			return err
 		}
@@ -95,28 +96,18 @@ func buildFabric(ctx context.Context, b *bench) (*fabricPrograms, error) {
 			skip("mpich", messages.MPICH().Missing())
 		}
 	}
-	dir := filepath.Join(b.work, "provider")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-ldflags", "-s -w", "-o", filepath.Join(dir, "libscore-fi.so"), "./pm/lib")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd := exec.CommandContext(ctx, "pm/lib/build", filepath.Join(b.work, "lib"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.note("skipped: the library cannot be built (apt-get install libfabric-dev): %s", firstLine(out))
+		b.note("skipped: the libraries cannot be built (apt-get install libfabric-dev): %s", firstLine(out))
 		return p, nil
 	}
-	p.provider = dir
+	p.libraries = filepath.Join(b.work, "lib")
 	return p, nil
 }
 
 func firstLine(out []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte{'\n'})
 	return string(line)
-}
-
-// overFabric has Open MPI use the provider for everything.
-func (p *fabricPrograms) overFabric() []string {
-	return []string{
-		"FI_PROVIDER_PATH=" + p.provider, "FI_PROVIDER=pm", "IPATH_NO_BACKTRACE=1",
-		"OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_opal_common_ofi_provider_include=pm", "OMPI_MCA_osc=pt2pt",
-	}
 }
 
 // fabricJob is a program with its environment as scrun starts it.
@@ -127,11 +118,10 @@ type fabricJob struct {
 }
 
 func (p *fabricPrograms) job(program string, provider bool, options ...string) fabricJob {
-	j := fabricJob{options: options, env: overTCP, program: program}
-	if provider {
-		j.env, j.options = p.overFabric(), append([]string{"--channels", "1"}, options...)
+	if !provider {
+		return fabricJob{options: options, env: overTCP, program: program}
 	}
-	return j
+	return fabricJob{append([]string{"--fabric", "pm"}, options...), []string{"SCORE_FABRIC_DIR=" + p.libraries}, program}
 }
 
 func (j fabricJob) command(ctx context.Context, c *cluster, args ...string) *exec.Cmd {

@@ -39,6 +39,7 @@ var rankRoles = map[string]func(args []string) error{
 	},
 	hostileRank: attack,
 	storeRank:   readerRole,
+	socketRole:  socketPeer,
 	roundRank:   func(args []string) error { return rounds(args, os.Stdout) },
 	stepRank:    func(args []string) error { return steps(args, os.Stdout) },
 	pingRank: func(args []string) error {

@@ -34,6 +34,7 @@ var groups = []group{
 	{"submit", submitGroup},
 	{"stack", stackGroup},
 	{"fabric", fabricGroup},
+	{"tipc", tipcGroup},
 }
 
 // bench is what all groups share.
@@ -119,7 +120,7 @@ func choose(only string) ([]group, error) {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf(
-				"no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric",
+				"no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric, tipc",
 				name,
 			)
 		}

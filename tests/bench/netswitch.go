@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"score/channels"
 	"score/channels/handover"
 	"score/channels/link"
@@ -191,9 +190,7 @@ func (p *switchedPair) fill(f fill) error {
 	if err := p.send(1, f.receive); err != nil {
 		return err
 	}
-	if !p.second.Order(node.StepSave, 1, 0) {
-		return os.ErrClosed
-	}
+	p.second.Order(node.StepSave, 1, 0)
 	for !p.second.Contexts()[0].Away {
 		time.Sleep(time.Millisecond)
 	}
@@ -221,10 +218,10 @@ func (p *switchedPair) send(from, count int) error {
 // step has the first node do a step, and says how long that took.
 func (p *switchedPair) step(step node.Step) (time.Duration, error) {
 	p.number++
-	if !p.job.Order(step, p.number, channels.Nanos()+int64(time.Second)) {
-		return 0, os.ErrClosed
+	o, over := p.job.Order(step, p.number, channels.Nanos()+int64(time.Second))
+	if !over {
+		o = <-p.outcomes
 	}
-	o := <-p.outcomes
 	if o.Step != step || o.Contexts != 1 || o.Held != 0 {
 		return 0, fmt.Errorf("an unexpected end of a step: %+v", o)
 	}

@@ -20,6 +20,8 @@ const (
 	scaleBoundaries = 60
 	// planBench measures the leader's own work for a plan.
 	planBench = "BenchmarkPlan"
+	// scaleLostMost is what a gang of the largest cluster may lose of a slice of 10 ms, in per cent.
+	scaleLostMost = 5
 )
 
 var (
@@ -34,22 +36,43 @@ func scaleGroup(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.note("costs of %s, measured on %s: %s, slices of %v", costs.Date, costs.Machine, countsOf(costs), costs.Slice)
-	b.quantiles("scale_measured_two_nodes", &costs.Last)
 	b.quantiles("scale_measured_message", &costs.Message)
-	for i, info := range ctxswitch.MeasureTable {
-		b.quantiles("scale_measured_"+info.Name, &costs.Steps[i])
-	}
-	for _, mix := range []scale.Mix{scale.Whole, scale.Small} {
-		for _, nodes := range scaleNodes {
-			if nodes < mix.Size {
-				continue
-			}
-			if err := modelled(ctx, b, costs, mix, nodes); err != nil {
-				return err
+	for _, scarce := range []bool{false, true} {
+		measured(b, costs, scarce)
+		for _, mix := range []scale.Mix{scale.Whole, scale.Small} {
+			for _, nodes := range scaleNodes {
+				if nodes < mix.Size {
+					continue
+				}
+				if err := modelled(ctx, b, scale.Config{Nodes: nodes, Mix: mix, Costs: costs, Scarce: scarce, Seed: 1}); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return leadersWork(ctx, b)
+}
+
+// measured reports what the model draws from.
+func measured(b *bench, costs *scale.Costs, scarce bool) {
+	of := &costs.Staying
+	if scarce {
+		of = &costs.Scarce
+	}
+	name := scaleName(scarce) + "_measured_"
+	b.quantiles(name+"two_nodes", &of.Last)
+	for i, info := range ctxswitch.MeasureTable {
+		if of.Steps[i].Count() > 0 {
+			b.quantiles(name+info.Name, &of.Steps[i])
+		}
+	}
+}
+
+func scaleName(scarce bool) string {
+	if scarce {
+		return "scale_scarce"
+	}
+	return "scale"
 }
 
 // scaleCosts are those that the model comes with, or new ones.
@@ -68,33 +91,45 @@ func scaleCosts(ctx context.Context, b *bench) (*scale.Costs, error) {
 }
 
 func countsOf(c *scale.Costs) string {
-	return fmt.Sprintf("%d switches, %d messages, %v for each node of a plan", c.Last.Count(), c.Message.Count(), c.PlanPerNode)
+	return fmt.Sprintf("%d switches, %d with scarce channels, %d messages, %v for each node of a plan",
+		c.Staying.Last.Count(), c.Scarce.Last.Count(), c.Message.Count(), c.PlanPerNode)
 }
 
 // modelled reports one cluster, with slices of several lengths.
-func modelled(ctx context.Context, b *bench, costs *scale.Costs, mix scale.Mix, nodes int) error {
+func modelled(ctx context.Context, b *bench, c scale.Config) error {
+	name := fmt.Sprintf("%s_%s_%dnodes", scaleName(c.Scarce), c.Mix.Name, c.Nodes)
+	c.Boundaries = max(scaleBoundaries, 6000/c.Nodes)
 	for _, slice := range scaleSlices {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		boundaries := max(scaleBoundaries, 6000/nodes)
-		r, err := scale.Run(scale.Config{Nodes: nodes, Mix: mix, Slice: slice, Boundaries: boundaries, Costs: costs, Seed: 1})
+		c.Slice = slice
+		r, err := scale.Run(c)
 		if err != nil {
 			return err
 		}
-		b.model(fmt.Sprintf("scale_%s_%dnodes_slice_%s", mix.Name, nodes, slice), r)
+		b.model(fmt.Sprintf("%s_slice_%s", name, slice), r, lostTarget(&c))
 		if slice == scaleSlices[0] {
-			b.modelPlan(fmt.Sprintf("scale_%s_%dnodes", mix.Name, nodes), r)
+			b.modelPlan(name, r)
 		}
 	}
 	return nil
 }
 
+// lostTarget is for the largest cluster whose gangs have it whole, at slices of 10 ms.
+func lostTarget(c *scale.Config) target {
+	if c.Scarce || c.Mix != scale.Whole || c.Nodes < scaleNodes[len(scaleNodes)-1] || c.Slice != 10*time.Millisecond {
+		return noTarget()
+	}
+	return atMost("value", scaleLostMost)
+}
+
 // model reports the switches of a cluster.
-func (r *report) model(name string, m *scale.Result) {
+func (r *report) model(name string, m *scale.Result, lost target) {
 	r.quantiles(name+"_node", &m.Node)
 	r.quantiles(name+"_gang", &m.Gang)
-	r.single(name+"_lost", 100*m.Lost, "%", noTarget())
+	r.note("%s: the last node's mean: %v", name, &m.Terms)
+	r.single(name+"_lost", 100*m.Lost, "%", lost)
 	r.single(name+"_clean", 100*m.Clean, "%", noTarget())
 	r.single(name+"_broken", float64(m.Broken), "slices", noTarget())
 	r.single(name+"_superseded", float64(m.Superseded), "switches", noTarget())

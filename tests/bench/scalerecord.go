@@ -27,18 +27,20 @@ func recordCosts(ctx context.Context, b *bench, path string) error {
 	if err := recordLeader(ctx, b, c); err != nil {
 		return err
 	}
-	if err := recordSwitches(ctx, b, c); err != nil {
-		return err
+	for scarce, switches := range map[bool]*scale.Switches{false: &c.Staying, true: &c.Scarce} {
+		if err := recordSwitches(ctx, b, switches, scarce); err != nil {
+			return err
+		}
 	}
 	if err := c.Write(path); err != nil {
 		return err
 	}
-	b.note("recorded %d switches and %d messages to %s", c.Steps[ctxswitch.MeasureTotal].Count(), c.Message.Count(), path)
+	b.note("recorded %s to %s", countsOf(c), path)
 	return nil
 }
 
 // recordSwitches lets two gangs that exchange messages take turns on two nodes.
-func recordSwitches(ctx context.Context, b *bench, c *scale.Costs) error {
+func recordSwitches(ctx context.Context, b *bench, c *scale.Switches, scarce bool) error {
 	k, err := startCluster(ctx, b, clusterOptions{nodes: 2, slice: recordSlice})
 	if err != nil {
 		return err
@@ -48,8 +50,9 @@ func recordSwitches(ctx context.Context, b *bench, c *scale.Costs) error {
 	if err != nil {
 		return err
 	}
+	args := append(append([]string{"-N", "2", "-n", "2"}, asked(scarce)...), self, exchangeRank, traffics[0].window)
 	for range 2 {
-		if _, err := k.submit(ctx, "-N", "2", "-n", "2", self, exchangeRank, traffics[0].window); err != nil {
+		if _, err := k.submit(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -66,7 +69,7 @@ func recordSwitches(ctx context.Context, b *bench, c *scale.Costs) error {
 }
 
 // takeSwitches merges what the nodes have told.
-func takeSwitches(c *scale.Costs, m *scorev1.SwitchMetricsResponse) error {
+func takeSwitches(c *scale.Switches, m *scorev1.SwitchMetricsResponse) error {
 	if err := c.Last.UnmarshalBinary(m.GetToRunning().GetHistogram()); err != nil {
 		return err
 	}
@@ -80,7 +83,9 @@ func takeSwitches(c *scale.Costs, m *scorev1.SwitchMetricsResponse) error {
 			}
 		}
 		f := g.GetFlushes()
-		c.Clean, c.CutOff, c.Held = c.Clean+f.GetClean(), c.CutOff+f.GetCutOff(), c.Held+f.GetHeld()
+		c.Flushes.Clean += f.GetClean()
+		c.Flushes.CutOff += f.GetCutOff()
+		c.Flushes.Held += f.GetHeld()
 	}
 	return nil
 }

@@ -79,6 +79,9 @@ func stackGroup(ctx context.Context, b *bench) error {
 	if err := stackMemoryFigures(b); err != nil {
 		return err
 	}
+	if err := combinationFigures(b); err != nil {
+		return err
+	}
 	return stackCurves(ctx, b, append(above, peers...))
 }
 

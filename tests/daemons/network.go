@@ -91,27 +91,35 @@ func (n *Network) on(name string, line ...string) []string {
 }
 
 // dial connects as if from a host.
-func (n *Network) dial(ctx context.Context, name, address string) (net.Conn, error) {
+func (n *Network) dial(ctx context.Context, name, address string) (conn net.Conn, err error) {
+	return conn, n.Inside(name, func() error {
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", address) // makes the socket in this thread
+		return err
+	})
+}
+
+// Inside calls a function in a thread that is on a host: the sockets that it makes are there.
+func (n *Network) Inside(name string, call func() error) error {
 	runtime.LockOSThread()
 	here, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer here.Close()
 	there, err := os.Open("/run/netns/" + n.space(name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer there.Close()
 	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
+		return err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address) // makes the socket in this thread
+	err = call()
 	if back := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); back != nil {
-		return nil, errors.Join(err, back) // the thread ends with its goroutine
+		return errors.Join(err, back) // the thread ends with its goroutine
 	}
 	runtime.UnlockOSThread()
-	return conn, err
+	return err
 }
 
 // Cut loses from now on what the one hosts send to the others.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/tests/processes"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,19 +108,26 @@ func (c *Cluster) Of(role Role, node string) (found []Process) {
 }
 
 // Frozen reports whether a control group of a process is to stand still.
-func (p Process) Frozen() bool {
+func (p Process) Frozen() bool { return p.groupSays("cgroup.freeze", "1") }
+
+// Still reports whether all processes of the control group of a process stand still, as the kernel
+// knows.
+func (p Process) Still() bool { return p.groupSays("cgroup.events", "frozen 1") }
+
+// groupSays reports whether a file of a process's control group has a line.
+func (p Process) groupSays(file, line string) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cgroup"))
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(text)) {
-		path, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
+	for group := range strings.Lines(string(text)) {
+		path, unified := strings.CutPrefix(strings.TrimSpace(group), "0::")
 		if !unified {
 			continue
 		}
 		for _, root := range cgroupRoots {
-			if freeze, err := os.ReadFile(filepath.Join(root, path, "cgroup.freeze")); err == nil {
-				return strings.TrimSpace(string(freeze)) == "1"
+			if says, err := os.ReadFile(filepath.Join(root, path, file)); err == nil {
+				return slices.Contains(strings.Split(string(says), "\n"), line)
 			}
 		}
 	}

@@ -40,11 +40,11 @@ func needAside(t *testing.T) {
 	}
 }
 
-// copyScripts puts scripts to where a copy of the file system shows them.
-func copyScripts(t *testing.T, dir string, names ...string) {
+// copyScripts puts files to where a copy of the file system shows them.
+func copyScripts(t *testing.T, dir, from string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
+		text, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,18 +63,19 @@ func TestDebianPackage(t *testing.T) {
 	needAside(t)
 	dir := t.TempDir()
 	for _, version := range []string{"1", "2"} {
-		if err := os.Rename(build(t, dir, version), filepath.Join(dir, "score_"+version+".deb")); err != nil {
-			t.Fatal(err)
-		}
-		libraries, err := filepath.Glob(filepath.Join(dir, "libscore1_"+version+"_*.deb"))
-		if err != nil || len(libraries) != 1 {
-			t.Fatalf("built %v, %v", libraries, err)
-		}
-		if err := os.Rename(libraries[0], filepath.Join(dir, "libscore1_"+version+".deb")); err != nil {
-			t.Fatal(err)
+		build(t, dir, version)
+		for _, name := range []string{"score", "libscore1", "libscore-dev"} {
+			made, err := filepath.Glob(filepath.Join(dir, name+"_"+version+"_*.deb"))
+			if err != nil || len(made) != 1 {
+				t.Fatalf("built %v, %v", made, err)
+			}
+			if err := os.Rename(made[0], filepath.Join(dir, name+"_"+version+".deb")); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	copyScripts(t, dir, "aside.sh", "deb.sh")
+	copyScripts(t, dir, "testdata", "aside.sh", "deb.sh")
+	copyScripts(t, dir, "../../pm/lib/testdata", "pmchannel.c", "ring.f90")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	// What runs in it ends with it, and so do its mounts.

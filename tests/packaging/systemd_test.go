@@ -64,7 +64,7 @@ func TestSystemd(t *testing.T) {
 	if err := os.Rename(build(t, dir, "1"), filepath.Join(dir, "score_1.deb")); err != nil {
 		t.Fatal(err)
 	}
-	copyScripts(t, dir, "boot.sh", "systemd.sh")
+	copyScripts(t, dir, "testdata", "boot.sh", "systemd.sh")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	// The group is entered before its name space is made, of which it so is the top.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -48,5 +49,43 @@ func Scripts(t *testing.T, pattern string, play func(t *testing.T, script string
 			}
 			File(t, file, play(t, string(script)))
 		})
+	}
+}
+
+// Commands gives a script back with its output as it is. In the script, what came of a line
+// "> WORDS..." stands below it; comments begin with #. Run executes the words and writes to out what
+// they say. If there is a state, it follows each command that changed it.
+func Commands(text string, out *strings.Builder, state func() string, run func(words []string)) string {
+	shown := ""
+	if state != nil {
+		shown = state()
+	}
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "#"), line == "\n":
+			out.WriteString(line)
+		case strings.HasPrefix(line, ">"):
+			out.WriteString(line)
+			run(strings.Fields(line[1:]))
+			if state == nil {
+				continue
+			}
+			if now := state(); now != shown {
+				shown = now
+				out.WriteString(now)
+			}
+		}
+	}
+	return out.String()
+}
+
+// At is run for Commands whose first word is the instant of the command, as "20us".
+func At(t *testing.T, run func(after time.Duration, command string, args []string)) func(words []string) {
+	return func(words []string) {
+		after, err := time.ParseDuration(words[0])
+		if err != nil {
+			t.Fatalf("%q: %v", words, err)
+		}
+		run(after, words[1], words[2:])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"slices"
 	"time"
 )
 
@@ -24,18 +25,24 @@ type Costs struct {
 	Machine string        // on which
 	Date    string        // as 2006-01-02
 	Slice   time.Duration // of the gangs that took turns
+	// Staying are the switches of gangs whose contexts stay on their channels, Scarce those of gangs
+	// whose channels do not fit together, so that each leaves the network with its gang.
+	Staying, Scarce Switches
+	// Message is half of a heartbeat's round trip: the way of a message between leader and agent.
+	Message histogram.Histogram
+	// PlanPerNode is the leader's work to make, encode and send a plan, for each node.
+	PlanPerNode time.Duration
+}
+
+// Switches are what was measured of two gangs that take turns on two nodes.
+type Switches struct {
 	// Steps are the measures of every switch of a node.
 	Steps ctxswitch.Measures
 	// Last is from the planned instant to the last of the two nodes running, to compare the model
 	// with.
 	Last histogram.Histogram
-	// Message is half of a heartbeat's round trip: the way of a message between leader and agent.
-	Message histogram.Histogram
-	// Flushes of contexts: with everything answered, cut off, and prevented by the context's
-	// process.
-	Clean, CutOff, Held uint64
-	// PlanPerNode is the leader's work to make, encode and send a plan, for each node.
-	PlanPerNode time.Duration
+	// Flushes of contexts that left the network; of contexts that stay there are none.
+	Flushes Flushes
 }
 
 // file is how costs are written: distributions in the encoding of package histogram.
@@ -44,15 +51,19 @@ type file struct {
 	Date             string            `json:"date"`
 	SliceNanos       int64             `json:"slice_nanos"`
 	PlanPerNodeNanos int64             `json:"plan_per_node_nanos"`
-	Clean            uint64            `json:"flushes_clean"`
-	CutOff           uint64            `json:"flushes_cut_off"`
-	Held             uint64            `json:"flushes_held"`
-	Distributions    map[string][]byte `json:"distributions"`
+	Message          []byte            `json:"message"`
+	Staying          map[string][]byte `json:"staying"`
+	Scarce           map[string][]byte `json:"scarce"`
+	Flushes          Flushes           `json:"flushes_scarce"`
 }
 
-const (
-	lastName    = "last_of_two"
-	messageName = "message"
+const lastName = "last_of_two"
+
+// needed are the steps without whose times the model cannot do: with contexts that stay, and
+// besides when they leave.
+var (
+	needed = []ctxswitch.Measure{ctxswitch.MeasureWake, ctxswitch.MeasureStop, ctxswitch.MeasureGo}
+	leaves = []ctxswitch.Measure{ctxswitch.MeasureRevoke, ctxswitch.MeasureFlush, ctxswitch.MeasureSave, ctxswitch.MeasureLoad}
 )
 
 // Recorded returns the costs that come with the program.
@@ -64,36 +75,71 @@ func Parse(data []byte) (*Costs, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCosts, err)
 	}
-	c := &Costs{
-		Machine: f.Machine, Date: f.Date, Slice: time.Duration(f.SliceNanos), PlanPerNode: time.Duration(f.PlanPerNodeNanos),
-		Clean: f.Clean, CutOff: f.CutOff, Held: f.Held,
-	}
-	for name, h := range c.distributions() {
-		if err := h.UnmarshalBinary(f.Distributions[name]); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrCosts, name, err)
-		}
+	c := &Costs{Machine: f.Machine, Date: f.Date, Slice: time.Duration(f.SliceNanos), PlanPerNode: time.Duration(f.PlanPerNodeNanos)}
+	c.Scarce.Flushes = f.Flushes
+	err := errors.Join(c.Message.UnmarshalBinary(f.Message), c.Staying.unmarshal(f.Staying), c.Scarce.unmarshal(f.Scarce))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCosts, err)
 	}
 	return c, c.check()
 }
 
 // distributions are all of them by the name that they have in a file.
-func (c *Costs) distributions() map[string]*histogram.Histogram {
-	all := map[string]*histogram.Histogram{lastName: &c.Last, messageName: &c.Message}
-	for i := range c.Steps {
-		all[ctxswitch.MeasureTable[i].Name] = &c.Steps[i]
+func (s *Switches) distributions() map[string]*histogram.Histogram {
+	all := map[string]*histogram.Histogram{lastName: &s.Last}
+	for i := range s.Steps {
+		all[ctxswitch.MeasureTable[i].Name] = &s.Steps[i]
 	}
 	return all
 }
 
-// check finds out whether a model can be made of the costs.
-func (c *Costs) check() error {
-	for name, h := range c.distributions() {
-		if h.Count() == 0 {
-			return fmt.Errorf("%w: of %s nothing was measured", ErrCosts, name)
+// unmarshal reads what marshal has made; a step that is missing was never taken.
+func (s *Switches) unmarshal(from map[string][]byte) error {
+	for name, h := range s.distributions() {
+		data, ok := from[name]
+		if !ok {
+			continue
+		}
+		if err := h.UnmarshalBinary(data); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if c.Clean+c.CutOff+c.Held == 0 || c.PlanPerNode <= 0 {
-		return fmt.Errorf("%w: flushes or the work for a plan are missing", ErrCosts)
+	return nil
+}
+
+func (s *Switches) marshal() map[string][]byte {
+	to := make(map[string][]byte)
+	for name, h := range s.distributions() {
+		if h.Count() > 0 {
+			to[name], _ = h.MarshalBinary() // it never fails
+		}
+	}
+	return to
+}
+
+// lacks returns the name of a distribution that is empty and must not be.
+func (s *Switches) lacks(steps []ctxswitch.Measure) (name string, lacks bool) {
+	if s.Last.Count() == 0 {
+		return lastName, true
+	}
+	for _, m := range steps {
+		if s.Steps[m].Count() == 0 {
+			return ctxswitch.MeasureTable[m].Name, true
+		}
+	}
+	return "", false
+}
+
+// check finds out whether a model can be made of the costs.
+func (c *Costs) check() error {
+	if name, lacks := c.Staying.lacks(needed); lacks {
+		return fmt.Errorf("%w: of %s with contexts that stay nothing was measured", ErrCosts, name)
+	}
+	if name, lacks := c.Scarce.lacks(slices.Concat(needed, leaves)); lacks {
+		return fmt.Errorf("%w: of %s with scarce channels nothing was measured", ErrCosts, name)
+	}
+	if c.Message.Count() == 0 || c.Scarce.Flushes == (Flushes{}) || c.PlanPerNode <= 0 {
+		return fmt.Errorf("%w: messages, flushes or the work for a plan are missing", ErrCosts)
 	}
 	return nil
 }
@@ -105,11 +151,9 @@ func (c *Costs) Write(path string) error {
 	}
 	f := file{
 		Machine: c.Machine, Date: c.Date, SliceNanos: c.Slice.Nanoseconds(), PlanPerNodeNanos: c.PlanPerNode.Nanoseconds(),
-		Clean: c.Clean, CutOff: c.CutOff, Held: c.Held, Distributions: make(map[string][]byte),
+		Staying: c.Staying.marshal(), Scarce: c.Scarce.marshal(), Flushes: c.Scarce.Flushes,
 	}
-	for name, h := range c.distributions() {
-		f.Distributions[name], _ = h.MarshalBinary() // it never fails
-	}
+	f.Message, _ = c.Message.MarshalBinary() // it never fails
 	data, err := json.MarshalIndent(f, "", "\t")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCosts, err)

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"math/rand/v2"
+	"score/channels/abi"
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"time"
@@ -29,19 +30,27 @@ func (s sampler) draw(r *rand.Rand) int64 { return s[r.IntN(len(s))] }
 type world struct {
 	steps   [ctxswitch.MeasureCount]sampler
 	message sampler
+	// channels is what a node has; see ctxswitch.Config.
+	channels int
 	// clean and cutOff are the shares of flushes, added up.
 	clean, cutOff float64
 }
 
-func newWorld(c *Costs) *world {
-	w := &world{message: newSampler(&c.Message)}
-	for i := range c.Steps {
-		w.steps[i] = newSampler(&c.Steps[i])
+func newWorld(c *Costs, scarce bool) *world {
+	w, of := &world{message: newSampler(&c.Message), channels: abi.MaxLocal}, &c.Staying
+	if scarce {
+		w.channels, of = 0, &c.Scarce
 	}
-	all := float64(c.Clean + c.CutOff + c.Held)
-	w.clean, w.cutOff = float64(c.Clean)/all, float64(c.Clean+c.CutOff)/all
+	for i := range of.Steps {
+		w.steps[i] = newSampler(&of.Steps[i])
+	}
+	f := of.Flushes
+	all := float64(f.Clean + f.CutOff + f.Held)
+	w.clean, w.cutOff = float64(f.Clean)/all, float64(f.Clean+f.CutOff)/all
 	return w
 }
+
+func (w *world) scarce() bool { return w.channels == 0 }
 
 // measures are the distributions of the steps that are ordered.
 var measures = map[ctxswitch.Step]ctxswitch.Measure{

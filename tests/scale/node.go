@@ -58,7 +58,7 @@ type letter struct {
 func newNode(w *world, seed, number uint64) *node {
 	r := rand.New(rand.NewPCG(seed, number))
 	return &node{
-		world: w, random: r, m: ctxswitch.New(ctxswitch.Config{}),
+		world: w, random: r, m: ctxswitch.New(ctxswitch.Config{Channels: w.channels}),
 		base: r.Int64N(maxUptime.Nanoseconds()), ppm: r.Int64N(2*driftPPM+1) - driftPPM,
 		ping: r.Int64N(pingEvery.Nanoseconds()), deadline: ctxswitch.Never, thread: ctxswitch.Never,
 	}
@@ -75,8 +75,17 @@ func (n *node) cluster(local int64) int64 {
 	return t - t/1_000_000*n.ppm - t%1_000_000*n.ppm/1_000_000
 }
 
-// has gives the node a job that stands still, with a context that is off the network.
-func (n *node) has(id ctxswitch.JobID) { n.tell(n.local(0), ctxswitch.JobAdopted(id, 1, true)) }
+// has gives the node a job that stands still, with a context that is on its channel; or off the
+// network, if channels are scarce.
+func (n *node) has(id ctxswitch.JobID) {
+	at := n.local(0)
+	if n.world.scarce() {
+		n.tell(at, ctxswitch.JobAdopted(id, 1, true))
+		return
+	}
+	n.tell(at, ctxswitch.JobAdopted(id, 0, true))
+	n.tell(at, ctxswitch.JobConnected(id, 1))
+}
 
 // expect lets a plan arrive.
 func (n *node) expect(at int64, plan *ctxswitch.Plan) { n.mail = append(n.mail, letter{at, plan}) }

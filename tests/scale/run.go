@@ -13,21 +13,32 @@ const (
 	settling = 3 * time.Second
 )
 
-// Config says what is modelled. All but Seed must be set.
+// Config says what is modelled. All but Scarce and Seed must be set.
 type Config struct {
 	Nodes      int
 	Mix        Mix
 	Slice      time.Duration
 	Boundaries int // that are looked at
 	Costs      *Costs
+	Scarce     bool // the channels of two gangs do not fit on a node
 	Seed       uint64
 }
 
-// Flushes count contexts that left the network.
-type Flushes struct{ Clean, CutOff, Held uint64 }
+// Flushes count contexts that left the network: with everything answered, cut off, and prevented by
+// the context's process.
+type Flushes struct {
+	Clean  uint64 `json:"clean"`
+	CutOff uint64 `json:"cut_off"`
+	Held   uint64 `json:"held"`
+}
 
-// share is the part of them that was clean.
-func (f Flushes) share() float64 { return float64(f.Clean) / float64(f.Clean+f.CutOff+f.Held) }
+// share is the part of them that was clean; 1 if there are none.
+func (f Flushes) share() float64 {
+	if f == (Flushes{}) {
+		return 1
+	}
+	return float64(f.Clean) / float64(f.Clean+f.CutOff+f.Held)
+}
 
 // Result is what was seen.
 type Result struct {
@@ -35,13 +46,15 @@ type Result struct {
 	Node histogram.Histogram
 	// Gang is the same for the last node of each gang: from then on it runs whole.
 	Gang histogram.Histogram
+	// Terms are what the time of each gang's last node consists of, on average.
+	Terms Terms
 	// Lost is the share of a slice in which a gang does not run whole: from the first node that is
 	// told to stop to the last node of the next gang running. A broken one is lost all.
 	Lost float64
 	// Broken counts gangs and slices in which a node did not make the switch before the next was
 	// due.
 	Broken uint64
-	// Clean is the share of contexts that left the network with everything answered.
+	// Clean is the share of contexts that left the network with everything answered; 1 if all stay.
 	Clean float64
 	// Missed counts the nodes of these, Superseded switches that were broken off by the next.
 	Missed, Superseded uint64
@@ -82,7 +95,7 @@ func Run(c Config) (*Result, error) {
 	s.changed = k.rotation.Origin
 
 	end := s.changed + c.Slice.Nanoseconds() + int64(c.Nodes)*c.Costs.PlanPerNode.Nanoseconds()
-	w := newWorld(c.Costs)
+	w := newWorld(c.Costs, c.Scarce)
 	for i := range k.ids {
 		n := newNode(w, c.Seed, uint64(i))
 		n.record = func(r *ctxswitch.Record) { s.take(i, n, r) }

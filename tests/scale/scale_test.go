@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/ctxswitch"
+	"score/ctxswitch/histogram"
 	"testing"
 	"time"
 )
@@ -35,13 +36,13 @@ func run(t testing.TB, c Config) *Result {
 // worst is what a switch may take at most with these costs, whatever the number of nodes: every
 // step as long as the longest seen, and the clocks as wrong as the longest way of a heartbeat
 // allows, with what they drift in a window of samples.
-func worst(c *Costs) time.Duration {
+func worst(c *Costs, of *Switches) time.Duration {
 	steps := []ctxswitch.Measure{
 		ctxswitch.MeasureWake, ctxswitch.MeasureRevoke, ctxswitch.MeasureFlush, ctxswitch.MeasureSave, ctxswitch.MeasureLoad, ctxswitch.MeasureGo,
 	}
 	sum := 2*c.Message.Max() + 200*time.Microsecond
 	for _, m := range steps {
-		sum += min(c.Steps[m].Max(), patience[m])
+		sum += min(of.Steps[m].Max(), patience[m])
 	}
 	return sum
 }
@@ -58,27 +59,34 @@ var patience = map[ctxswitch.Measure]time.Duration{
 func TestGrowthIsBounded(t *testing.T) {
 	c := costs(t)
 	for _, mix := range []Mix{Whole, Small} {
-		t.Run(mix.Name, func(t *testing.T) {
-			var before *Result
-			for _, nodes := range []int{64, 1000} {
-				r := run(t, Config{Nodes: nodes, Mix: mix, Slice: 100 * time.Millisecond, Boundaries: short, Costs: c, Seed: 1})
-				if r.Missed > 0 || r.Broken > 0 || r.Superseded > 0 {
-					t.Errorf("%d nodes: %d boundaries were missed by %d gangs, %d switches broken off", nodes, r.Missed, r.Broken, r.Superseded)
-				}
-				if most := worst(c); r.Gang.Max() > most {
-					t.Errorf("%d nodes: the last node of a gang ran after %v, its steps explain %v", nodes, r.Gang.Max(), most)
-				}
-				if r.LatePlans > 0 {
-					t.Errorf("%d nodes: %.3g %% had a plan after it came into force", nodes, 100*r.LatePlans)
-				}
-				if before != nil {
-					compare(t, mix, before, r)
-				}
-				before = r
-			}
-		})
+		t.Run(mix.Name, func(t *testing.T) { grow(t, Config{Mix: mix, Costs: c}, worst(c, &c.Staying)) })
+		t.Run(mix.Name+", scarce", func(t *testing.T) { grow(t, Config{Mix: mix, Costs: c, Scarce: true}, worst(c, &c.Scarce)) })
 	}
 }
+
+// grow compares clusters that have more and more nodes.
+func grow(t *testing.T, c Config, most time.Duration) {
+	c.Slice, c.Boundaries, c.Seed = 100*time.Millisecond, short, 1
+	var before *Result
+	for _, c.Nodes = range []int{64, 1000} {
+		r := run(t, c)
+		if r.Missed > 0 || r.Broken > 0 || r.Superseded > 0 {
+			t.Errorf("%d nodes: %d boundaries were missed by %d gangs, %d switches broken off", c.Nodes, r.Missed, r.Broken, r.Superseded)
+		}
+		if r.Gang.Max() > most {
+			t.Errorf("%d nodes: the last node of a gang ran after %v, its steps explain %v", c.Nodes, r.Gang.Max(), most)
+		}
+		if r.LatePlans > 0 {
+			t.Errorf("%d nodes: %.3g %% had a plan after it came into force", c.Nodes, 100*r.LatePlans)
+		}
+		if before != nil {
+			compare(t, c.Mix, before, r)
+		}
+		before = r
+	}
+}
+
+func mean(h *histogram.Histogram) time.Duration { return time.Duration(h.Sum() / h.Count()) }
 
 // compare looks at what more nodes change.
 func compare(t *testing.T, mix Mix, few, many *Result) {
@@ -86,7 +94,7 @@ func compare(t *testing.T, mix Mix, few, many *Result) {
 	if x, y := few.Node.Quantile(0.5), many.Node.Quantile(0.5); y > x*5/4 {
 		t.Errorf("the median node took %v, of more nodes %v", x, y)
 	}
-	x, y := few.Gang.Quantile(0.5), many.Gang.Quantile(0.5)
+	x, y := mean(&few.Gang), mean(&many.Gang) // a median may lie between gangs with and without a late flush
 	switch {
 	case mix.Size == 0 && y < x:
 		t.Errorf("the last node of a gang took %v, of a larger one %v", x, y)
@@ -95,15 +103,39 @@ func compare(t *testing.T, mix Mix, few, many *Result) {
 	}
 }
 
-// TestTwoNodesAsMeasured: with two nodes the model gives what was measured on two.
+// TestTwoNodesAsMeasured: with two nodes the model gives what was measured on two. Clocks are off by up
+// to a heartbeat's way in the model, and hardly on a machine where all ways are alike.
 func TestTwoNodesAsMeasured(t *testing.T) {
 	c := costs(t)
-	r := run(t, Config{Nodes: 2, Mix: Whole, Slice: c.Slice, Boundaries: 4000, Costs: c, Seed: 1})
-	for _, q := range []float64{0.25, 0.5, 0.75} {
-		model, measured := r.Gang.Quantile(q), c.Last.Quantile(q)
-		if model > 2*measured || measured > 2*model {
-			t.Errorf("quantile %v of the last node's: %v in the model, %v measured", q, model, measured)
+	for scarce, of := range map[bool]*Switches{false: &c.Staying, true: &c.Scarce} {
+		r := run(t, Config{Nodes: 2, Mix: Whole, Slice: c.Slice, Boundaries: 4000, Costs: c, Scarce: scarce, Seed: 1})
+		for _, q := range []float64{0.25, 0.5, 0.75} {
+			model, measured := r.Gang.Quantile(q), of.Last.Quantile(q)
+			if model > 2*measured+c.Message.Quantile(0.5) || measured > 2*model {
+				t.Errorf("scarce %v, quantile %v of the last node's: %v in the model, %v measured", scarce, q, model, measured)
+			}
 		}
+	}
+}
+
+// TestTerms: what the last node's time consists of adds up to it; with contexts that stay nothing is
+// flushed, and with scarce channels something is.
+func TestTerms(t *testing.T) {
+	c := Config{Nodes: 20, Mix: Whole, Slice: 100 * time.Millisecond, Boundaries: short, Costs: costs(t), Seed: 1}
+	stay := run(t, c)
+	c.Scarce = true
+	leave := run(t, c)
+	for _, r := range []*Result{stay, leave} {
+		sum := time.Duration(0)
+		for _, d := range r.Terms.all() {
+			sum += *d
+		}
+		if mean := mean(&r.Gang); (sum - mean).Abs() > mean/20 {
+			t.Errorf("%v is %v, the mean of the last nodes %v", &r.Terms, sum, mean)
+		}
+	}
+	if x := stay.Terms; x.Revoke+x.Flush+x.Save+x.Load != 0 || leave.Terms.Flush == 0 {
+		t.Errorf("contexts that stay: %v; that leave: %v", &x, &leave.Terms)
 	}
 }
 
@@ -125,11 +157,11 @@ func TestSameSeed(t *testing.T) {
 func TestShortSlice(t *testing.T) {
 	c := *costs(t)
 	for _, step := range []ctxswitch.Measure{ctxswitch.MeasureRevoke, ctxswitch.MeasureFlush, ctxswitch.MeasureSave, ctxswitch.MeasureLoad} {
-		c.Steps[step].Reset()
-		c.Steps[step].Record(500 * time.Microsecond)
+		c.Scarce.Steps[step].Reset()
+		c.Scarce.Steps[step].Record(500 * time.Microsecond)
 	}
-	long := run(t, Config{Nodes: 20, Mix: Whole, Slice: 100 * time.Millisecond, Boundaries: short, Costs: &c, Seed: 1})
-	brief := run(t, Config{Nodes: 20, Mix: Whole, Slice: time.Millisecond, Boundaries: short, Costs: &c, Seed: 1})
+	long := run(t, Config{Nodes: 20, Mix: Whole, Slice: 100 * time.Millisecond, Boundaries: short, Costs: &c, Scarce: true, Seed: 1})
+	brief := run(t, Config{Nodes: 20, Mix: Whole, Slice: time.Millisecond, Boundaries: short, Costs: &c, Scarce: true, Seed: 1})
 	if long.Broken > 0 || brief.Broken == 0 || brief.Missed == 0 || brief.Lost < 0.5 || brief.Lost > 1 {
 		t.Errorf("slices of 100 ms: %v; of 1 ms: %v", long, brief)
 	}
@@ -180,7 +212,7 @@ func TestCostsRoundTrip(t *testing.T) {
 }
 
 func TestBadCosts(t *testing.T) {
-	for _, data := range []string{"", "{}", `{"distributions":{"wake":"AQ=="}}`, `{"distributions":{"wake":"/w=="}}`, `{"machine":3}`} {
+	for _, data := range []string{"", "{}", `{"staying":{"wake":"AQ=="}}`, `{"scarce":{"wake":"/w=="}}`, `{"machine":3}`} {
 		if _, err := Parse([]byte(data)); !errors.Is(err, ErrCosts) {
 			t.Errorf("%s: %v", data, err)
 		}

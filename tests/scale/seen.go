@@ -23,6 +23,8 @@ type seen struct {
 	// by boundary of the first plan and node
 	began, ran [][]int64
 	change     []int64 // by node: when the newcomer ran
+	// last are the last nodes of each boundary's gangs, by a gang's job.
+	last []map[ctxswitch.JobID]lastNode
 
 	flushes            Flushes
 	missed, superseded uint64
@@ -33,6 +35,7 @@ func newSeen(c *Config, k *cluster) *seen {
 	s := &seen{slice: c.Slice.Nanoseconds(), origin: k.rotation.Origin, rows: k.rotation.Rows, change: blank(c.Nodes)}
 	for range c.Boundaries {
 		s.began, s.ran = append(s.began, blank(c.Nodes)), append(s.ran, blank(c.Nodes))
+		s.last = append(s.last, make(map[ctxswitch.JobID]lastNode))
 	}
 	return s
 }
@@ -58,6 +61,15 @@ func (s *seen) take(i int, n *node, r *ctxswitch.Record) {
 	}
 	s.began[k][i] = n.cluster(r.Planned+r.Wake().Nanoseconds()) - r.Slot.Start
 	s.ran[k][i] = running - r.Slot.Start
+	s.takeLast(s.last[k], s.ran[k][i], r)
+}
+
+func (s *seen) takeLast(last map[ctxswitch.JobID]lastNode, ran int64, r *ctxswitch.Record) {
+	for _, id := range r.In {
+		if l, ok := last[id]; !ok || ran > l.ran {
+			last[id] = lastNode{ran, termsOf(r, ran)}
+		}
+	}
 }
 
 // leave takes what a node has counted.
@@ -85,9 +97,11 @@ func (s *seen) result(k *cluster) *Result {
 				continue
 			}
 			r.Gang.Record(time.Duration(last))
+			r.Terms.add(s.last[at][ctxswitch.JobID(id)].terms)
 			lost += min(last-first, s.slice)
 		}
 	}
+	r.Terms.divide(int(r.Gang.Count()))
 	r.Missed = s.missed
 	r.Lost = float64(lost) / float64(gangs) / float64(s.slice)
 	for _, node := range k.places[gang.JobID(s.newcomer)] {

@@ -37,6 +37,11 @@ type cluster struct {
 	done    int             // jobs that ended
 	died    func(in string) // of tests: an agent died in the middle of this
 	dicePad rng             // of drawing jobs, so that a change of traffic changes no job
+
+	transports    bool // ranks have transports
+	transportSeed uint64
+	bugs          transportBugs        // of tests
+	adjust        func(*transportPlan) // of tests
 }
 
 // clusterPlan is a cluster before it runs.

@@ -54,6 +54,7 @@ func (p *drivePort) act(what string) {
 	}
 }
 
+func (p *drivePort) Local() link.Address   { return link.Address{} }
 func (p *drivePort) Size(link.Address) int { return p.size }
 func (p *drivePort) Buffer() []byte        { return p.c.buffer[:] }
 func (p *drivePort) Flush()                {}

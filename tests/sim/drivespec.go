@@ -12,10 +12,11 @@ type Kind uint8
 
 // The kinds.
 const (
-	Mixed  Kind = iota // by seed: a share of those with AckNack drive images
-	Flow               // flow control alone
-	Drive              // images, driven
-	Switch             // images of gangs that take turns on nodes with agents and clocks
+	Mixed      Kind = iota // by seed: a share of those with AckNack drive images
+	Flow                   // flow control alone
+	Drive                  // images, driven
+	Switch                 // images of gangs that take turns on nodes with agents and clocks
+	Transports             // the same, and ranks have transports in place of messages
 )
 
 // creditsShare is the share of the jobs with images whose channels have credits, in permille.

@@ -36,6 +36,8 @@ type end struct {
 	stopped bool // its process stands still, or does not exist
 	ruined  bool // its process writes into its image what it likes
 
+	transport *transport // what its process does; nil: it sends messages
+
 	// Its process.
 	waking  bool  // its turn is in the queue
 	think   int64 // ns between turns
@@ -142,12 +144,20 @@ func (w *world) process(e *end) {
 		w.wake(e, w.now+undriven) // its agent is to come back first
 		return
 	}
+	if e.transport != nil {
+		e.transport.take()
+	}
 	for range e.greed {
 		payload, ok := e.ctx.Receive(w.now)
 		if !ok {
 			break
 		}
 		w.received(e, payload)
+	}
+	if e.transport != nil {
+		e.transport.turn()
+		w.touch(e)
+		return
 	}
 	if len(e.flows) > 0 {
 		f := &e.flows[w.rng.below(len(e.flows))]

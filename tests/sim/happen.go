@@ -71,6 +71,9 @@ func (w *world) tell(e *end, rank uint16) {
 	default:
 		e.told = append(e.told, rank)
 		e.unblock(rank)
+		if e.transport != nil && e.running() {
+			w.wake(e, w.now+e.think)
+		}
 		w.touch(e)
 	}
 }

@@ -36,6 +36,8 @@ const (
 	// Gang: a gang is resident and runs on all its nodes within the skew of their clocks and the
 	// time of a switch, or on none; nodes apart that were just disturbed.
 	Gang Invariant = "a gang whole, or not at all"
+	// Right: each operation of a transport ends once, and all bytes and sums are right.
+	Right Invariant = "operations end once, with the right bytes"
 	// Freed: in the end nothing is kept.
 	Freed Invariant = "buffers are given back"
 )
@@ -74,6 +76,9 @@ func (w *world) received(e *end, payload Payload) {
 	}
 	e.got[m.From]++
 	w.res.Delivered++
+	if e.transport != nil {
+		e.transport.hear(m.From, m.Index)
+	}
 	if !w.peer(e, m.From).dead {
 		w.missing--
 	}

@@ -20,6 +20,8 @@ type program struct {
 	complete bool // all that was to be sent arrived
 	over     bool // the leader knows that it ended, or soon will
 	removed  int  // parts that are gone
+
+	transports transportPlan
 }
 
 // part is a job's part of a node.
@@ -90,6 +92,15 @@ func (k *cluster) prepare(a gang.Allocation) {
 	}
 	for _, place := range a.Places {
 		k.prepareOn(p, k.hosts[nodeIndex(place.Node)], place.Ranks)
+	}
+	if k.transports {
+		p.transports = drawTransports(&k.dicePad)
+		if k.adjust != nil {
+			k.adjust(&p.transports)
+		}
+		for _, e := range p.ends {
+			k.addTransport(e)
+		}
 	}
 	w.queue.add(w.now+pollEvery, evPoll, int32(p.index), 0)
 	w.recount()

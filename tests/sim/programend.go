@@ -120,6 +120,9 @@ func (k *cluster) completed(p *program) bool {
 				return false
 			}
 		}
+		if e.transport != nil && !e.transport.over(p) {
+			return false
+		}
 		for _, rank := range e.told {
 			if !e.ctx.Lost(rank) {
 				return false
@@ -136,6 +139,9 @@ func (k *cluster) poll(p *program) {
 	}
 	if p.prepared == len(p.parts) && !p.hostile && k.completed(p) {
 		p.complete = true
+		if k.transports {
+			k.checkTransports(p)
+		}
 		k.endSoon(p)
 		return
 	}
@@ -156,7 +162,7 @@ func (p *part) idle() bool {
 		return false
 	}
 	for _, e := range p.ends {
-		if !e.made || e.dead || e.away || e.shared.grabbed {
+		if !e.made || e.dead || e.away || e.shared.grabbed || e.transport != nil {
 			return false
 		}
 		for i := range e.flows {

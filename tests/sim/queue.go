@@ -43,6 +43,10 @@ const (
 	evJobDies   // a job is ended
 	evGrab      // a process does not let go of the driver lock
 	evHostile   // a process writes into its image what it likes
+
+	// Where ranks have transports.
+	evTransport // the process of end ref looks at its transport
+	evBulk      // bulk datagram ref arrives
 )
 
 // event is something that happens at an instant.

@@ -15,14 +15,20 @@ var (
 	which = flag.String(
 		"sim.context",
 		"mixed",
-		"worlds: flow (flow control alone), drive (images), switch (gangs that are switched), mixed (each seed as one of the first two and as the third), all (each seed as each)",
+		"worlds: flow (flow control alone), drive (images), switch (gangs that are switched), transports (gangs whose ranks do rendezvous, puts, gets and atomics), "+
+			"mixed (each seed as one of the first two and as the third, one in 20 as the fourth), all (each seed as each)",
 	)
 )
 
 // kinds are the values of -sim.context.
 var kinds = map[string][]Kind{
-	"flow": {Flow}, "drive": {Drive}, "switch": {Switch}, "mixed": {Mixed, Switch}, "all": {Flow, Drive, Switch},
+	"flow": {Flow}, "drive": {Drive}, "switch": {Switch}, "transports": {Transports},
+	"mixed": {Mixed, Switch, Transports}, "all": {Flow, Drive, Switch, Transports},
 }
+
+// transportShare is how much rarer worlds with transports are among others: one has thousands of
+// datagrams.
+const transportShare = 20
 
 // TestSeeds runs worlds, and prints the seed of those in which something does
 // not hold.
@@ -36,9 +42,13 @@ func TestSeeds(t *testing.T) {
 	}
 	chosen := kinds[*which]
 	if chosen == nil {
-		t.Fatalf("-sim.context %s: want flow, drive, switch, mixed or all", *which)
+		t.Fatalf("-sim.context %s: want flow, drive, switch, transports, mixed or all", *which)
 	}
 	for _, kind := range chosen {
+		n := n
+		if kind == Transports && len(chosen) > 1 {
+			n /= transportShare
+		}
 		var all tally
 		var next atomic.Int64
 		var wg sync.WaitGroup
@@ -66,7 +76,7 @@ func TestSeeds(t *testing.T) {
 
 // nameOf is the value of -sim.context that runs a kind.
 func nameOf(k Kind) string {
-	return [...]string{Mixed: "mixed", Flow: "flow", Drive: "drive", Switch: "switch"}[k]
+	return [...]string{Mixed: "mixed", Flow: "flow", Drive: "drive", Switch: "switch", Transports: "transports"}[k]
 }
 
 // tally adds up what came of worlds.
@@ -86,6 +96,7 @@ func (a *tally) add(r *Result) {
 	s.Events, s.Frames, s.Delivered = s.Events+r.Events, s.Frames+r.Frames, s.Delivered+r.Delivered
 	s.Switches, s.Restarts, s.Audits = s.Switches+r.Switches, s.Restarts+r.Restarts, s.Audits+r.Audits
 	s.Stays += r.Stays
+	s.Operations, s.Bulk, s.BulkLost, s.Frozen = s.Operations+r.Operations, s.Bulk+r.Bulk, s.BulkLost+r.BulkLost, s.Frozen+r.Frozen
 	s.Clean, s.CutOff, s.Held, s.Unanswered = s.Clean+r.Clean, s.CutOff+r.CutOff, s.Held+r.Held, s.Unanswered+r.Unanswered
 	if !r.Crashed {
 		s.Settle = max(s.Settle, r.Settle)
@@ -109,13 +120,17 @@ func (a *tally) String() string {
 			s.Stays,
 		)
 	}
+	if s.Operations > 0 {
+		text += fmt.Sprintf("; %d operations, %d bulk datagrams, %d lost, %d came while their process stood still",
+			s.Operations, s.Bulk, s.BulkLost, s.Frozen)
+	}
 	return text
 }
 
 // TestSameSeedSameRun is what reproducing a failure relies on.
 func TestSameSeedSameRun(t *testing.T) {
-	for i := range uint64(60) {
-		seed, opt := i/3+1, Options{Kind: []Kind{Flow, Drive, Switch}[i%3]}
+	for i := range uint64(80) {
+		seed, opt := i/4+1, Options{Kind: []Kind{Flow, Drive, Switch, Transports}[i%4]}
 		a, b := Run(seed, opt), Run(seed, opt)
 		if a.Digest != b.Digest || a.Events != b.Events || a.Frames != b.Frames || a.Delivered != b.Delivered {
 			t.Errorf("seed %d ran twice, and differently:\n%+v\n%+v", seed, a, b)

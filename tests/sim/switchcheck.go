@@ -176,6 +176,11 @@ func (w *world) checkEndFreed(e *end) {
 // unfinished names something of a job that is not over.
 func (p *program) unfinished() string {
 	for _, e := range p.ends {
+		if e.transport != nil && !e.dead && !e.transport.done() {
+			return fmt.Sprintf("%v is not done: %s (%s)", e, e.transport, e.part)
+		}
+	}
+	for _, e := range p.ends {
 		for i := range e.flows {
 			f := &e.flows[i]
 			to := p.ends[f.to]

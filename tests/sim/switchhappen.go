@@ -5,7 +5,7 @@ import "time"
 // runSwitched runs the world of a seed whose gangs are switched. Its dice are not those of the
 // other kinds.
 func runSwitched(seed uint64, opt Options) Result {
-	w := &world{rng: rng{state: seed ^ 0x5c0de}}
+	w := &world{rng: rng{state: seed ^ 0x5c0de ^ uint64(opt.Kind)<<40}}
 	w.now = start
 	w.res.Seed, w.res.Driven = seed, true
 	var plan clusterPlan
@@ -14,7 +14,12 @@ func runSwitched(seed uint64, opt Options) Result {
 	if opt.Make == nil {
 		opt.Make = NewContext
 	}
+	if opt.Kind == Transports {
+		drawTransportWorld(&w.scenario, &plan)
+	}
 	w.cluster = newCluster(w, plan, opt.Make)
+	w.cluster.transports = opt.Kind == Transports
+	w.cluster.transportSeed = seed
 	if opt.plant != nil {
 		opt.plant(w.cluster)
 	}
@@ -68,6 +73,10 @@ func (k *cluster) happen(ev event) {
 		k.back(k.hosts[ev.ref])
 	case evAudit:
 		k.audit()
+	case evTransport:
+		w.ends[ev.ref].transport.look(ev.at)
+	case evBulk:
+		w.arriveBulk(ev.ref)
 	default:
 		k.fault(ev)
 	}
@@ -170,7 +179,11 @@ func (k *cluster) finished() bool { return k.done == k.plan.gangs+k.plan.later }
 // switchedBound is by when all is to be over: all jobs have their turns, and each of them settles.
 func (k *cluster) bound() int64 {
 	cycle := k.plan.slice * int64(k.plan.gangs+k.plan.later)
-	return start + k.w.calm + int64(SettleBound)*2 + 40*cycle
+	bound := start + k.w.calm + int64(SettleBound)*2 + 40*cycle
+	if k.transports {
+		bound += int64(transportBound)
+	}
+	return bound
 }
 
 // unfinished names something that is not over.

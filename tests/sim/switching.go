@@ -152,6 +152,9 @@ func (k *cluster) froze(p *part, seq uint16) {
 	p.frozen = true
 	for _, end := range p.ends {
 		end.stopped = true
+		if end.transport != nil {
+			end.transport.stopped()
+		}
 	}
 	if !p.host.alive || p.stopLife != p.host.life {
 		return

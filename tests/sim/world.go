@@ -52,6 +52,11 @@ type Result struct {
 	Audits              int // looks at a part of a gang
 	Stays               int // of them, at one that is off, with its contexts on their channels
 
+	// Where ranks have transports.
+	Operations, Bulk, BulkLost int                 // operations that ended; bulk datagrams, and those that did not arrive
+	Frozen                     int                 // bulk datagrams that came while their process stood still
+	Midway                     [operationKinds]int // operations that a process was in the middle of when it was stopped
+
 	Err error // what did not hold
 }
 
@@ -70,13 +75,17 @@ type world struct {
 	dead    int      // ends that died
 	missing int      // messages among live ends that were not received
 	cluster *cluster // nil where nothing switches gangs but the clock
-	res     Result
+
+	bulk     []bulkFlight // datagrams under way
+	freeBulk []int32
+	values   int64 // that operations of transports wrote
+	res      Result
 }
 
 // Run runs the world of a seed to its end, or to the first thing that does not
 // hold.
 func Run(seed uint64, opt Options) Result {
-	if opt.Kind == Switch {
+	if opt.Kind == Switch || opt.Kind == Transports {
 		return runSwitched(seed, opt)
 	}
 	w := &world{rng: rng{state: seed}}

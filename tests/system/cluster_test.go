@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"score/scored/api/scorev1"
 	"score/tests/devcluster"
 	"score/tests/processes"
@@ -17,6 +18,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -85,10 +87,7 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	killed := 0
 	for _, p := range ours(ts.Getenv("WORK")) {
 		if bytes.Contains(p.Command, []byte("\x00"+args[0]+"\x00")) {
-			// One may go by itself because another was killed.
-			if err := syscall.Kill(p.PID, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
-				ts.Check(err)
-			}
+			ts.Check(killAndWait(p.PID))
 			killed++
 		}
 	}
@@ -97,11 +96,32 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// killAndWait returns when the process has ended: on a busy machine that takes a while, and an agent
+// cannot know before.
+func killAndWait(pid int) error {
+	const patience = 10_000 // ms
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil // one may go by itself because another was killed
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
+	return err
+}
+
 // ours finds the processes that belong to a script: its working directory is
 // in their environment or command line.
 func ours(work string) (found []processes.Process) {
+	// Scripts run beside each other, and the name of one may begin that of another.
+	name := regexp.MustCompile(regexp.QuoteMeta(work) + `([^\w-]|$)`)
 	for p := range processes.All() {
-		if bytes.Contains(p.Command, []byte(work)) || bytes.Contains(p.Environ, []byte(work)) {
+		if name.Match(p.Command) || name.Match(p.Environ) {
 			found = append(found, p)
 		}
 	}

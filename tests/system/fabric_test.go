@@ -21,7 +21,7 @@ var fabricLibraries = sync.OnceValues(func() (dir string, err error) {
 })
 
 // buildLibraries has the script's scrun find the libraries of --fabric pm, of this tree: `libraries`.
-// SCORE_LIB is the folder with their headers, MPI_TESTS that of programs which check MPI.
+// SCORE_LIB is the folder with their headers.
 func buildLibraries(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := fabricLibraries()
 	ts.Check(err)
@@ -29,7 +29,4 @@ func buildLibraries(ts *testscript.TestScript, neg bool, args []string) {
 	sources, err := filepath.Abs("../../pm/lib")
 	ts.Check(err)
 	ts.Setenv("SCORE_LIB", sources)
-	programs, err := filepath.Abs("mpi")
-	ts.Check(err)
-	ts.Setenv("MPI_TESTS", programs)
 }

@@ -49,10 +49,11 @@ var shownSpecial = map[string]struct {
 	code int
 	skip string // why it is not run here
 }{
-	"scored dev --nodes 4":                         {skip: "it is what the others run on"},
-	"scored top":                                   {skip: "it goes on until ^C"},
-	"scrun --pty bash":                             {skip: "it needs a terminal; scrun's own tests sit at one"},
-	"scrun --fabric pm -N 2 -n 4 ./a.out":          {skip: "it needs a program of MPI; script fabric has some"},
+	"scored dev --nodes 4":    {skip: "it is what the others run on"},
+	"scored top":              {skip: "it goes on until ^C"},
+	"scrun --pty bash":        {skip: "it needs a terminal; scrun's own tests sit at one"},
+	"scrun -N 2 -n 4 ./a.out": {skip: "it needs a program of MPI; script fabric has some"},
+
 	"scrun -N 2 -n 4 --kill-on-deadlock ./waiting": {code: 124},
 }
 

@@ -24,7 +24,8 @@ const scriptTimeout = 120 * time.Second
 // untilTimeout bounds one wait for a state.
 const untilTimeout = 60 * time.Second
 
-// longPrograms has the programs of script programs take the sizes that they were made for.
+// longPrograms has the scripts programs and fabric-programs run more programs, at the sizes that they
+// were made for.
 var longPrograms = flag.Bool("programs.long", false, "run the programs of Debian's archive at their usual sizes, for minutes")
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -127,22 +128,16 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
-	examples, err := filepath.Abs("../../examples/mpi")
-	if err != nil {
-		return err
-	}
-	oracle, err := filepath.Abs("../pmix")
-	if err != nil {
-		return err
+	for name, path := range map[string]string{
+		"EXAMPLES": "../../examples/mpi", "MPI_TESTS": "mpi", "PMIX": "../pmix", "KILL_AGENTS": "kill-agents.sh",
+	} {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, path)
 	}
 	env.Setenv("PATH", binaries+":"+os.Getenv("PATH"))
-	env.Setenv("EXAMPLES", examples)
-	killAgents, err := filepath.Abs("kill-agents.sh")
-	if err != nil {
-		return err
-	}
-	env.Setenv("PMIX", oracle)
-	env.Setenv("KILL_AGENTS", killAgents)
 	env.Setenv("PM", filepath.Join(binaries, pmExamples))
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("TMPDIR", os.TempDir())
@@ -150,7 +145,9 @@ func setup(env *testscript.Env) error {
 	// A few repetitions of small messages, small matrices; or NetPIPE's own choice up to 8 MiB.
 	env.Setenv("NETPIPE", "-n 10 -u 300")
 	env.Setenv("HPL_N", "64")
+	env.Setenv("PROGRAMS", "short")
 	if *longPrograms {
+		env.Setenv("PROGRAMS", "long")
 		env.Setenv("NETPIPE", "-u 8388608")
 		env.Setenv("HPL_N", "1000")
 	}
@@ -166,6 +163,8 @@ func setup(env *testscript.Env) error {
 
 func condition(name string) (bool, error) {
 	switch name {
+	case "programs.long":
+		return *longPrograms, nil
 	case "root":
 		return os.Getuid() == 0, nil
 	case "cgroup":
@@ -240,7 +239,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 			cmd = exec.CommandContext(ctx, path, args[2:]...)
 		}
 		cmd.Dir = ts.MkAbs(".")
-		cmd.Env = append(os.Environ(), "SCORE_SOCKET="+ts.Getenv("SCORE_SOCKET"), "HOME="+ts.Getenv("HOME"))
+		cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "SCORE_SOCKET="+ts.Getenv("SCORE_SOCKET"), "HOME="+ts.Getenv("HOME"))
 		out, err := cmd.CombinedOutput()
 		if pattern.Match(out) != neg {
 			_, err := ts.Stdout().Write(out)

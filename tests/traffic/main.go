@@ -1,7 +1,7 @@
 // Traffic has all ranks of a job do everything that the messaging stack can do with all others, round
 // after round, and checks each byte and each sum: tagged messages of all lengths up to -long both
-// ways, puts and gets of windows and of other memory, fetch-and-adds to a counter of rank 0. It ends
-// with an error if anything is lost, doubled or changed.
+// ways, puts and gets of windows and of other memory, one by one and all at once, fetch-and-adds to a
+// counter of rank 0. It ends with an error if anything is lost, doubled, changed, or out of order.
 //
 //	scrun -N 2 -n 4 traffic -rounds 5
 package main
@@ -37,12 +37,16 @@ func main() {
 	log.SetFlags(0)
 	rounds := flag.Int("rounds", 3, "how many rounds")
 	long := flag.Int("long", 4<<20, "longest message in `bytes`")
+	slot := flag.Int("slot", 0, "length of puts and gets in `bytes` (default a quarter of the longest message)")
 	flag.Parse()
+	if *slot == 0 {
+		*slot = *long / 4
+	}
 	e, err := tag.Open(1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := &rank{Endpoint: e, iface: e.Iface(), rounds: *rounds, long: *long}
+	r := &rank{Endpoint: e, iface: e.Iface(), rounds: *rounds, long: *long, slot: *slot}
 	if err := r.run(); err != nil {
 		log.Fatalf("rank %d: %v", r.iface.Rank(), err)
 	}
@@ -56,6 +60,7 @@ type rank struct {
 	*tag.Endpoint
 	iface         *uct.Iface
 	rounds, long  int
+	slot          int // length of another rank's part of this rank's memory
 	window, plain *uct.Region
 	counter       *uct.Region
 	highest       uint64 // what a fetch-and-add of this rank returned last
@@ -63,7 +68,7 @@ type rank struct {
 }
 
 func (r *rank) run() (err error) {
-	md, size := r.iface.MD(), r.slot()*r.iface.Ranks()
+	md, size := r.iface.MD(), r.slot*r.iface.Ranks()
 	if r.window, err = md.AllocKey(windowKey, size, uct.RemoteAll); err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (r *rank) run() (err error) {
 		return err
 	}
 	for round := range r.rounds {
-		for _, f := range []func(int) error{r.messages, r.memory, r.count} {
+		for _, f := range []func(int) error{r.messages, r.memory, r.together, r.count} {
 			if err := f(round); err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
 			}
@@ -82,9 +87,6 @@ func (r *rank) run() (err error) {
 	}
 	return r.finish()
 }
-
-// slot is the length of another rank's part of this rank's memory.
-func (r *rank) slot() int { return r.long / 4 }
 
 // finish checks the sum when all have added.
 func (r *rank) finish() error {
@@ -94,7 +96,7 @@ func (r *rank) finish() error {
 	if r.iface.Rank() > 0 {
 		return r.meet()
 	}
-	got, want := binary.LittleEndian.Uint64(r.counter.Bytes()), uint64(r.rounds*adds*r.iface.Ranks())
+	got, want := binary.LittleEndian.Uint64(r.counter.Bytes()), uint64(r.rounds*(adds+1)*r.iface.Ranks())
 	if got != want {
 		return fmt.Errorf("the counter is %d, want %d", got, want)
 	}
@@ -180,8 +182,8 @@ func (r *rank) memory(round int) error {
 			return err
 		}
 		for _, key := range []uint64{windowKey, plainKey} {
-			at := uct.Remote{Key: key, Offset: uint64(me * r.slot())}
-			put, got := data(round, me, other, r.slot()), make([]byte, r.slot())
+			at := uct.Remote{Key: key, Offset: uint64(me * r.slot)}
+			put, got := data(round, me, other, r.slot), make([]byte, r.slot)
 			if err := w.Do(context.Background(), func(d uct.Completion) error { return ep.Put(put, at, d) }); err != nil {
 				return err
 			}
@@ -197,9 +199,9 @@ func (r *rank) memory(round int) error {
 		return err
 	}
 	for from := range r.iface.Ranks() {
-		want := data(round, from, me, r.slot())
+		want := data(round, from, me, r.slot)
 		for _, region := range []*uct.Region{r.window, r.plain} {
-			if !bytes.Equal(region.Bytes()[from*r.slot():][:r.slot()], want) {
+			if !bytes.Equal(region.Bytes()[from*r.slot:][:r.slot], want) {
 				return fmt.Errorf("what rank %d put here is changed", from)
 			}
 		}

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"score/channels/link"
+	"score/channels/link/mmsg"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func (p *Port) QueueConnected(to link.Address, n int) {
 func (p *Port) connectTo(to link.Address) bool {
 	c := &p.conn
 	c.run = 0
-	p.out.conn = -batch // not what is queued already
+	p.out.conn = -mmsg.Batch // not what is queued already
 	if c.fd < 0 {
 		c.fd = p.openSending()
 	}
@@ -72,7 +73,7 @@ func (p *Port) openSending() int {
 		return -1
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0) // nobody reads it
-	enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)
+	mmsg.Enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, queueBytes)
 	p.stopFragments(fd, true)
 	return fd
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"score/channels/link"
+	"score/channels/link/mmsg"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,11 +23,11 @@ func Listen(addr netip.Addr) (*os.File, netip.AddrPort, error) {
 	if local.None() {
 		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: not an address of this system", addr)
 	}
-	fd, err := open(local)
+	fd, err := open(local, queueBytes)
 	if err != nil {
 		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: %w", addr, err)
 	}
-	bound, err := localAddress(fd)
+	bound, err := mmsg.LocalAddress(fd)
 	if err != nil {
 		unix.Close(fd)
 		return nil, netip.AddrPort{}, fmt.Errorf("udp: cannot listen at %v: %w", addr, err)
@@ -40,7 +41,7 @@ func Bound(file *os.File) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	local, err := localAddress(fd)
+	local, err := mmsg.LocalAddress(fd)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%w: %w", ErrSocket, err)
 	}
@@ -48,7 +49,7 @@ func Bound(file *os.File) (netip.AddrPort, error) {
 }
 
 // open makes the socket, with all its options.
-func open(local link.Address) (fd int, err error) {
+func open(local link.Address, queue int) (fd int, err error) {
 	fd, err = unix.Socket(familyOf(local), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 	if err != nil {
 		return -1, err
@@ -58,8 +59,8 @@ func open(local link.Address) (fd int, err error) {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
 	}
 	if err == nil {
-		enlarge(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF)
-		enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)
+		mmsg.Enlarge(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
+		mmsg.Enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, queue)
 		err = bind(fd, local)
 	}
 	if err != nil {
@@ -67,14 +68,6 @@ func open(local link.Address) (fd int, err error) {
 		return -1, err
 	}
 	return fd, nil
-}
-
-// enlarge makes a queue as long as it is allowed to be: force needs a capability, and the other
-// option is bounded by a sysctl.
-func enlarge(fd, force, option int) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, queueBytes) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, queueBytes)
-	}
 }
 
 func familyOf(a link.Address) int {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"score/channels/link"
+	"score/channels/link/mmsg"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +41,7 @@ func New(file *os.File) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := localAddress(fd)
+	local, err := mmsg.LocalAddress(fd)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSocket, err)
 	}
@@ -98,7 +99,7 @@ func (p *Port) Local() link.Address { return p.local }
 // Stats implements link.Port.
 func (p *Port) Stats() link.Stats {
 	s := p.stats
-	s.Overflowed = overflowed(p.fd)
+	s.Overflowed = mmsg.Overflowed(p.fd)
 	return s
 }
 

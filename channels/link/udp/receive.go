@@ -2,6 +2,7 @@ package udp
 
 import (
 	"score/channels/link"
+	"score/channels/link/mmsg"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,9 +14,6 @@ const (
 	fullRuns = 2
 	// joinIdle is after how many calls in vain a stream has ended.
 	joinIdle = 1024
-	// slotBytes is the longest thing that comes, and then some, so that the slots' first bytes are
-	// not all in the same set of a cache.
-	slotBytes = 65536 + 9*lineBytes
 )
 
 // receiver is what receives.
@@ -27,7 +25,7 @@ type receiver struct {
 	from  [slots][unix.SizeofSockaddrInet6]byte
 	ctl   [slots]joined
 	iov   [slots]unix.Iovec
-	calls [slots]message
+	calls [slots]mmsg.Message
 }
 
 // Receive implements link.Port.
@@ -48,6 +46,20 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	}
 	p.adapt(got)
 	return count
+}
+
+// receiveCalls fills slots, and says how many. A process that polls asks for one, over and over: that
+// call does not tell of joined datagrams, their own lengths do.
+func (p *Port) receiveCalls(most int) int {
+	r := &p.in
+	p.stats.Calls++
+	if r.lone = most == 1; !r.lone {
+		return mmsg.ReceiveAll(p.fd, r.calls[:most])
+	}
+	if !mmsg.Receive(p.fd, &r.calls[0], r.data[0], r.from[0][:]) {
+		return 0
+	}
+	return 1
 }
 
 // missed is called when nothing was there: the next one is expected to come alone.
@@ -83,7 +95,7 @@ func (p *Port) adapt(got int) {
 // ready makes a slot.
 func (p *Port) ready(i int) {
 	r := &p.in
-	r.data[i] = make([]byte, slotBytes)
+	r.data[i] = make([]byte, mmsg.SlotBytes)
 	p.in.prepare(i)
 }
 

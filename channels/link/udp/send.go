@@ -2,97 +2,78 @@ package udp
 
 import (
 	"score/channels/link"
+	"score/channels/link/mmsg"
 
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// batch bounds the datagrams of one flush. It is the number of segments that every
-	// kernel with UDP_SEGMENT takes at once.
-	batch = 64
-	// arenaBytes bounds the bytes of one flush: a few of the longest datagrams, and little
-	// enough to stay in a second-level cache between the writer and the kernel.
-	arenaBytes = 4 * 65536
-	// lineBytes: datagrams start at cache lines.
-	lineBytes = 64
-	// segmentedMost bounds the bytes that go as one to be cut: an IPv6 packet.
-	segmentedMost = 65535 - headers6
-)
+// segmentedMost bounds the bytes that go as one to be cut: an IPv6 packet.
+const segmentedMost = 65535 - headers6
 
 // sender is what is queued.
 type sender struct {
-	arena []byte
-	used  int // of the arena
-	count int
+	mmsg.Queue
 	conn  int // how many of them may go through the connected socket
-	to    [batch]link.Address
-	data  [batch][]byte
-	iov   [batch]unix.Iovec
-	calls [batch]message
-	first [batch + 1]int // of each call: index of its first datagram
-	sizes [batch]control
+	iov   [mmsg.Batch]unix.Iovec
+	calls [mmsg.Batch]mmsg.Message
+	first [mmsg.Batch + 1]int // of each call: index of its first datagram
+	sizes [mmsg.Batch]control
 }
 
 // Buffer implements link.Port.
 func (p *Port) Buffer() []byte {
-	o := &p.out
-	if o.count == batch || o.used > len(o.arena)-link.MaxDatagram {
+	if p.out.Full() {
 		p.Flush()
-		if o.arena == nil {
-			o.arena = make([]byte, arenaBytes)
-		}
 	}
-	return o.arena[o.used : o.used+link.MaxDatagram : o.used+link.MaxDatagram]
+	return p.out.Buffer()
 }
 
 // Queue implements link.Port.
-func (p *Port) Queue(to link.Address, n int) {
-	if n == 0 {
-		return
-	}
-	o := &p.out
-	o.data[o.count] = o.arena[o.used : o.used+n]
-	o.to[o.count] = to
-	o.count++
-	o.used += (n + lineBytes - 1) &^ (lineBytes - 1)
-}
+func (p *Port) Queue(to link.Address, n int) { p.out.Add(to, n) }
 
 // Flush implements link.Port.
 func (p *Port) Flush() {
 	o := &p.out
-	conn := o.conn == o.count
+	conn := o.conn == o.Count
 	switch {
-	case o.count == 0:
+	case o.Count == 0:
 		return
-	case o.count > 1:
+	case o.Count > 1:
 		p.sendAll(p.plan(conn), conn)
-	case conn && p.sendConnected(o.data[0]) == 0:
+	case conn && p.sendTo(p.conn.fd, o.Data[0], nil) == 0:
 		p.sent(0, 1, 0)
 	default:
 		p.sendOne(0)
 	}
-	o.count, o.used, o.conn = 0, 0, 0
+	o.Reset()
+	o.conn = 0
 }
 
 // sendOne sends the datagram with the index by itself.
 func (p *Port) sendOne(i int) {
 	o := &p.out
-	err := p.sendTo(o.data[i], &o.to[i])
+	err := p.sendTo(p.fd, o.Data[i], o.To[i].Raw())
 	if err == unix.EMSGSIZE {
 		err = p.sendLong(i)
 	}
 	p.sent(i, i+1, err)
 }
 
+// sendTo sends one datagram to a socket address, or to the peer of a socket that has one.
+func (p *Port) sendTo(fd int, data, to []byte) unix.Errno {
+	p.stats.Calls++
+	return mmsg.Send(fd, data, to)
+}
+
 // sendLong sends a datagram that is longer than the path takes in fragments: frames that were cut
 // for a wider path must get there, too.
 func (p *Port) sendLong(i int) unix.Errno {
 	o := &p.out
-	if n := len(o.data[i]); n <= p.Size(o.to[i]) {
-		p.narrowed(o.to[i], n)
+	if n := len(o.Data[i]); n <= p.Size(o.To[i]) {
+		p.narrowed(o.To[i], n)
 	}
 	p.stopFragments(p.fd, false)
-	err := p.sendTo(o.data[i], &o.to[i])
+	err := p.sendTo(p.fd, o.Data[i], o.To[i].Raw())
 	p.stopFragments(p.fd, true)
 	p.stats.Fragmented++
 	return err
@@ -105,7 +86,7 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 		return
 	}
 	p.stats.Sent += uint64(to - from)
-	for _, d := range p.out.data[from:to] {
+	for _, d := range p.out.Data[from:to] {
 		p.stats.SentBytes += uint64(len(d))
 	}
 }
@@ -114,7 +95,7 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 // are one call. conn: they go through the connected socket.
 func (p *Port) plan(conn bool) (calls int) {
 	o := &p.out
-	for i := 0; i < o.count; calls++ {
+	for i := 0; i < o.Count; calls++ {
 		end := i + 1
 		if p.gso {
 			end = p.run(i)
@@ -123,7 +104,7 @@ func (p *Port) plan(conn bool) (calls int) {
 		p.prepare(calls, i, end, conn)
 		i = end
 	}
-	o.first[calls] = o.count
+	o.first[calls] = o.Count
 	return calls
 }
 
@@ -131,15 +112,15 @@ func (p *Port) plan(conn bool) (calls int) {
 // shorter.
 func (p *Port) run(i int) int {
 	o := &p.out
-	size := len(o.data[i])
+	size := len(o.Data[i])
 	total, end := size, i+1
-	if size > p.Size(o.to[i]) {
+	if size > p.Size(o.To[i]) {
 		return end
 	}
-	for end < o.count && o.to[end] == o.to[i] && len(o.data[end]) <= size && total+len(o.data[end]) <= segmentedMost {
-		total += len(o.data[end])
+	for end < o.Count && o.To[end] == o.To[i] && len(o.Data[end]) <= size && total+len(o.Data[end]) <= segmentedMost {
+		total += len(o.Data[end])
 		end++
-		if len(o.data[end-1]) < size {
+		if len(o.Data[end-1]) < size {
 			break
 		}
 	}
@@ -153,14 +134,15 @@ func (p *Port) sendAll(calls int, conn bool) {
 		fd = p.conn.fd
 	}
 	for at := 0; at < calls; {
-		n, err := p.sendCalls(fd, at, calls)
+		p.stats.Calls++
+		n, err := mmsg.SendAll(fd, o.calls[at:calls])
 		if n > 0 {
 			p.sent(o.first[at], o.first[at+n], 0)
 			at += n
 			continue
 		}
 		if err == unix.EAGAIN || err == unix.ENOBUFS || err == unix.ENOMEM {
-			p.sent(o.first[at], o.count, err) // the rest would fare no better
+			p.sent(o.first[at], o.Count, err) // the rest would fare no better
 			return
 		}
 		p.sendApart(o.first[at], o.first[at+1], err)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"score/channels/link"
+	"score/channels/link/mmsg"
 	"slices"
 	"testing"
 
@@ -87,7 +88,7 @@ func exchange(t *testing.T, a, b, c *Port) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	longest := a.Size(b.Local())
 	for round := range 50 {
-		all := payloads(dice, 1+dice.IntN(3*batch), longest/(1+round%10))
+		all := payloads(dice, 1+dice.IntN(3*mmsg.Batch), longest/(1+round%10))
 		sent := map[*Port][][]byte{}
 		for _, data := range all {
 			to := b
@@ -117,15 +118,15 @@ func TestOffload(t *testing.T) {
 	if !a.gso || !b.gro {
 		t.Skip("no segmentation offload")
 	}
-	for range batch {
+	for range mmsg.Batch {
 		send(a, b.Local(), stamped(make([]byte, 500)))
 	}
 	a.Flush()
-	got := receive(b, batch)
-	if s := a.Stats(); s.Calls != 1 || s.Sent != batch || len(got) != batch {
+	got := receive(b, mmsg.Batch)
+	if s := a.Stats(); s.Calls != 1 || s.Sent != mmsg.Batch || len(got) != mmsg.Batch {
 		t.Errorf("%+v, %d came", s, len(got))
 	}
-	if s := b.Stats(); s.Received != batch || s.ReceivedBytes != 500*batch {
+	if s := b.Stats(); s.Received != mmsg.Batch || s.ReceivedBytes != 500*mmsg.Batch {
 		t.Errorf("%+v", s)
 	}
 }
@@ -164,23 +165,23 @@ func TestBuffer(t *testing.T) {
 	if third := a.Buffer(); &first[0] != &third[0] {
 		t.Error("an empty datagram was queued")
 	}
-	for range batch {
+	for range mmsg.Batch {
 		send(a, b.Local(), stamped(make([]byte, link.HeadBytes)))
 	}
 	if a.Stats().Sent > 0 {
 		t.Error("sent before the batch was full")
 	}
 	a.Buffer()
-	if a.Stats().Sent != batch {
+	if a.Stats().Sent != mmsg.Batch {
 		t.Errorf("%+v", a.Stats())
 	}
-	receive(b, batch)
+	receive(b, mmsg.Batch)
 	for range 2 {
-		for range arenaBytes/link.MaxDatagram + 1 {
+		for range mmsg.ArenaBytes/link.MaxDatagram + 1 {
 			a.Queue(b.Local(), len(stamped(a.Buffer())))
 		}
 		a.Flush()
-		receive(b, arenaBytes/link.MaxDatagram+1)
+		receive(b, mmsg.ArenaBytes/link.MaxDatagram+1)
 	}
 }
 
@@ -264,7 +265,7 @@ func TestPortAllocatesNothing(t *testing.T) {
 		}
 		count, take := 0, func(link.Address, []byte) {}
 		turn := func() {
-			sent := 1 + count%batch
+			sent := 1 + count%mmsg.Batch
 			count++
 			for range sent {
 				a.Buffer()
@@ -275,10 +276,10 @@ func TestPortAllocatesNothing(t *testing.T) {
 				got += b.Receive(take)
 			}
 		}
-		for range 2 * batch {
+		for range 2 * mmsg.Batch {
 			turn() // the first ones make the buffers
 		}
-		if n := testing.AllocsPerRun(2*batch, turn); n > 0 {
+		if n := testing.AllocsPerRun(2*mmsg.Batch, turn); n > 0 {
 			t.Errorf("offload %v: %v allocations", offload, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"score/channels/link/mmsg"
 	"slices"
 	"strconv"
 	"testing"
@@ -152,7 +153,7 @@ func sendRun(t *testing.T, from *space, a, b *Port, count, size int) {
 		}
 		sent = append(sent, stamped(data))
 	}
-	for some := range slices.Chunk(sent, batch) { // few enough for the receive queue
+	for some := range slices.Chunk(sent, mmsg.Batch) { // few enough for the receive queue
 		from.in(func() {
 			for _, data := range some {
 				send(a, b.Local(), data)

@@ -117,6 +117,8 @@ func exampleNodes() []*scorev1.Node {
 			WallOffsetNanos:         -1_200_000,
 			ClockErrorNanos:         8_300,
 			RoundTripNanos:          120_000,
+			Link:                    "tipc 18888",
+			Bearers:                 []string{"eth:eth0"},
 		},
 		{
 			Name:         "n2",

@@ -18,6 +18,34 @@ type messagesData struct {
 	Full          uint64 `json:"full"`
 	Nacked        uint64 `json:"nacked"`
 	Resent        uint64 `json:"resent"`
+
+	Transports *transportsData `json:"transports,omitempty"`
+}
+
+// transportsData is what the layers above channels did, as --json prints it.
+type transportsData struct {
+	Lanes            uint64 `json:"lanes"`
+	LanesGivenBack   uint64 `json:"lanes_given_back"`
+	DirectOperations uint64 `json:"direct_operations"`
+	WindowsMapped    uint64 `json:"windows_mapped"`
+	CopiedBytes      uint64 `json:"copied_bytes"`
+	StreamedBytes    uint64 `json:"streamed_bytes"`
+	BulkBytes        uint64 `json:"bulk_bytes"`
+	PiecesAgain      uint64 `json:"pieces_again"`
+	Rendezvous       uint64 `json:"rendezvous"`
+	RendezvousOpen   uint64 `json:"rendezvous_open"`
+	UnexpectedBytes  uint64 `json:"unexpected_bytes"`
+	PeersGivenUp     uint64 `json:"peers_given_up"`
+}
+
+func newTransportsData(t *scorev1.Transports) *transportsData {
+	if t == nil {
+		return nil
+	}
+	return &transportsData{
+		t.GetLanes(), t.GetLanesGivenBack(), t.GetDirectOperations(), t.GetWindowsMapped(), t.GetCopiedBytes(), t.GetStreamedBytes(),
+		t.GetBulkBytes(), t.GetPiecesAgain(), t.GetRendezvous(), t.GetRendezvousOpen(), t.GetUnexpectedBytes(), t.GetPeersGivenUp(),
+	}
 }
 
 func newMessagesData(m *scorev1.Messages) *messagesData {
@@ -27,6 +55,7 @@ func newMessagesData(m *scorev1.Messages) *messagesData {
 	return &messagesData{
 		Channels: m.GetContexts(), Sent: m.GetSent(), SentBytes: m.GetSentBytes(), Received: m.GetReceived(),
 		ReceivedBytes: m.GetReceivedBytes(), Full: m.GetFull(), Nacked: m.GetNacked(), Resent: m.GetResent(),
+		Transports: newTransportsData(m.GetTransports()),
 	}
 }
 
@@ -90,6 +119,19 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 				m.GetSent(), shortBytes(m.GetSentBytes()), m.GetReceived(), shortBytes(m.GetReceivedBytes()))},
 			[2]string{"trouble", fmt.Sprintf("%d sends found no space, %d frames refused, %d sent once more", m.GetFull(), m.GetNacked(), m.GetResent())},
 		)
+		lines = append(lines, transportLines(m.GetTransports())...)
+	}
+	return lines
+}
+
+// transportLines tell what the layers above channels did, if they did anything.
+func transportLines(t *scorev1.Transports) (lines [][2]string) {
+	if t.GetRendezvous()+t.GetCopiedBytes()+t.GetStreamedBytes() > 0 {
+		lines = append(lines, [2]string{"long messages", fmt.Sprintf("%d rendezvous, %d under way; %s copied inside nodes, %s streamed, %s unexpected",
+			t.GetRendezvous(), t.GetRendezvousOpen(), shortBytes(t.GetCopiedBytes()), shortBytes(t.GetStreamedBytes()), shortBytes(t.GetUnexpectedBytes()))})
+	}
+	if t.GetDirectOperations() > 0 {
+		lines = append(lines, [2]string{"one-sided", fmt.Sprintf("%d by load and store, %d windows mapped", t.GetDirectOperations(), t.GetWindowsMapped())})
 	}
 	return lines
 }

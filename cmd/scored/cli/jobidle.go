@@ -45,8 +45,13 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 	return data
 }
 
-// jobStateWord returns a job's state; a running one whose ranks all sleep is idle or deadlocked.
-func jobStateWord(job *scorev1.Job) string {
+// jobStateWord returns a job's state, as job and top tell of it; a running one whose ranks all sleep
+// is idle or deadlocked.
+func jobStateWord(job interface {
+	GetState() scorev1.JobState
+	GetIdle() *scorev1.Idleness
+},
+) string {
 	switch idle := job.GetIdle(); {
 	case idle == nil:
 		return stateWord(job.GetState())

@@ -25,6 +25,8 @@ type nodeData struct {
 	MemoryUsedBytes  uint64     `json:"memory_used_bytes"`
 	Channels         uint32     `json:"channels"`
 	ChannelsUsed     uint32     `json:"channels_used"`
+	Link             string     `json:"link"`
+	Bearers          []string   `json:"bearers"`
 	Jobs             uint32     `json:"jobs"`
 	JobIDs           []uint64   `json:"job_ids"`
 	Certificate      string     `json:"certificate"`
@@ -51,6 +53,7 @@ func newNodeData(node *scorev1.Node) nodeData {
 		CPUs: node.GetCpus(), SharesCPUs: node.GetSharesCpus(),
 		MemoryBytes: node.GetMemoryBytes(), MemoryUsedBytes: node.GetMemoryUsedBytes(),
 		Jobs: node.GetJobs(), JobIDs: nonNil(node.GetJobIds()),
+		Link: node.GetLink(), Bearers: nonNil(node.GetBearers()),
 		Channels: node.GetChannels(), ChannelsUsed: node.GetChannelsUsed(),
 		Certificate: node.GetCertificate(), ExpiresNanos: node.GetCertificateExpiresNanos(),
 		ClockOffsetNanos: node.GetClockOffsetNanos(), WallOffsetNanos: node.GetWallOffsetNanos(), ClockErrorNanos: node.GetClockErrorNanos(),
@@ -103,6 +106,18 @@ func channelsUsed(node *scorev1.Node) string {
 	return fmt.Sprintf("%d are given to jobs that run together", node.GetChannelsUsed())
 }
 
+// linkWord describes what carries channels to other nodes.
+func linkWord(node *scorev1.Node) string {
+	link := orDash(printable(node.GetLink()))
+	switch {
+	case !strings.HasPrefix(link, "tipc"):
+		return link
+	case len(node.GetBearers()) == 0:
+		return link + ", by no bearer"
+	}
+	return link + " by " + printable(strings.Join(node.GetBearers(), ", "))
+}
+
 func printNodeJSON(out io.Writer, node *scorev1.Node) error {
 	return printJSON(out, struct {
 		Schema int      `json:"schema"`
@@ -125,6 +140,7 @@ func printNode(out io.Writer, node *scorev1.Node, now int64) error {
 	t.row("CPUs", cpuWord(node))
 	t.row("memory", fmt.Sprintf("%s, of which %s promised to jobs", shortBytes(node.GetMemoryBytes()), shortBytes(node.GetMemoryUsedBytes())))
 	t.row("channels", fmt.Sprintf("%d at a time, of which %s", node.GetChannels(), channelsUsed(node)))
+	t.row("link", linkWord(node))
 	t.row("jobs", orDash(jobWords(node.GetJobIds())))
 	t.row("clock", fmt.Sprintf("%s, known to %s, round trip %s", offsetWord(time.Duration(node.GetWallOffsetNanos())),
 		shortTime(time.Duration(node.GetClockErrorNanos())), shortTime(time.Duration(node.GetRoundTripNanos()))))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/cmd/scored/service"
 	"score/scored/client"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ func Execute(root *cobra.Command, arguments []string) int {
 		exit = &ExitError{Code: exitFailure, Err: err}
 	}
 	if exit.Err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "scored: "+client.Sentence(exit.Err))
+		fmt.Fprintln(root.ErrOrStderr(), service.ErrorPrefix()+"scored: "+client.Sentence(exit.Err))
 	}
 	return exit.Code
 }

@@ -27,7 +27,7 @@ func tokenCreateCommand(c *caller) *cobra.Command {
 		Long: `Creates a token with which one daemon can join the cluster once, until the token
 expires. Only the token goes to standard output, so it can be piped:
 
-  scored token create | ssh node1 scored agent --join -
+  scored token create | ssh node1 scored join -
 
 Whoever has the token can join: treat it as a password.`,
 		Args: cobra.NoArgs,

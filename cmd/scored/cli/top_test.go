@@ -13,6 +13,11 @@ func exampleMessages(times uint64) *scorev1.Messages {
 	return &scorev1.Messages{
 		Contexts: 2 * times, Sent: 120_000 * times, SentBytes: 64 << 20 * times, Received: 119_990 * times, ReceivedBytes: 63 << 20 * times,
 		Full: 7 * times, Nacked: 40 * times, Resent: 41 * times,
+		Transports: &scorev1.Transports{
+			DirectOperations: 1200 * times, WindowsMapped: 2 * times, CopiedBytes: 32 << 20 * times, StreamedBytes: 8 << 20 * times,
+			BulkBytes: 6 << 20 * times, PiecesAgain: 3 * times,
+			Rendezvous: 64 * times, RendezvousOpen: times, UnexpectedBytes: 4096 * times,
+		},
 	}
 }
 
@@ -53,7 +58,18 @@ func exampleTop() *scorev1.GetTopResponse {
 				Usage: &scorev1.Usage{Slices: 357, Messages: exampleMessages(2)},
 			},
 			{JobId: 4, Name: "evil\x1b[2Jname", User: "bob", State: scorev1.JobState_JOB_STATE_QUEUED, Ranks: 64, Row: -1},
-			{JobId: 5, Name: "talk", User: "bob", State: running, Ranks: 2, Nodes: 1, Share: 0.331, SentPerSecond: 1, Usage: &scorev1.Usage{Slices: 17}},
+			{
+				JobId:         5,
+				Name:          "talk",
+				User:          "bob",
+				State:         running,
+				Ranks:         2,
+				Nodes:         1,
+				Share:         0.331,
+				SentPerSecond: 1,
+				Usage:         &scorev1.Usage{Slices: 17},
+				Idle:          &scorev1.Idleness{SinceNanos: at(50)},
+			},
 		},
 	}
 }

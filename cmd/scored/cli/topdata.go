@@ -47,7 +47,7 @@ func newTopData(top *scorev1.GetTopResponse) topData {
 	}
 	for _, j := range top.GetJobs() {
 		data.Jobs = append(data.Jobs, topJobData{
-			ID: j.GetJobId(), Name: j.GetName(), User: j.GetUser(), State: stateWord(j.GetState()), Ranks: j.GetRanks(), Nodes: j.GetNodes(),
+			ID: j.GetJobId(), Name: j.GetName(), User: j.GetUser(), State: jobStateWord(j), Ranks: j.GetRanks(), Nodes: j.GetNodes(),
 			Row: j.GetRow(), On: on[j.GetJobId()], Share: j.GetShare(), SentPerSecond: j.GetSentPerSecond(), BytesPerSecond: j.GetBytesPerSecond(),
 			NackedPerSecond: j.GetNackedPerSecond(), ResentPerSecond: j.GetResentPerSecond(),
 			Flush: newStepsData(j.GetFlush()), Total: newStepsData(j.GetTotal()), Usage: newUsageData(j.GetUsage()),

@@ -175,7 +175,7 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 			row = strconv.Itoa(int(j.GetRow())) + mark
 		}
 		rows, looks = append(rows, []string{
-			strconv.FormatUint(j.GetJobId(), 10), orDash(printable(j.GetUser())), stateWord(j.GetState()), strconv.Itoa(int(j.GetRanks())), row,
+			strconv.FormatUint(j.GetJobId(), 10), orDash(printable(j.GetUser())), jobStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
 			fmt.Sprintf("%.1f%%", 100*j.GetShare()), shortRate(j.GetSentPerSecond()), shortBytes(uint64(j.GetBytesPerSecond())),
 			shortRate(j.GetNackedPerSecond()), shortRate(j.GetResentPerSecond()), medianWord(j.GetFlush()), medianWord(j.GetTotal()),
 			printable(j.GetName()),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"score/channels/link"
+	"score/channels/link/tipc"
 	"score/cmd/cmdline"
 	"score/nodeagent"
 	"score/scored/api"
@@ -109,6 +111,8 @@ func (a *Agent) check(anywhere bool) *problem {
 			"agent.cpus",
 			"agent.memory",
 			"agent.channels",
+			"agent.link",
+			"agent.tipc_type",
 			"agent.cgroups",
 			"agent.warm_stewards",
 			"agent.grace",
@@ -128,6 +132,8 @@ func (a *Agent) check(anywhere bool) *problem {
 			a.Memory,
 		),
 		checkRange(a.Channels, 0, nodeagent.MaxChannels),
+		checkChoice(a.Link, link.UDP.String(), link.TIPC.String()),
+		checkRange(int(a.TIPCType), tipc.MinType, tipc.MaxType),
 		checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff),
 		checkRange(a.WarmStewards, 1, maxWarm),
 		checkDuration(a.Grace, 0, maxGrace),

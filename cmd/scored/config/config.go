@@ -1,5 +1,7 @@
 package config
 
+import "score/channels/link/tipc"
+
 // Config is the whole file. The comment of each field stands in the example
 // file too (packaging/score.toml), which is made from this.
 type Config struct {
@@ -39,6 +41,8 @@ type Agent struct {
 	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`
 	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
 	Channels      int      `toml:"channels" comment:"How many channels of PM programs may be on the network at once, 1 to 1024. Jobs that\nneed more take turns; a job that needs more by itself is refused. 0: as many as CPUs, and\n16 at least."`
+	Link          string   `toml:"link" comment:"What carries the messages of PM programs between nodes: \"udp\", or \"tipc\", for which the\nkernel's module must be loaded and have a bearer. The same on all nodes."`
+	TIPCType      uint32   `toml:"tipc_type" comment:"The type of the cluster's names in TIPC. Clusters on one network have different ones."`
 	SharesCPUs    bool     `toml:"shares_cpus" comment:"Whether another node of the same machine uses these CPUs too."`
 	KeepToCPUs    bool     `toml:"keep_to_cpus" comment:"Whether the stewards of jobs keep to these CPUs, too: where several nodes divide a machine."`
 	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups where they can be used, \"off\" stops jobs by signals\nto their processes."`
@@ -74,6 +78,8 @@ func Default() Config {
 			Servers:      []string{"127.0.0.1:7420"},
 			RunDir:       "/run/score/agents",
 			CPUs:         []int{},
+			Link:         "udp",
+			TIPCType:     tipc.DefaultType,
 			Cgroups:      CgroupsAuto,
 			StageDir:     "/var/cache/score",
 			StageLimit:   "4G",

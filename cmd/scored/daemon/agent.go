@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"score/channels/link"
 	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/cmd/scored/parentwatch"
@@ -171,6 +172,10 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 			return nodeagent.Options{}, err
 		}
 	}
+	transport, err := link.ParseTransport(a.Link)
+	if err != nil {
+		return nodeagent.Options{}, err
+	}
 	limit, err := cmdline.ParseBytes(a.StageLimit)
 	if err != nil {
 		return nodeagent.Options{}, err
@@ -197,6 +202,8 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		CPUs:           a.CPUs,
 		MemoryBytes:    memory,
 		Channels:       a.Channels,
+		Link:           transport,
+		TIPCType:       a.TIPCType,
 		SharesCPUs:     a.SharesCPUs,
 		KeepToCPUs:     a.KeepToCPUs,
 		StewardExe:     client.Self,

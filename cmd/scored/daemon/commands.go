@@ -24,7 +24,7 @@ const configVariable = "SCORE_CONFIG"
 // Commands returns the daemons' commands.
 func Commands() []*cobra.Command {
 	daemons := []*cobra.Command{serverCommand(), agentCommand(), devCommand()}
-	commands := append([]*cobra.Command{initCommand()}, daemons...)
+	commands := append([]*cobra.Command{initCommand(), joinCommand()}, daemons...)
 	for _, command := range commands {
 		command.GroupID = cli.GroupRun
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"score/channels/link"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
@@ -39,6 +40,7 @@ const (
 type devOptions struct {
 	nodes    int
 	channels int
+	link     string
 	socket   string
 	logLevel string
 	out      io.Writer
@@ -62,6 +64,9 @@ kill -9, is restarted, and its jobs continue.`,
 			if given && (o.channels < 1 || o.channels > nodeagent.MaxChannels) {
 				return fmt.Errorf("--channels %d: it must be between 1 and %d", o.channels, nodeagent.MaxChannels)
 			}
+			if _, err := link.ParseTransport(o.link); err != nil {
+				return fmt.Errorf("--link: %w", err)
+			}
 			o.out = command.OutOrStdout()
 			ctx, stop := untilStopped(command.Context())
 			defer stop()
@@ -75,6 +80,7 @@ kill -9, is restarted, and its jobs continue.`,
 		0,
 		fmt.Sprintf("how `many` channels each node has for the jobs that run together (default: as many as CPUs, and %d at least)", nodeagent.DefaultChannels),
 	)
+	command.Flags().StringVar(&o.link, "link", link.UDP.String(), "what carries messages of PM programs between nodes: udp or tipc")
 	command.Flags().StringVar(&o.socket, "socket", "", "`path` of the socket for users (default: where your scrun finds it by itself)")
 	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return command
@@ -154,6 +160,9 @@ func (c *devCluster) configure() error {
 	c.config.Agent.RunDir = agentsDir(c.dir.Path())
 	c.config.Agent.StageDir = c.stage
 	c.config.Agent.Channels = c.channels
+	if c.link != "" {
+		c.config.Agent.Link = c.link
+	}
 	c.config.Agent.Grace = devGrace
 	c.config.Log.Level = c.logLevel
 	return nil

@@ -101,7 +101,7 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(
 		out,
-		"Next: run 'scored server%s' here; then 'scored token create' gives what 'scored agent --join' takes on each node.\n",
+		"Next: run 'scored server%s' here; then 'scored token create' gives what 'scored join' takes on each node.\n",
 		quote.Text(p.configFlag()),
 	)
 	fmt.Fprintf(

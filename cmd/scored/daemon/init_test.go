@@ -27,7 +27,7 @@ func TestInitListens(t *testing.T) {
 }
 
 func TestNoToken(t *testing.T) {
-	if _, err := (joining{text: "-"}).token(strings.NewReader(" \n")); !errors.Is(err, errNoToken) {
+	if _, err := readToken("-", strings.NewReader(" \n")); !errors.Is(err, errNoToken) {
 		t.Error(err)
 	}
 }

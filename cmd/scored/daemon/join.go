@@ -40,7 +40,7 @@ type joining struct {
 // join makes this host's daemon a member, unless it is one already, and returns the configuration
 // to run with.
 func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io.Writer) (config.Config, error) {
-	token, err := j.token(in)
+	token, err := readToken(j.text, in)
 	if err != nil {
 		return c, err
 	}
@@ -51,6 +51,11 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 			j.role.pki,
 		)
 	}
+	return j.admit(ctx, c, token, out)
+}
+
+// admit joins with a token of the daemon's role.
+func (j joining) admit(ctx context.Context, c config.Config, token *pki.Token, out io.Writer) (config.Config, error) {
 	path := configPath(j.config)
 	fresh := config.Unset(path)
 	if fresh {
@@ -100,10 +105,9 @@ func (j joining) join(ctx context.Context, c config.Config, in io.Reader, out io
 
 var errNoToken = errors.New("no token came on standard input; 'scored token create' says why, where it was to be made")
 
-// token reads the token from the command line, or from standard input, which other users cannot
-// see.
-func (j joining) token(in io.Reader) (*pki.Token, error) {
-	text := j.text
+// readToken reads the token from the command line or, if text is "-", from standard input, which
+// other users cannot see.
+func readToken(text string, in io.Reader) (*pki.Token, error) {
 	if text == "-" {
 		read, err := io.ReadAll(io.LimitReader(in, pki.MaxToken+1))
 		if err != nil {

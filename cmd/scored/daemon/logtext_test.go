@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,5 +24,33 @@ func TestEntriesAreReadable(t *testing.T) {
 	}
 	if !strings.Contains(fields[0].String, "\xff") {
 		t.Error("the caller's field was changed")
+	}
+}
+
+// In the journal an entry has its priority and no time; elsewhere it has its time.
+func TestEntriesInTheJournal(t *testing.T) {
+	for inJournal, want := range map[bool]string{
+		true: "<7>debug\tone\t{\"with\": \"w\"}\n" +
+			"<6>info\ttwo\\nlines\t{\"with\": \"w\"}\n" +
+			"<4>warn\tthree\t{\"with\": \"w\"}\n" +
+			"<3>error\tfour\t{\"with\": \"w\"}\n" +
+			"<2>dpanic\tfive\t{\"with\": \"w\"}\n",
+		false: "TIME\tdebug\tone\t{\"with\": \"w\"}\n" +
+			"TIME\tinfo\ttwo\\nlines\t{\"with\": \"w\"}\n" +
+			"TIME\twarn\tthree\t{\"with\": \"w\"}\n" +
+			"TIME\terror\tfour\t{\"with\": \"w\"}\n" +
+			"TIME\tdpanic\tfive\t{\"with\": \"w\"}\n",
+	} {
+		var out bytes.Buffer
+		log := zap.New(zapcore.NewCore(newEncoder(inJournal), zapcore.AddSync(&out), zap.DebugLevel)).With(zap.String("with", "w"))
+		log.Debug("one")
+		log.Info("two\nlines")
+		log.Warn("three")
+		log.Error("four")
+		log.DPanic("five")
+		got := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d{4})`).ReplaceAllString(out.String(), "TIME")
+		if got != want {
+			t.Errorf("in the journal %v: %q\nwant %q", inJournal, got, want)
+		}
 	}
 }

@@ -41,7 +41,8 @@ A cluster with certificates may have several servers, usually three or five. Eac
 copy of the cluster's state. One of them leads; if it is lost, another one leads within
 two seconds. Nothing is lost as long as a majority runs. On the other hosts:
 
-  scored token create --role server | ssh host2 scored server --join -
+  scored token create --role server | ssh host2 scored join -
+  ssh host2 scored server
 
 Users can call any of them, and agents find the leader.`,
 		Args: cobra.NoArgs,

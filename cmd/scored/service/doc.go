@@ -9,5 +9,8 @@
 //	life.Go(func() { service.Watch(life.Context(), logger, agent.Alive) })
 //	for range life.Reloads() { ... } // after service.Reloading, before service.Ready
 //
+// InJournal reports whether lines of the log go to the manager's journal, which knows their time and
+// takes priorities.
+//
 // Without a service manager, that is, without NOTIFY_SOCKET in the environment, nothing is told.
 package service

@@ -31,36 +31,49 @@ func ParseWish(text string) (Wish, error) {
 	}
 }
 
-// autoUsesPM has Auto choose channels for programs of Open MPI on several nodes. It is off until start
-// and messages over channels are measured to be no slower there than over Open MPI's own TCP.
-const autoUsesPM = false
-
 // Request is what a choice depends on.
 type Request struct {
 	Wish    Wish
 	Program Program
-	Nodes   int // that the user asked for; 0: as few as hold the ranks
+	Nodes   int // of the job; 0: not known
 	// Chosen is the variable by which the user has chosen a network of Open MPI himself, if any.
 	Chosen string
+	// NoChannels: the user gives the ranks none.
+	NoChannels bool
+	// AddressSpace is what each rank may have, in bytes; 0: as much as it likes.
+	AddressSpace uint64
 }
+
+// Undecided reports whether the choice depends on the number of nodes, which is not known.
+func (r Request) Undecided() bool {
+	if r.Wish != Auto || r.Nodes != 0 {
+		return false
+	}
+	r.Nodes = 2
+	choice, err := Choose(r)
+	return err == nil && choice.Use
+}
+
+// leastAddressSpace is what the library and Go's runtime in it reserve, and room for the program. The
+// library itself refuses less than a part of it.
+const leastAddressSpace = 4 << 30
 
 // Choice is whether channels are used, and the reason, which -v prints; none where nothing was to be
 // chosen.
 type Choice struct {
 	Use bool
-	Why string
+	// IfAble leaves the last word to Open MPI: of what an interpreter starts nobody knows whether it
+	// has a part for libfabric.
+	IfAble bool
+	Why    string
 }
 
 // ErrProgram is a program that cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Depends reports whether the choice depends on the program: else none needs to be looked at.
-func (w Wish) Depends() bool { return w == PM || w == Auto && autoUsesPM }
-
-// Choose decides. The error wraps ErrProgram.
-func Choose(r Request) (Choice, error) { return choose(r, autoUsesPM) }
-
-func choose(r Request, auto bool) (Choice, error) {
+// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
+// network: between nodes. The error wraps ErrProgram.
+func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
 	case None:
@@ -69,21 +82,23 @@ func choose(r Request, auto bool) (Choice, error) {
 		if why := p.refusal(); why != "" {
 			return Choice{}, fmt.Errorf("%w: %s", ErrProgram, why)
 		}
-		return Choice{true, "--fabric pm, and " + p.describe()}, nil
+		return Choice{Use: true, Why: "--fabric pm, and " + p.describe()}, nil
 	case Auto:
 	}
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind != OpenMPI:
+	case p.Kind != OpenMPI && p.Kind != Interpreter:
 		return Choice{Why: p.describe()}, nil
-	case !auto:
-		return Choice{Why: "--fabric auto leaves MPI its own network; --fabric pm uses channels"}, nil
+	case r.NoChannels:
+		return Choice{Why: "--channels 0"}, nil
+	case r.AddressSpace != 0 && r.AddressSpace < leastAddressSpace:
+		return Choice{Why: "ulimit -v leaves a rank too little address space for them"}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil
 	case r.Chosen != "":
 		return Choice{Why: r.Chosen + " is set"}, nil
 	default:
-		return Choice{true, "--fabric auto, several nodes, and " + p.describe()}, nil
+		return Choice{Use: true, IfAble: p.Kind == Interpreter, Why: "--fabric auto, several nodes, and " + p.describe()}, nil
 	}
 }

@@ -13,16 +13,23 @@ const libraryPath = "LD_LIBRARY_PATH"
 // mcaPrefix begins variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
+// pml makes Open MPI end if it cannot use what is chosen. Without it, Open MPI prefers libfabric to
+// its own network if both can be had.
+const pml = mcaPrefix + "pml"
+
 // choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
 // variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
 // by default; its one-sided operations over two-sided messages are those that work on every provider.
-// The last keeps Debian's own libfabric, where a program has it, from catching signals.
+// Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
+// threads: a rank in some hundreds died of that, and channels need no hooks. The last keeps Debian's
+// own libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=pm",
-		mcaPrefix + "pml=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=pm", mcaPrefix + "osc=pt2pt",
+		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=pm", mcaPrefix + "osc=pt2pt",
+		mcaPrefix + "memory=^patcher",
 		"IPATH_NO_BACKTRACE=1",
 	}
 }
@@ -55,8 +62,8 @@ func Chosen(env, settings []string) string {
 }
 
 // Environ adds the variables to the environment of the ranks, but for those that are set there or by
-// settings. kept are the names of these.
-func Environ(env []string, dir string, settings []string) (out, kept []string) {
+// settings. kept are the names of these. ifAble is that of the Choice.
+func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
 	if own := value(env, libraryPath); anyHas(own) {
 		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
@@ -66,6 +73,9 @@ func Environ(env []string, dir string, settings []string) (out, kept []string) {
 	}
 	for _, v := range variables(dir) {
 		name, _, _ := strings.Cut(v, "=")
+		if name == pml && ifAble {
+			continue
+		}
 		if isSet(env, name) || slices.Contains(settings, name) {
 			kept = append(kept, name)
 			continue

@@ -12,42 +12,69 @@ import (
 
 func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
-	fabric, script := Program{"a.out", Libfabric}, Program{"run.sh", Unknown}
+	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
 		request Request
-		auto    bool // the constant
 		use     bool
 		err     string
 	}{
-		{"auto, off", Request{Auto, open, 2, ""}, false, false, ""},
-		{"auto, several nodes", Request{Auto, open, 2, ""}, true, true, ""},
-		{"auto, one node", Request{Auto, open, 1, ""}, true, false, ""},
-		{"auto, nodes not said", Request{Auto, open, 0, ""}, true, false, ""},
-		{"auto, the user has chosen", Request{Auto, open, 2, "OMPI_MCA_pml"}, true, false, ""},
-		{"auto, MPICH", Request{Auto, mpich, 2, ""}, true, false, ""},
-		{"auto, libfabric", Request{Auto, fabric, 2, ""}, true, false, ""},
-		{"auto, script", Request{Auto, script, 2, ""}, true, false, ""},
-		{"pm", Request{PM, open, 0, ""}, false, true, ""},
-		{"pm, though the user has chosen", Request{PM, open, 0, "OMPI_MCA_pml"}, false, true, ""},
-		{"pm, libfabric", Request{PM, fabric, 1, ""}, false, true, ""},
-		{"pm, script", Request{PM, script, 1, ""}, false, true, ""},
-		{"pm, MPICH", Request{PM, mpich, 2, ""}, false, false, "a.out was built with an MPI library that does not use libfabric"},
-		{"pm, static", Request{PM, static, 2, ""}, false, false, "a.out is static"},
-		{"none", Request{None, open, 2, ""}, true, false, ""},
+		{"auto, several nodes", Request{Wish: Auto, Program: open, Nodes: 2}, true, ""},
+		{"auto, one node", Request{Wish: Auto, Program: open, Nodes: 1}, false, ""},
+		{"auto, nodes not known", Request{Wish: Auto, Program: open}, false, ""},
+		{"auto, the user has chosen", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "OMPI_MCA_pml"}, false, ""},
+		{"auto, no channels", Request{Wish: Auto, Program: open, Nodes: 2, NoChannels: true}, false, ""},
+		{"auto, ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 30}, false, ""},
+		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
+		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
+		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
+		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
+		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
+		{"auto, another program", Request{Wish: Auto, Program: other, Nodes: 2}, false, ""},
+		{"pm", Request{Wish: PM, Program: open}, true, ""},
+		{"pm, though the user has chosen", Request{Wish: PM, Program: open, Chosen: "OMPI_MCA_pml"}, true, ""},
+		{"pm, libfabric", Request{Wish: PM, Program: fabric, Nodes: 1}, true, ""},
+		{"pm, script", Request{Wish: PM, Program: script, Nodes: 1}, true, ""},
+		{"pm, MPICH", Request{Wish: PM, Program: mpich, Nodes: 2}, false, "a.out was built with an MPI library that does not use libfabric"},
+		{"pm, static", Request{Wish: PM, Program: static, Nodes: 2}, false, "a.out is static"},
+		{"none", Request{Wish: None, Program: open, Nodes: 2}, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			choice, err := choose(c.request, c.auto)
+			choice, err := Choose(c.request)
 			if choice.Use != c.use || (err == nil) != (c.err == "") {
 				t.Errorf("%+v, %v", choice, err)
 			}
-			if silent := c.request == (Request{Auto, script, 2, ""}); err == nil && (choice.Why == "") != silent {
+			if choice.IfAble != (choice.Use && c.request.Wish == Auto && c.request.Program == script) {
+				t.Errorf("%+v", choice)
+			}
+			if silent := c.request.Wish == Auto && c.request.Program == other; err == nil && (choice.Why == "") != silent {
 				t.Errorf("the reason: %q", choice.Why)
 			}
 			if err != nil && (!errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%v, want %q", err, c.err)
 			}
 		})
+	}
+}
+
+func TestUndecided(t *testing.T) {
+	open := Program{"a.out", OpenMPI}
+	for _, c := range []struct {
+		request Request
+		want    bool
+	}{
+		{Request{Wish: Auto, Program: open}, true},
+		{Request{Wish: Auto, Program: open, Nodes: 1}, false},
+		{Request{Wish: Auto, Program: open, NoChannels: true}, false},
+		{Request{Wish: Auto, Program: open, Chosen: "OMPI_MCA_btl"}, false},
+		{Request{Wish: Auto, Program: open, AddressSpace: 1}, false},
+		{Request{Wish: Auto, Program: Program{"run.sh", Interpreter}}, true},
+		{Request{Wish: Auto, Program: Program{"hostname", Unknown}}, false},
+		{Request{Wish: PM, Program: open}, false},
+	} {
+		if got := c.request.Undecided(); got != c.want {
+			t.Errorf("%+v: %t", c.request, got)
+		}
 	}
 }
 
@@ -82,7 +109,12 @@ func TestEnviron(t *testing.T) {
 		want          []string // that the environment contains
 		kept          []string
 	}{
-		{name: "empty", want: []string{"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "IPATH_NO_BACKTRACE=1"}},
+		{
+			name: "empty",
+			want: []string{
+				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_memory=^patcher", "IPATH_NO_BACKTRACE=1",
+			},
+		},
 		{name: "other libraries", env: []string{"LD_LIBRARY_PATH=/a:/b"}, want: []string{"LD_LIBRARY_PATH=/l:/a:/b"}},
 		{
 			name: "a libfabric of one's own", env: []string{"LD_LIBRARY_PATH=/a:" + own}, kept: []string{"LD_LIBRARY_PATH"},
@@ -96,7 +128,7 @@ func TestEnviron(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
-			out, kept := Environ(c.env, "/l", c.settings)
+			out, kept := Environ(c.env, "/l", false, c.settings)
 			for _, v := range c.want {
 				if !slices.Contains(out, v) {
 					t.Errorf("no %s in %v", v, out)
@@ -104,6 +136,10 @@ func TestEnviron(t *testing.T) {
 			}
 			if !slices.Equal(kept, c.kept) || !slices.Equal(c.env, before) {
 				t.Errorf("kept %v; %v", kept, c.env)
+			}
+			soft, _ := Environ(c.env, "/l", true, c.settings)
+			if isSet(soft, pml) != isSet(c.env, pml) || !isSet(soft, "OMPI_MCA_mtl") {
+				t.Errorf("if able: %v", soft)
 			}
 			for i, v := range out {
 				name, _, _ := strings.Cut(v, "=")
@@ -187,7 +223,8 @@ func TestInspect(t *testing.T) {
 		{[]string{"./static"}, Program{"static", Static}},
 		{[]string{"./static", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./plain"}, Program{"plain", Unknown}},
-		{[]string{"./run"}, Program{"run", Unknown}},
+		{[]string{"./run"}, Program{"run", Interpreter}},
+		{[]string{"sh", "-c", "./elsewhere"}, Program{"sh", Interpreter}},
 		{[]string{"/elsewhere/a.out"}, Program{"a.out", Unknown}},
 	} {
 		if got := Inspect(c.argv, dir, "", ""); got != c.want {

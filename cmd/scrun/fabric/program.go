@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,10 @@ import (
 type Kind uint8
 
 const (
-	// Unknown: a script, a program that may start another, or one that is not on this host.
+	// Unknown: a program that shows no library of messages, or one that is not on this host.
 	Unknown Kind = iota
+	// Interpreter: a script, a shell, Python or another that may start or load any program.
+	Interpreter
 	// OpenMPI loads libfabric by itself.
 	OpenMPI
 	// Libfabric: the program, or its MPI library, was linked with libfabric.
@@ -28,6 +31,10 @@ type Program struct {
 	Name string
 	Kind Kind
 }
+
+// interpreters are those of scripts and of languages that have MPI for themselves, as mpi4py; a digit
+// and what follows it in a program's name is left out.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
 // maxLooked bounds the arguments that are looked at: wrappers (env, timeout, numactl, a script) name
 // their program among the first.
@@ -63,8 +70,10 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 func kindOf(program, libraryPath string) Kind {
 	report, err := mpidetect.Follow(program, libraryPath)
 	switch {
-	case err != nil || !report.ELF:
+	case err != nil:
 		return Unknown
+	case !report.ELF:
+		return Interpreter
 	case report.Family == mpidetect.OpenMPI:
 		return OpenMPI
 	case report.Family == mpidetect.StaticUnknown:
@@ -73,8 +82,18 @@ func kindOf(program, libraryPath string) Kind {
 		return Libfabric
 	case report.Family.Parallel():
 		return OtherMPI
+	case interprets(program):
+		return Interpreter
 	}
 	return Unknown
+}
+
+func interprets(program string) bool {
+	name := filepath.Base(program)
+	if digit := strings.IndexAny(name, "0123456789"); digit > 0 {
+		name = name[:digit]
+	}
+	return slices.Contains(interpreters, name)
 }
 
 func needsLibfabric(program, libraryPath string) bool {
@@ -97,7 +116,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, OpenMPI, Libfabric:
+	case Unknown, Interpreter, OpenMPI, Libfabric:
 	}
 	return ""
 }
@@ -112,6 +131,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with an MPI library that does not use libfabric"
 	case Static:
 		return p.Name + " is static"
+	case Interpreter:
+		return p.Name + " may start a program of Open MPI"
 	case Unknown:
 	}
 	return "of " + p.Name + " it is not known whether it starts a program that uses libfabric"

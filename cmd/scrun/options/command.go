@@ -173,7 +173,7 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.Fabric, "what", fabric.ParseWish),
 		"fabric",
-		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto chooses (default: auto, which is none today)",
+		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto has programs of Open MPI on several nodes do so if they can, also behind scripts and in Python (default: auto)",
 	)
 	stage := flags.VarPF(
 		newParsed(&o.Stage, "what", parseStage),

@@ -45,7 +45,7 @@ static void pm(void)
 			void *buf;
 			while (!(buf = score_pm_get_send_buffer(ch, to, size, &err)) && err == -EAGAIN)
 				;
-			if (size)
+			if (buf)
 				fill(buf, size, me + turn);
 			while (err == 0 && (err = score_pm_commit(ch)) == -EAGAIN)
 				err = 0;

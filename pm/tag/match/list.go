@@ -41,6 +41,18 @@ func (l *list[T]) remove(e *element[T]) {
 	*e = element[T]{}
 }
 
+// removeFirst is remove of the first element.
+func (l *list[T]) removeFirst() {
+	e := l.head
+	if l.head = e.next; l.head == nil {
+		l.tail = nil
+	} else {
+		l.head.prev = nil
+	}
+	l.len--
+	*e = element[T]{}
+}
+
 // after returns the element behind e, the first one if e is nil.
 func (l *list[T]) after(e *element[T]) *element[T] {
 	if e == nil {

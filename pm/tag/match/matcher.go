@@ -38,8 +38,13 @@ func (m *Matcher) Cancel(r *Recv) bool {
 // receive is not posted any more unless it is Multi. If Arrive returns nil, its caller holds the
 // message before it calls anything else, or drops it.
 func (m *Matcher) Arrive(source uint32, tag uint64) *Recv {
-	if m.posted.list.len == 0 {
+	first := m.posted.list.head
+	if first == nil {
 		return nil
+	}
+	if r := first.owner; m.posted.passed == nil && !r.Multi && r.Matches(source, tag) {
+		m.posted.list.removeFirst() // no message has passed it over, so it is in no table
+		return r
 	}
 	r := m.posted.find(source, tag)
 	if r != nil && !r.Multi {

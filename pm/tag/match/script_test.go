@@ -18,7 +18,6 @@ type script struct {
 	out   strings.Builder
 	recvs names[Recv]
 	msgs  names[Message]
-	shown string
 }
 
 // names are those of receives or messages.
@@ -45,25 +44,12 @@ func (n names[T]) of(one *T) string {
 // runScript returns the script with its output brought up to date.
 func runScript(t *testing.T, text string) string {
 	s := &script{t: t, recvs: names[Recv]{}, msgs: names[Message]{}}
-	s.shown = s.state()
-	for line := range strings.Lines(text) {
-		switch {
-		case strings.HasPrefix(line, "#"), line == "\n":
-			s.out.WriteString(line)
-		case strings.HasPrefix(line, ">"):
-			s.out.WriteString(line)
-			words := strings.Fields(line[1:])
-			s.run(words[0], words[1:])
-			if err := checkInvariants(&s.Matcher); err != nil {
-				t.Fatalf("after %q: %v", line, err)
-			}
-			if state := s.state(); state != s.shown {
-				s.shown = state
-				s.out.WriteString(state)
-			}
+	return pinned.Commands(text, &s.out, s.state, func(words []string) {
+		s.run(words[0], words[1:])
+		if err := checkInvariants(&s.Matcher); err != nil {
+			t.Fatalf("after %q: %v", words, err)
 		}
-	}
-	return s.out.String()
+	})
 }
 
 // run executes a command.

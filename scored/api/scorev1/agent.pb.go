@@ -2123,6 +2123,8 @@ type Hello struct {
 	BootId          string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                                // changes when the agent restarts
 	Jobs            []uint64               `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                                         // that it still holds
 	Channels        uint32                 `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                                        // that may be on the network at once
+	Link            string                 `protobuf:"bytes,12,opt,name=link" json:"link,omitempty"`                                                 // what carries its channels to other nodes: "udp", or "tipc" and a type; empty: udp
+	Bearers         []string               `protobuf:"bytes,13,rep,name=bearers" json:"bearers,omitempty"`                                           // of TIPC
 	FencesByMessage bool                   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // its stewards exchange by themselves what is small
 	ProtocolOldest  uint32                 `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest" json:"protocol_oldest,omitempty"`      // that it understands, see package protocol; 0: it does not say
 	ProtocolNewest  uint32                 `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest" json:"protocol_newest,omitempty"`
@@ -2235,6 +2237,20 @@ func (x *Hello) GetChannels() uint32 {
 		return x.Channels
 	}
 	return 0
+}
+
+func (x *Hello) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *Hello) GetBearers() []string {
+	if x != nil {
+		return x.Bearers
+	}
+	return nil
 }
 
 func (x *Hello) GetFencesByMessage() bool {
@@ -4605,6 +4621,7 @@ type Prepare struct {
 	Key             []byte `protobuf:"bytes,100,opt,name=key" json:"key,omitempty"`                                                  // of this job, from which its nodes derive those of its datagrams; empty: from the cluster's
 	MaxProcesses    uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`            // processes and threads that the ranks and what they start may be at once; 0: no limit
 	FencesByMessage bool   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
+	LinksDiffer     string `protobuf:"bytes,81,opt,name=links_differ,json=linksDiffer" json:"links_differ,omitempty"`                // a sentence: channels of these nodes have different links; empty: they have the same
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -4763,6 +4780,13 @@ func (x *Prepare) GetFencesByMessage() bool {
 		return x.FencesByMessage
 	}
 	return false
+}
+
+func (x *Prepare) GetLinksDiffer() string {
+	if x != nil {
+		return x.LinksDiffer
+	}
+	return ""
 }
 
 // Plan is the rotation plan as one node needs it.
@@ -5835,7 +5859,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
 	"\x06places\x18\x16 \x01(\v2\x17.score.v1.PlacesRequestH\x00R\x06places\x123\n" +
 	"\tsuspicion\x18< \x01(\v2\x13.score.v1.SuspicionH\x00R\tsuspicionB\t\n" +
-	"\amessage\"\xa5\x03\n" +
+	"\amessage\"\xda\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -5849,7 +5873,9 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\aboot_id\x18\t \x01(\tR\x06bootId\x12\x12\n" +
 	"\x04jobs\x18\n" +
 	" \x03(\x04R\x04jobs\x12\x1a\n" +
-	"\bchannels\x18\v \x01(\rR\bchannels\x12*\n" +
+	"\bchannels\x18\v \x01(\rR\bchannels\x12\x12\n" +
+	"\x04link\x18\f \x01(\tR\x04link\x12\x1f\n" +
+	"\abearers\x18\r \x03(\tB\x05\xaa\x01\x02 \x03R\abearers\x12*\n" +
 	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\x12'\n" +
 	"\x0fprotocol_oldest\x18G \x01(\rR\x0eprotocolOldest\x12'\n" +
 	"\x0fprotocol_newest\x18H \x01(\rR\x0eprotocolNewest\"\xf3\x01\n" +
@@ -6062,7 +6088,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x05files\x18\x03 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x14\n" +
 	"\x05index\x18\x05 \x01(\rR\x05index\x12\x14\n" +
-	"\x05nodes\x18\x06 \x03(\tR\x05nodes\"\xd3\x05\n" +
+	"\x05nodes\x18\x06 \x03(\tR\x05nodes\"\xf6\x05\n" +
 	"\aPrepare\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -6085,7 +6111,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"leaseNanos\x12\x10\n" +
 	"\x03key\x18d \x01(\fR\x03key\x12#\n" +
 	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12*\n" +
-	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\x1aG\n" +
+	"\x11fences_by_message\x18F \x01(\bR\x0ffencesByMessage\x12!\n" +
+	"\flinks_differ\x18Q \x01(\tR\vlinksDiffer\x1aG\n" +
 	"\vPreputEntry\x12\x17\n" +
 	"\x03key\x18\x01 \x01(\tB\x05\xaa\x01\x02 \x03R\x03key\x12\x1b\n" +
 	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value:\x028\x01\"\xe9\x01\n" +

@@ -1424,6 +1424,7 @@ type Messages struct {
 	Resent         uint64                 `protobuf:"varint,8,opt,name=resent" json:"resent,omitempty"`                                        // frames sent to other nodes once more
 	CreditRequests uint64                 `protobuf:"varint,9,opt,name=credit_requests,json=creditRequests" json:"credit_requests,omitempty"`  // requests for credits sent to ranks of other nodes
 	CreditsGranted uint64                 `protobuf:"varint,10,opt,name=credits_granted,json=creditsGranted" json:"credits_granted,omitempty"` // credits granted to ranks of other nodes
+	Transports     *Transports            `protobuf:"bytes,11,opt,name=transports" json:"transports,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1528,6 +1529,146 @@ func (x *Messages) GetCreditsGranted() uint64 {
 	return 0
 }
 
+func (x *Messages) GetTransports() *Transports {
+	if x != nil {
+		return x.Transports
+	}
+	return nil
+}
+
+// Transports are what the layers above channels did (packages pm/uct and pm/tag), by the ranks' own count.
+type Transports struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Lanes            uint64                 `protobuf:"varint,1,opt,name=lanes" json:"lanes,omitempty"` // lanes that ranks of one node opened to each other
+	LanesGivenBack   uint64                 `protobuf:"varint,2,opt,name=lanes_given_back,json=lanesGivenBack" json:"lanes_given_back,omitempty"`
+	DirectOperations uint64                 `protobuf:"varint,3,opt,name=direct_operations,json=directOperations" json:"direct_operations,omitempty"` // one-sided operations by load and store
+	WindowsMapped    uint64                 `protobuf:"varint,4,opt,name=windows_mapped,json=windowsMapped" json:"windows_mapped,omitempty"`          // registrations not found in the cache
+	CopiedBytes      uint64                 `protobuf:"varint,5,opt,name=copied_bytes,json=copiedBytes" json:"copied_bytes,omitempty"`                // between processes of a node, by the kernel
+	StreamedBytes    uint64                 `protobuf:"varint,6,opt,name=streamed_bytes,json=streamedBytes" json:"streamed_bytes,omitempty"`          // of long transfers through channels
+	Rendezvous       uint64                 `protobuf:"varint,7,opt,name=rendezvous" json:"rendezvous,omitempty"`
+	PeersGivenUp     uint64                 `protobuf:"varint,8,opt,name=peers_given_up,json=peersGivenUp" json:"peers_given_up,omitempty"`
+	RendezvousOpen   uint64                 `protobuf:"varint,9,opt,name=rendezvous_open,json=rendezvousOpen" json:"rendezvous_open,omitempty"`     // now
+	UnexpectedBytes  uint64                 `protobuf:"varint,10,opt,name=unexpected_bytes,json=unexpectedBytes" json:"unexpected_bytes,omitempty"` // now: of messages that nobody has received yet
+	BulkBytes        uint64                 `protobuf:"varint,11,opt,name=bulk_bytes,json=bulkBytes" json:"bulk_bytes,omitempty"`                   // of streamed_bytes: sent to other nodes as bulk datagrams
+	PiecesAgain      uint64                 `protobuf:"varint,12,opt,name=pieces_again,json=piecesAgain" json:"pieces_again,omitempty"`             // pieces of long transfers that were asked for again
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Transports) Reset() {
+	*x = Transports{}
+	mi := &file_score_v1_job_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transports) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transports) ProtoMessage() {}
+
+func (x *Transports) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transports.ProtoReflect.Descriptor instead.
+func (*Transports) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Transports) GetLanes() uint64 {
+	if x != nil {
+		return x.Lanes
+	}
+	return 0
+}
+
+func (x *Transports) GetLanesGivenBack() uint64 {
+	if x != nil {
+		return x.LanesGivenBack
+	}
+	return 0
+}
+
+func (x *Transports) GetDirectOperations() uint64 {
+	if x != nil {
+		return x.DirectOperations
+	}
+	return 0
+}
+
+func (x *Transports) GetWindowsMapped() uint64 {
+	if x != nil {
+		return x.WindowsMapped
+	}
+	return 0
+}
+
+func (x *Transports) GetCopiedBytes() uint64 {
+	if x != nil {
+		return x.CopiedBytes
+	}
+	return 0
+}
+
+func (x *Transports) GetStreamedBytes() uint64 {
+	if x != nil {
+		return x.StreamedBytes
+	}
+	return 0
+}
+
+func (x *Transports) GetRendezvous() uint64 {
+	if x != nil {
+		return x.Rendezvous
+	}
+	return 0
+}
+
+func (x *Transports) GetPeersGivenUp() uint64 {
+	if x != nil {
+		return x.PeersGivenUp
+	}
+	return 0
+}
+
+func (x *Transports) GetRendezvousOpen() uint64 {
+	if x != nil {
+		return x.RendezvousOpen
+	}
+	return 0
+}
+
+func (x *Transports) GetUnexpectedBytes() uint64 {
+	if x != nil {
+		return x.UnexpectedBytes
+	}
+	return 0
+}
+
+func (x *Transports) GetBulkBytes() uint64 {
+	if x != nil {
+		return x.BulkBytes
+	}
+	return 0
+}
+
+func (x *Transports) GetPiecesAgain() uint64 {
+	if x != nil {
+		return x.PiecesAgain
+	}
+	return 0
+}
+
 type Job struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             uint64                 `protobuf:"varint,1,opt,name=id" json:"id,omitempty"`
@@ -1554,7 +1695,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1707,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1720,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1721,7 +1862,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1874,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1887,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1787,7 +1928,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1940,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1953,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -1888,7 +2029,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2041,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2054,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -1981,7 +2122,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[15]
+	mi := &file_score_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2134,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[15]
+	mi := &file_score_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2147,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -2156,7 +2297,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06fences\x18\x01 \x01(\x04R\x06fences\x12\x1f\n" +
 	"\vplain_bytes\x18\x02 \x01(\x04R\n" +
 	"plainBytes\x12!\n" +
-	"\fpacked_bytes\x18\x03 \x01(\x04R\vpackedBytes\"\xb2\x02\n" +
+	"\fpacked_bytes\x18\x03 \x01(\x04R\vpackedBytes\"\xe8\x02\n" +
 	"\bMessages\x12\x1a\n" +
 	"\bcontexts\x18\x01 \x01(\x04R\bcontexts\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n" +
@@ -2169,7 +2310,28 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06resent\x18\b \x01(\x04R\x06resent\x12'\n" +
 	"\x0fcredit_requests\x18\t \x01(\x04R\x0ecreditRequests\x12'\n" +
 	"\x0fcredits_granted\x18\n" +
-	" \x01(\x04R\x0ecreditsGranted\"\xfe\x04\n" +
+	" \x01(\x04R\x0ecreditsGranted\x124\n" +
+	"\n" +
+	"transports\x18\v \x01(\v2\x14.score.v1.TransportsR\n" +
+	"transports\"\xc6\x03\n" +
+	"\n" +
+	"Transports\x12\x14\n" +
+	"\x05lanes\x18\x01 \x01(\x04R\x05lanes\x12(\n" +
+	"\x10lanes_given_back\x18\x02 \x01(\x04R\x0elanesGivenBack\x12+\n" +
+	"\x11direct_operations\x18\x03 \x01(\x04R\x10directOperations\x12%\n" +
+	"\x0ewindows_mapped\x18\x04 \x01(\x04R\rwindowsMapped\x12!\n" +
+	"\fcopied_bytes\x18\x05 \x01(\x04R\vcopiedBytes\x12%\n" +
+	"\x0estreamed_bytes\x18\x06 \x01(\x04R\rstreamedBytes\x12\x1e\n" +
+	"\n" +
+	"rendezvous\x18\a \x01(\x04R\n" +
+	"rendezvous\x12$\n" +
+	"\x0epeers_given_up\x18\b \x01(\x04R\fpeersGivenUp\x12'\n" +
+	"\x0frendezvous_open\x18\t \x01(\x04R\x0erendezvousOpen\x12)\n" +
+	"\x10unexpected_bytes\x18\n" +
+	" \x01(\x04R\x0funexpectedBytes\x12\x1d\n" +
+	"\n" +
+	"bulk_bytes\x18\v \x01(\x04R\tbulkBytes\x12!\n" +
+	"\fpieces_again\x18\f \x01(\x04R\vpiecesAgain\"\xfe\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2288,7 +2450,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -2308,11 +2470,12 @@ var file_score_v1_job_proto_goTypes = []any{
 	(*Usage)(nil),         // 15: score.v1.Usage
 	(*Fences)(nil),        // 16: score.v1.Fences
 	(*Messages)(nil),      // 17: score.v1.Messages
-	(*Job)(nil),           // 18: score.v1.Job
-	(*StartTrace)(nil),    // 19: score.v1.StartTrace
-	(*NodeStart)(nil),     // 20: score.v1.NodeStart
-	(*Idleness)(nil),      // 21: score.v1.Idleness
-	(*RankWait)(nil),      // 22: score.v1.RankWait
+	(*Transports)(nil),    // 18: score.v1.Transports
+	(*Job)(nil),           // 19: score.v1.Job
+	(*StartTrace)(nil),    // 20: score.v1.StartTrace
+	(*NodeStart)(nil),     // 21: score.v1.NodeStart
+	(*Idleness)(nil),      // 22: score.v1.Idleness
+	(*RankWait)(nil),      // 23: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
 	7,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
@@ -2327,21 +2490,22 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	6,  // 9: score.v1.Verdict.reason:type_name -> score.v1.EndReason
 	17, // 10: score.v1.Usage.messages:type_name -> score.v1.Messages
 	16, // 11: score.v1.Usage.fences:type_name -> score.v1.Fences
-	9,  // 12: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	12, // 13: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 14: score.v1.Job.state:type_name -> score.v1.JobState
-	13, // 15: score.v1.Job.places:type_name -> score.v1.NodePlace
-	14, // 16: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	15, // 17: score.v1.Job.usage:type_name -> score.v1.Usage
-	21, // 18: score.v1.Job.idle:type_name -> score.v1.Idleness
-	19, // 19: score.v1.Job.start:type_name -> score.v1.StartTrace
-	20, // 20: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	22, // 21: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	18, // 12: score.v1.Messages.transports:type_name -> score.v1.Transports
+	9,  // 13: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	12, // 14: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 15: score.v1.Job.state:type_name -> score.v1.JobState
+	13, // 16: score.v1.Job.places:type_name -> score.v1.NodePlace
+	14, // 17: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	15, // 18: score.v1.Job.usage:type_name -> score.v1.Usage
+	22, // 19: score.v1.Job.idle:type_name -> score.v1.Idleness
+	20, // 20: score.v1.Job.start:type_name -> score.v1.StartTrace
+	21, // 21: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	23, // 22: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -2355,7 +2519,7 @@ func file_score_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

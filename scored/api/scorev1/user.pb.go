@@ -3059,6 +3059,8 @@ type Node struct {
 	CertificateExpiresNanos int64                  `protobuf:"varint,68,opt,name=certificate_expires_nanos,json=certificateExpiresNanos" json:"certificate_expires_nanos,omitempty"`
 	WallOffsetNanos         int64                  `protobuf:"varint,70,opt,name=wall_offset_nanos,json=wallOffsetNanos" json:"wall_offset_nanos,omitempty"` // of the node's system clock to the cluster's; 0 while it is not known
 	JobIds                  []uint64               `protobuf:"varint,69,rep,packed,name=job_ids,json=jobIds" json:"job_ids,omitempty"`                       // that have a place there, ascending
+	Link                    string                 `protobuf:"bytes,71,opt,name=link" json:"link,omitempty"`                                                 // what carries channels to other nodes; empty: the node has not connected to this leader
+	Bearers                 []string               `protobuf:"bytes,72,rep,name=bearers" json:"bearers,omitempty"`                                           // of TIPC
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -3271,6 +3273,20 @@ func (x *Node) GetWallOffsetNanos() int64 {
 func (x *Node) GetJobIds() []uint64 {
 	if x != nil {
 		return x.JobIds
+	}
+	return nil
+}
+
+func (x *Node) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *Node) GetBearers() []string {
+	if x != nil {
+		return x.Bearers
 	}
 	return nil
 }
@@ -4567,6 +4583,7 @@ type TopJob struct {
 	ResentPerSecond float64                `protobuf:"fixed64,13,opt,name=resent_per_second,json=resentPerSecond" json:"resent_per_second,omitempty"`
 	Flush           *StepTimes             `protobuf:"bytes,14,opt,name=flush" json:"flush,omitempty"` // over all its nodes
 	Total           *StepTimes             `protobuf:"bytes,15,opt,name=total" json:"total,omitempty"` // planned instant to its running, likewise
+	Idle            *Idleness              `protobuf:"bytes,16,opt,name=idle" json:"idle,omitempty"`   // if all its ranks sleep: the instants alone
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -4702,6 +4719,13 @@ func (x *TopJob) GetFlush() *StepTimes {
 func (x *TopJob) GetTotal() *StepTimes {
 	if x != nil {
 		return x.Total
+	}
+	return nil
+}
+
+func (x *TopJob) GetIdle() *Idleness {
+	if x != nil {
+		return x.Idle
 	}
 	return nil
 }
@@ -7069,7 +7093,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x17\n" +
 	"\agang_on\x18\x04 \x01(\bR\x06gangOn\x12\x16\n" +
-	"\x06moving\x18\x05 \x01(\bR\x06moving\"\xf4\x06\n" +
+	"\x06moving\x18\x05 \x01(\bR\x06moving\"\xa9\a\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -7101,7 +7125,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\vcertificate\x18C \x01(\tR\vcertificate\x12:\n" +
 	"\x19certificate_expires_nanos\x18D \x01(\x03R\x17certificateExpiresNanos\x12*\n" +
 	"\x11wall_offset_nanos\x18F \x01(\x03R\x0fwallOffsetNanos\x12\x17\n" +
-	"\ajob_ids\x18E \x03(\x04R\x06jobIds\"X\n" +
+	"\ajob_ids\x18E \x03(\x04R\x06jobIds\x12\x12\n" +
+	"\x04link\x18G \x01(\tR\x04link\x12\x1f\n" +
+	"\abearers\x18H \x03(\tB\x05\xaa\x01\x02 \x03R\abearers\"X\n" +
 	"\x10DrainNodeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -7203,7 +7229,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04skew\x18\t \x01(\v2\x13.score.v1.StepTimesR\x04skew\x12\x1f\n" +
 	"\vsince_nanos\x18\n" +
 	" \x01(\x03R\n" +
-	"sinceNanos\"\xec\x03\n" +
+	"sinceNanos\"\x94\x04\n" +
 	"\x06TopJob\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -7220,7 +7246,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x11nacked_per_second\x18\f \x01(\x01R\x0fnackedPerSecond\x12*\n" +
 	"\x11resent_per_second\x18\r \x01(\x01R\x0fresentPerSecond\x12)\n" +
 	"\x05flush\x18\x0e \x01(\v2\x13.score.v1.StepTimesR\x05flush\x12)\n" +
-	"\x05total\x18\x0f \x01(\v2\x13.score.v1.StepTimesR\x05total\"\x13\n" +
+	"\x05total\x18\x0f \x01(\v2\x13.score.v1.StepTimesR\x05total\x12&\n" +
+	"\x04idle\x18\x10 \x01(\v2\x12.score.v1.IdlenessR\x04idle\"\x13\n" +
 	"\x11GetVersionRequest\"\xdc\x01\n" +
 	"\x12GetVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
@@ -7529,10 +7556,11 @@ var file_score_v1_user_proto_goTypes = []any{
 	(JobState)(0),                       // 108: score.v1.JobState
 	(*Job)(nil),                         // 109: score.v1.Job
 	(*Usage)(nil),                       // 110: score.v1.Usage
-	(EndReason)(0),                      // 111: score.v1.EndReason
-	(*StagedFile)(nil),                  // 112: score.v1.StagedFile
-	(*Identity)(nil),                    // 113: score.v1.Identity
-	(*NodePlace)(nil),                   // 114: score.v1.NodePlace
+	(*Idleness)(nil),                    // 111: score.v1.Idleness
+	(EndReason)(0),                      // 112: score.v1.EndReason
+	(*StagedFile)(nil),                  // 113: score.v1.StagedFile
+	(*Identity)(nil),                    // 114: score.v1.Identity
+	(*NodePlace)(nil),                   // 115: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
@@ -7585,106 +7613,107 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	110, // 47: score.v1.TopJob.usage:type_name -> score.v1.Usage
 	59,  // 48: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
 	59,  // 49: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	4,   // 50: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
-	73,  // 51: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	73,  // 52: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	78,  // 53: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 54: score.v1.User.role:type_name -> score.v1.Role
-	83,  // 55: score.v1.User.limits:type_name -> score.v1.UserLimits
-	84,  // 56: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	84,  // 57: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	84,  // 58: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	111, // 59: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	23,  // 60: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	109, // 61: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	23,  // 62: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	92,  // 63: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	112, // 64: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	113, // 65: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	96,  // 66: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	16,  // 67: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	108, // 68: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	114, // 69: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	20,  // 70: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	59,  // 71: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	60,  // 72: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	11,  // 73: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	13,  // 74: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	14,  // 75: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	21,  // 76: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	24,  // 77: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	27,  // 78: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	29,  // 79: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	31,  // 80: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	33,  // 81: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
-	35,  // 82: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	40,  // 83: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	42,  // 84: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	91,  // 85: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	94,  // 86: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	89,  // 87: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	52,  // 88: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	46,  // 89: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	48,  // 90: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	50,  // 91: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	55,  // 92: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	57,  // 93: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	61,  // 94: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	64,  // 95: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	66,  // 96: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	69,  // 97: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	71,  // 98: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	74,  // 99: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	76,  // 100: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	79,  // 101: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	81,  // 102: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	85,  // 103: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	87,  // 104: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	97,  // 105: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	5,   // 106: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	7,   // 107: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	9,   // 108: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	12,  // 109: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	18,  // 110: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	15,  // 111: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	22,  // 112: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	25,  // 113: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	28,  // 114: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	30,  // 115: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	32,  // 116: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	34,  // 117: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
-	36,  // 118: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	41,  // 119: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	43,  // 120: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	93,  // 121: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	95,  // 122: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	90,  // 123: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	53,  // 124: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	47,  // 125: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	49,  // 126: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	51,  // 127: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	56,  // 128: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	58,  // 129: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	62,  // 130: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	65,  // 131: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	67,  // 132: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	70,  // 133: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	72,  // 134: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	75,  // 135: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	77,  // 136: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	80,  // 137: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	82,  // 138: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	86,  // 139: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	88,  // 140: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	98,  // 141: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	6,   // 142: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	8,   // 143: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	10,  // 144: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	109, // [109:145] is the sub-list for method output_type
-	73,  // [73:109] is the sub-list for method input_type
-	73,  // [73:73] is the sub-list for extension type_name
-	73,  // [73:73] is the sub-list for extension extendee
-	0,   // [0:73] is the sub-list for field type_name
+	111, // 50: score.v1.TopJob.idle:type_name -> score.v1.Idleness
+	4,   // 51: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
+	73,  // 52: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	73,  // 53: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	78,  // 54: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 55: score.v1.User.role:type_name -> score.v1.Role
+	83,  // 56: score.v1.User.limits:type_name -> score.v1.UserLimits
+	84,  // 57: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	84,  // 58: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	84,  // 59: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	112, // 60: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	23,  // 61: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	109, // 62: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	23,  // 63: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	92,  // 64: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	113, // 65: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	114, // 66: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	96,  // 67: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	16,  // 68: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	108, // 69: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	115, // 70: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	20,  // 71: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	59,  // 72: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	60,  // 73: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	11,  // 74: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	13,  // 75: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	14,  // 76: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	21,  // 77: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	24,  // 78: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	27,  // 79: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	29,  // 80: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	31,  // 81: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	33,  // 82: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	35,  // 83: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	40,  // 84: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	42,  // 85: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	91,  // 86: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	94,  // 87: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	89,  // 88: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	52,  // 89: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	46,  // 90: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	48,  // 91: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	50,  // 92: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	55,  // 93: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	57,  // 94: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	61,  // 95: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	64,  // 96: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	66,  // 97: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	69,  // 98: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	71,  // 99: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	74,  // 100: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	76,  // 101: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	79,  // 102: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	81,  // 103: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	85,  // 104: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	87,  // 105: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	97,  // 106: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	5,   // 107: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	7,   // 108: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	9,   // 109: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	12,  // 110: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	18,  // 111: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	15,  // 112: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	22,  // 113: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	25,  // 114: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	28,  // 115: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	30,  // 116: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	32,  // 117: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	34,  // 118: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	36,  // 119: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	41,  // 120: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	43,  // 121: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	93,  // 122: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	95,  // 123: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	90,  // 124: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	53,  // 125: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	47,  // 126: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	49,  // 127: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	51,  // 128: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	56,  // 129: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	58,  // 130: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	62,  // 131: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	65,  // 132: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	67,  // 133: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	70,  // 134: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	72,  // 135: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	75,  // 136: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	77,  // 137: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	80,  // 138: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	82,  // 139: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	86,  // 140: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	88,  // 141: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	98,  // 142: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	6,   // 143: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	8,   // 144: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	10,  // 145: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	110, // [110:146] is the sub-list for method output_type
+	74,  // [74:110] is the sub-list for method input_type
+	74,  // [74:74] is the sub-list for extension type_name
+	74,  // [74:74] is the sub-list for extension extendee
+	0,   // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An administrator installs the package, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb, score_2.deb and
-# libscore1_1.deb, libscore1_2.deb.
+# An administrator installs the packages, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb, score_2.deb, and
+# the same of libscore1 and libscore-dev; and pmchannel.c and ring.f90, which use what the last has.
 set -eu
 export HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 cd /root
@@ -78,11 +78,25 @@ if command -v fi_info >/dev/null; then
 	[ "$(scrun --fabric pm -n 1 fi_info --list | head -n 1)" = pm: ] || fail "the provider is not there"
 fi
 
+step "programs that use channels"
+quietly dpkg -i /tmp/libscore-dev_1.deb
+dpkg --verify libscore-dev || fail "files differ from the package's"
+[ "$(pkg-config --modversion score)" = 1 ] || fail "score.pc"
+zcat /usr/share/man/man3/score_pm.3.gz | grep -q '^.TH "SCORE_PM" 3' || fail "man page of score_pm"
+zcat /usr/share/man/man3/score_strerror.3.gz | grep -q '^.so man3/score_pm.3$' || fail "man page of score_strerror"
+quietly cc -o pmchannel /tmp/pmchannel.c $(pkg-config --cflags --libs score)
+quietly gfortran -J /tmp -o ring /usr/include/score/score_pm.f90 /tmp/ring.f90 $(pkg-config --libs score)
+for program in pmchannel ring; do
+	[ "$(scrun -n 2 --oversubscribe --channels 2 ./$program)" = "well
+well" ] || fail "$program did not run"
+done
+rm pmchannel ring
+
 step upgrade
 sum=$(cat /etc/score/* 2>/dev/null | cksum)
 job=$(scrun -d -o /tmp/job.out -n 1 sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; echo done >/tmp/result')
 until_ok sh -c "scored job list | grep -i running"
-quietly dpkg -i /tmp/score_2.deb /tmp/libscore1_2.deb
+quietly dpkg -i /tmp/score_2.deb /tmp/libscore1_2.deb /tmp/libscore-dev_2.deb
 [ "$(dpkg-query -W -f '${Version}' score)" = 2 ] || fail "not upgraded"
 [ "$sum" = "$(cat /etc/score/* 2>/dev/null | cksum)" ] || fail "the upgrade has changed the configuration"
 end "$agent" TERM
@@ -114,5 +128,5 @@ end "$server" TERM
 
 step purge
 quietly dpkg -i /tmp/score_2.deb
-quietly dpkg -P score libscore1
+quietly dpkg -P score libscore-dev libscore1
 [ ! -e /var/lib/score ] && [ ! -e /etc/score ] && [ ! -e /run/score ] && [ ! -e /var/cache/score ] || fail "the purge left something"

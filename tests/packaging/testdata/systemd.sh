@@ -36,5 +36,6 @@ job=$(scrun -d -o /tmp/job.out -n 1 sleep 1000)
 until_ok sh -c "scored job list | grep -i running"
 dpkg -r score >/tmp/out 2>&1 || { cat /tmp/out; fail removal; }
 if pgrep -a scored; then fail "the removal has left daemons"; fi
+if systemctl list-units --all --plain --no-legend 'score*' | grep .; then fail "the removal has left units"; fi
 if pgrep -f "sleep 1000"; then fail "the removal has left a job"; fi
 echo "all well"

@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func release64(p *uint64, v uint64)
-TEXT ·release64(SB), NOSPLIT|NOFRAME, $0-16
+// func Store64(p *uint64, v uint64)
+TEXT ·Store64(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ p+0(FP), AX
 	MOVQ v+8(FP), CX
 	MOVQ CX, (AX)

@@ -1,0 +1,91 @@
+package tipc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// connectMilliseconds bounds the wait for the topology service: who watches drives channels, too.
+const connectMilliseconds = 200
+
+// Watcher is a connection to the kernel's topology service, which tells who binds names and gives
+// them up on all nodes of the cluster: also when it is the node that is gone, or the way to it.
+type Watcher struct {
+	fd int
+}
+
+// Watch connects to the service.
+func Watch() (*Watcher, error) {
+	fd, err := open(unix.SOCK_SEQPACKET)
+	if err != nil {
+		return nil, err
+	}
+	service := &unix.SockaddrTIPC{
+		Scope: unix.TIPC_NODE_SCOPE,
+		Addr:  &unix.TIPCServiceName{Type: unix.TIPC_TOP_SRV, Instance: unix.TIPC_TOP_SRV},
+	}
+	// The service is the kernel's own, and accepts within microseconds.
+	err = unix.SetsockoptInt(fd, unix.SOL_TIPC, unix.TIPC_CONN_TIMEOUT, connectMilliseconds)
+	if err == nil {
+		err = unix.Connect(fd, service)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("tipc: cannot reach the topology service: %w", err)
+	}
+	return &Watcher{fd: fd}, nil
+}
+
+// Descriptor is the connection's, to wait on.
+func (w *Watcher) Descriptor() int { return w.fd }
+
+// Subscribe has the watcher told of a range: of what is bound there now, and of each change. The
+// handle comes back with each event.
+func (w *Watcher) Subscribe(r Range, handle uint64) error { return w.write(r, handle, false) }
+
+// Cancel ends a subscription of the same range and handle.
+func (w *Watcher) Cancel(r Range, handle uint64) error { return w.write(r, handle, true) }
+
+func (w *Watcher) write(r Range, handle uint64, cancel bool) error {
+	b := subscription(r, handle, cancel)
+	if err := unix.Send(w.fd, b[:], unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("tipc: the topology service takes no subscription: %w", err)
+	}
+	return nil
+}
+
+// Next returns the next event, without waiting: ok is false if there is none now. After an error
+// the connection is of no use any more.
+func (w *Watcher) Next() (e Event, ok bool, err error) {
+	var b [eventBytes]byte
+	n, err := unix.Read(w.fd, b[:])
+	switch {
+	case errors.Is(err, unix.EAGAIN) && w.hungUp():
+		return e, false, fmt.Errorf("tipc: the topology service: %w", io.EOF)
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return e, false, nil
+	case err != nil:
+		return e, false, fmt.Errorf("tipc: the topology service: %w", err)
+	case n == 0:
+		return e, false, fmt.Errorf("tipc: the topology service: %w", io.EOF)
+	}
+	e, err = parseEvent(b[:n])
+	return e, err == nil, err
+}
+
+// hungUp reports whether nothing will come any more. A socket that does not block says of a closed
+// connection only once that it is closed, then that there is nothing now.
+func (w *Watcher) hungUp() bool {
+	fds := []unix.PollFd{{Fd: int32(w.fd)}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+}
+
+// Close ends all subscriptions.
+func (w *Watcher) Close() error { return unix.Close(w.fd) }

@@ -1,0 +1,111 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"score/channels/link"
+	"score/channels/link/tipc"
+)
+
+// ErrSquatter: a socket that is not the job's has bound a name of the job. It gets questions that it
+// cannot answer, and nothing else.
+var ErrSquatter = errors.New("another program, or a cluster with the same agent.tipc_type, has bound a name of the job; what it sends is not taken")
+
+// onName takes what a socket did with a name in the job's range.
+func (l *loop) onName(j *Job, e *tipc.Event) {
+	m, ok := j.names.Find(e.First)
+	if ok && e.First == e.Last {
+		l.keepName(j, m, e)
+	}
+	switch {
+	case !ok || e.First != e.Last:
+		l.onSquatter(j, e, 0) // a range that reaches into the job's
+	case m.Directory && m.Node == j.places.Own():
+		if e.Socket != l.directory.port.Local() {
+			l.onSquatter(j, e, 0)
+		}
+	case m.Directory && e.Gone:
+		if left := l.node.config.Left; left != nil {
+			left(j.key, m.Node)
+		}
+	case m.Directory:
+	case j.has(m.Rank):
+		if !j.isAt(name{m.Channel, m.Rank}, e.Socket) {
+			l.onSquatter(j, e, m.Rank)
+		}
+	case e.Gone:
+		j.peerEnded(m.Channel, m.Rank, howWithdrawn)
+	}
+}
+
+// isAt reports whether the socket is the context's.
+func (j *Job) isAt(of name, socket link.Address) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := j.contexts[of]
+	return c != nil && c.driver != nil && c.driver.Port().Local() == socket
+}
+
+// onSquatter says once for each job that somebody else has a name of it.
+func (l *loop) onSquatter(j *Job, e *tipc.Event, rank uint32) {
+	if e.Gone || j.squatted {
+		return
+	}
+	j.squatted = true
+	node, reference, _ := e.Socket.Socket()
+	err := fmt.Errorf("%w (%v to %d, port %d at node %08x; \"tipc nametable show\" lists it)",
+		ErrSquatter, link.NameAddress(j.names.Kind, e.First), e.Last, reference, node)
+	l.node.log("a name of a job is another's too", j.key, rank, err)
+}
+
+// keepName keeps which names sockets of other nodes have.
+func (l *loop) keepName(j *Job, m link.Meaning, e *tipc.Event) {
+	if m.Directory && m.Node == j.places.Own() || !m.Directory && j.has(m.Rank) {
+		return
+	}
+	b := bindingOf(e)
+	if e.Gone {
+		j.published.unbind(b)
+		return
+	}
+	j.published.bind(b)
+	if m.Directory {
+		j.sightings.see(m.Node)
+		if j.sightings.told {
+			l.updateTroubles()
+		}
+	}
+}
+
+func bindingOf(e *tipc.Event) binding {
+	node, reference, _ := e.Socket.Socket()
+	return binding{e.First, uint64(node)<<32 | uint64(reference)}
+}
+
+// address is the socket's.
+func (b binding) address() link.Address {
+	return link.SocketAddress(uint32(b.socket>>32), uint32(b.socket))
+}
+
+// onMark takes that a socket bound a cluster's mark, or gave it up. The first after the connection was
+// made again comes when all that is bound was told of.
+func (l *loop) onMark(e *tipc.Event) {
+	t := &l.topology
+	before := len(t.marks.bound)
+	if e.First != t.mark || e.First != e.Last {
+		if b := bindingOf(e); e.Gone {
+			t.marks.unbind(b)
+		} else {
+			t.marks.bind(b)
+		}
+	}
+	if t.settling && !e.Gone {
+		l.settleTopology()
+	}
+	if after := len(t.marks.bound); (before == 0) != (after == 0) {
+		l.updateTroubles()
+		if before == 0 {
+			l.node.log("another cluster has the same type of names", 0, 0, l.topology.troubles.Load().Other)
+		}
+	}
+}

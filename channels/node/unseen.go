@@ -1,0 +1,94 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"score/channels"
+	"score/flowctl"
+	"slices"
+	"time"
+)
+
+const (
+	// unseenAfter is for how long a job that has peers on other nodes waits, in nanoseconds, before it
+	// is said that a node's names have not appeared. The kernels tell each other within milliseconds,
+	// and make links again within a second or two.
+	unseenAfter = int64(5 * time.Second)
+	// unseenMost bounds the nodes that are named.
+	unseenMost = 8
+	// publishedMost bounds the names that are remembered for a job: some MiB.
+	publishedMost = 1 << 16
+)
+
+// ErrOtherCluster: agents of another cluster have bound its mark, which is of the same type.
+var ErrOtherCluster = errors.New("another cluster on this network has the same agent.tipc_type: set another one on all nodes of one of them")
+
+// NameTroubles is what is amiss with names now.
+type NameTroubles struct {
+	Lost   error    // the connection to the kernel's topology service is lost; nil: it is not
+	Other  error    // wraps ErrOtherCluster, and says which node it is; nil: there is none
+	Unseen []Unseen // jobs with nodes whose names have not appeared
+}
+
+// Unseen is some nodes of a job.
+type Unseen struct {
+	Job   uint64 // its key
+	Nodes []uint32
+}
+
+// NameTroubles returns what is amiss with names (TIPC) now. It does not wait.
+func (n *Node) NameTroubles() *NameTroubles { return n.loop.topology.troubles.Load() }
+
+// updateTroubles notes what NameTroubles returns.
+func (l *loop) updateTroubles() {
+	t := &l.topology
+	troubles := &NameTroubles{Lost: t.lost}
+	for b := range t.marks.bound {
+		node, reference, _ := b.address().Socket()
+		troubles.Other = fmt.Errorf("%w (type %d, mark %d, port %d at node %08x)", ErrOtherCluster, t.kind, b.instance, reference, node)
+		break
+	}
+	for _, j := range t.jobs {
+		if j.sightings.told && j.sightings.missing > 0 {
+			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.sightings.unseen(unseenMost)})
+		}
+	}
+	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return compareKeys(a.Job, b.Job) })
+	t.troubles.Store(troubles)
+}
+
+// checkUnseen tells of nodes whose names have not appeared, once for each job. Without the connection
+// nothing can appear.
+func (l *loop) checkUnseen(now int64) {
+	t := &l.topology
+	t.check = flowctl.NoDeadline
+	for _, j := range t.jobs {
+		s := &j.sightings
+		if s.missing == 0 || s.told {
+			continue
+		}
+		t.check = now + unseenAfter/4
+		if since := j.remoteSince(); since == 0 || now-since < unseenAfter || t.lost != nil {
+			continue
+		}
+		s.told = true
+		l.updateTroubles()
+		if unseen := l.node.config.Unseen; unseen != nil {
+			unseen(j.key, s.unseen(unseenMost))
+		}
+	}
+}
+
+// remoteSince is when the job got its first context with peers on other nodes; 0: it has none.
+func (j *Job) remoteSince() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.remote
+}
+
+// hasRemote notes that the job has a context with peers on other nodes; under the lock.
+func (j *Job) hasRemote() {
+	if j.remote == 0 {
+		j.remote = channels.Nanos()
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"score/cmd/scrun/fabric"
+	"score/cmd/scrun/options"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+	"strings"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sys/unix"
+)
+
+// network is what scrun found out about the messages of a job's program.
+type network struct {
+	channels options.Channels // that each rank gets, without those for MPI
+	request  fabric.Request
+	choice   fabric.Choice
+	dir      string   // the libraries of the fabric, if it is used
+	settings []string // parameters that the user's own files set
+	env      []string // the job's environment without them
+}
+
+// inspectProgram looks at the program beside the dialling, which takes longer. The nodes say it if
+// there is no such program; it may be there only.
+func inspectProgram(o *options.Options, here options.Process) <-chan network {
+	found := make(chan network, 1)
+	go func() {
+		n := network{channels: countChannels(o, here)}
+		if o.Fabric != fabric.None || o.Verbose {
+			n.inspectFabric(o, here)
+		}
+		found <- n
+	}()
+	return found
+}
+
+// inspectFabric finds what the choice of the MPI library's network depends on.
+func (n *network) inspectFabric(o *options.Options, here options.Process) {
+	dir, path := o.Where(here)
+	env := o.Export.Apply(here.Environ)
+	n.settings = fabric.Settings(variable(env, "HOME"))
+	n.request = fabric.Request{
+		Wish: o.Fabric, Program: fabric.Inspect(o.Argv, dir, path, variable(env, "LD_LIBRARY_PATH")),
+		Nodes: max(int(o.Nodes), len(o.Hosts)), Chosen: fabric.Chosen(env, n.settings),
+		NoChannels: o.Channels.Given && o.Channels.PerRank == 0, AddressSpace: addressSpace(here),
+	}
+}
+
+// addressSpace is what ulimit -v says, in bytes; 0: nothing.
+func addressSpace(here options.Process) uint64 {
+	for _, l := range here.Limits {
+		if l.GetResource() == unix.RLIMIT_AS && l.GetSoft() != unix.RLIM_INFINITY {
+			return l.GetSoft()
+		}
+	}
+	return 0
+}
+
+// choose decides whether the ranks' MPI library uses channels. The error says why what the user asked
+// for cannot be had, or that he has enough of waiting.
+func (n *network) choose(ctx context.Context, o *options.Options, cluster *reached) (err error) {
+	if n.request.Undecided() {
+		n.request.Nodes, err = unlessLeft(ctx, func(ctx context.Context) (int, error) { return nodesFor(ctx, o, cluster), nil })
+		if err != nil {
+			return err
+		}
+	}
+	if n.choice, err = fabric.Choose(n.request); err != nil || !n.choice.Use {
+		return err
+	}
+	if n.dir, err = fabric.Find(fabric.Here()); err == nil {
+		return nil
+	}
+	if o.Fabric == fabric.PM {
+		return err
+	}
+	n.choice = fabric.Choice{Why: err.Error()}
+	return nil
+}
+
+// nodesFor is on how many nodes the job's ranks will be: 2 if no node has CPUs for all of them. A
+// cluster that does not answer now will say so when the job is submitted.
+func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
+	reply, err := cluster.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+	if err != nil || len(reply.Msg.GetNodes()) < 2 {
+		return 1
+	}
+	need := uint64(o.Tasks) * uint64(max(o.CPUsPerTask, 1))
+	for _, node := range reply.Msg.GetNodes() {
+		if uint64(node.GetCpus()) >= need {
+			return 1
+		}
+	}
+	return 2
+}
+
+// apply sets the job's environment so that its ranks use what was chosen, and says, with -v, what
+// that is.
+func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
+	if !n.choice.Use {
+		if n.choice.Why != "" {
+			messages.note("no channels for MPI: %s", n.choice.Why)
+		}
+		return
+	}
+	var kept []string
+	n.env, spec.ChannelsPerTask = spec.GetEnv(), max(spec.GetChannelsPerTask(), 1)
+	spec.Env, kept = fabric.Environ(spec.GetEnv(), n.dir, n.choice.IfAble, n.settings)
+	messages.note("MPI uses channels, by the libraries in %s: %s", n.dir, n.choice.Why)
+	if len(kept) > 0 {
+		messages.note("set by you, and kept: %s", strings.Join(kept, ", "))
+	}
+}
+
+// submit hands the job over. A cluster that has too few channels for it gets it without those that
+// nobody asked for.
+func (n *network) submit(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
+	id, err := submit(ctx, cluster, spec)
+	if !n.choice.Use || n.request.Wish != fabric.Auto || connect.CodeOf(err) != connect.CodeResourceExhausted {
+		return id, err
+	}
+	messages.note("no channels for MPI: %s", client.Sentence(err))
+	spec.Env, spec.ChannelsPerTask = n.env, n.channels.PerRank
+	return submit(ctx, cluster, spec)
+}
+
+func variable(env []string, name string) (found string) {
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			found = value
+		}
+	}
+	return found
+}

@@ -1,0 +1,115 @@
+package nodeagent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"score/channels/link"
+	"score/channels/link/tipc"
+	"score/scored/api/scorev1"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// errNoBearer: the kernel has nothing by which TIPC leaves this host.
+var errNoBearer = errors.New(
+	`TIPC has no bearer, so that channels reach no other host: enable one as with "tipc bearer enable media eth device eth0"`)
+
+// linkWord is what the leader compares, and shows. Nodes with different words do not reach each other.
+func (a *Agent) linkWord() string {
+	if a.options.Link != link.TIPC {
+		return a.options.Link.String()
+	}
+	word := fmt.Sprintf("%v %d", a.options.Link, a.options.TIPCType)
+	if id, err := tipc.Network(); err == nil && id != tipc.DefaultNetwork {
+		word += fmt.Sprintf(" in network %d", id)
+	}
+	return word
+}
+
+// bearers are what TIPC is carried by now, if it is the link.
+func (a *Agent) bearers() []string {
+	if a.options.Link != link.TIPC {
+		return nil
+	}
+	bearers, err := tipc.Bearers()
+	if err != nil {
+		a.log.Warn("the bearers cannot be listed", zap.Error(err))
+	}
+	return bearers
+}
+
+// checkLink finds out whether the system has what carries channels to other nodes.
+func (a *Agent) checkLink() error {
+	if a.options.Link != link.TIPC {
+		return nil
+	}
+	err := tipc.Check()
+	if err == nil {
+		_, err = tipc.Bearers()
+	}
+	if err != nil {
+		return fmt.Errorf("agent.link: %w", err)
+	}
+	return nil
+}
+
+// linkProblems are what is wrong with the link now, a sentence each.
+func (a *Agent) linkProblems() (sentences []string) {
+	if a.options.Link != link.TIPC {
+		return nil
+	}
+	if bearers, err := tipc.Bearers(); err == nil && len(bearers) == 0 && a.options.Credentials != nil {
+		sentences = append(sentences, errNoBearer.Error())
+	}
+	return append(sentences, a.plane.Problems(a.unseenSentence)...)
+}
+
+// checkReach refuses a job with ranks on hosts that its channels cannot reach.
+func (a *Agent) checkReach(places []*scorev1.NodePlace) error {
+	if a.options.Link != link.TIPC || !onOtherHosts(a.address, places) {
+		return nil
+	}
+	if bearers, err := tipc.Bearers(); err == nil && len(bearers) == 0 {
+		return errNoBearer
+	}
+	return nil
+}
+
+// onOtherHosts reports whether some place is not on the host of the address. All of loopback is on one.
+func onOtherHosts(own string, places []*scorev1.NodePlace) bool {
+	host := hostOf(own)
+	for _, p := range places {
+		if other := hostOf(p.GetAddress()); other != host && (!other.IsLoopback() || !host.IsLoopback()) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostOf returns the host of an address; the zero Addr if it has none.
+func hostOf(address string) netip.Addr {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return netip.Addr{}
+	}
+	at, _ := netip.ParseAddr(host) // zero
+	return at
+}
+
+// onUnseen tells the user of a job that names of its nodes have not appeared.
+func (a *Agent) onUnseen(job uint64, nodes []string) {
+	sentence := a.unseenSentence(nodes)
+	a.log.Warn("nodes of a job are not seen", zap.Uint64("job", job), zap.Strings("nodes", nodes))
+	if j := a.jobs.Get(job); j != nil {
+		j.Note(fmt.Sprintf("node %s: %s", a.options.Name, sentence))
+	}
+}
+
+// unseenSentence says what to do if names of nodes do not appear.
+func (a *Agent) unseenSentence(nodes []string) string {
+	return fmt.Sprintf("TIPC shows no names of node %s, so that channels do not reach it: give both bearers on one network "+
+		`("tipc bearer list") and the same network id ("tipc node get netid")`, strings.Join(nodes, ", "))
+}

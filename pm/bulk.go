@@ -1,0 +1,159 @@
+package pm
+
+import (
+	"errors"
+	"score/channels/link"
+	"score/channels/link/ports"
+)
+
+// leastBulk is the shortest path on which bulk datagrams are worth a call each: half a jumbo frame.
+// Shorter ones are faster through the channel, where the kernel cuts and joins many in one call.
+const leastBulk = 4 << 10
+
+// Bulk carries long transfers between this rank and those of other nodes, without copies: the kernel
+// takes the bytes of a datagram from the memory of one program and puts them into that of the other.
+// Datagrams may be lost, and nobody sends them again by himself. It belongs to the channel and to its
+// goroutine. It needs no driver lock, and no agent uses the socket, which it may have opened: what
+// comes while the process is frozen waits there.
+type Bulk struct {
+	c        *Channel
+	port     link.Bulk
+	head     link.BulkHead // of the datagram that Next returned
+	raw      [link.BulkBytes]byte
+	expected bool
+}
+
+// Frame is a part of a transfer.
+type Frame struct {
+	Rank  int    // of the sender, or of the receiver
+	Call  uint32 // the receiver's number of the transfer
+	Token uint32 // tells transfers apart that had the same number
+	At    uint64 // where in the transfer its bytes belong
+}
+
+// OpenBulk returns the channel's Bulk, made at the first call; nil if the rank has no peers on other
+// nodes, or the system does not let it have one.
+func (c *Channel) OpenBulk() *Bulk {
+	n := c.net
+	if n == nil || c.closed {
+		return nil
+	}
+	if n.bulk == nil {
+		port, err := n.openBulk(c)
+		if err != nil {
+			return nil
+		}
+		n.bulk = &Bulk{c: c, port: link.WithBulkFaults(port, c.process.settings.Faults)}
+	}
+	return n.bulk
+}
+
+// openBulk prefers a socket of the agent, whose queues may be longer than this user's.
+func (n *network) openBulk(c *Channel) (link.Bulk, error) {
+	if socket, err := c.process.client.Bulk(c.img.Channel); err == nil {
+		port, err := ports.OpenBulk(n.port, socket)
+		if err == nil {
+			return port, nil
+		}
+		socket.Close()
+	}
+	return ports.OpenBulk(n.port, nil)
+}
+
+// Port is where peers send to.
+func (b *Bulk) Port() uint16 { return b.port.Port() }
+
+// Room returns how many bytes may be under way to this rank.
+func (b *Bulk) Room() int { return b.port.Room() }
+
+// Most returns how many bytes a frame to the rank carries; 0 if the way to it is too narrow for bulk
+// datagrams.
+func (b *Bulk) Most(rank int) int {
+	size := b.port.Size(b.host(rank))
+	if size < leastBulk {
+		return 0
+	}
+	return size - link.BulkBytes
+}
+
+// host is the directory of the rank's node.
+func (b *Bulk) host(rank int) link.Address {
+	where := b.c.net.where
+	return where.Directory(where.Node(uint32(rank)))
+}
+
+// Send sends a frame of at least one byte to the port of a rank on another node. The error is
+// ErrFull if the system takes nothing now, ErrFault if the bytes are not there, and ErrTooLarge if
+// there are more than Most.
+func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
+	h := link.BulkHead{
+		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
+		Call: f.Call, Token: f.Token, Size: uint32(len(data)), At: f.At,
+	}
+	if b.port.Summed() {
+		h.Summed, h.Sum = true, link.BulkSum(data)
+	}
+	h.Put(&b.raw)
+	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, link.ErrBusy):
+		return ErrFull
+	case errors.Is(err, link.ErrMemory):
+		return ErrFault
+	default:
+		return ErrTooLarge
+	}
+}
+
+// Next looks at the next frame, of n bytes. Take must follow.
+func (b *Bulk) Next() (f Frame, n int, ok bool) {
+	for {
+		from, head, ok := b.port.Peek()
+		if !ok {
+			return f, 0, false
+		}
+		h, err := link.ParseBulk(head)
+		if err == nil && b.mine(&h) && b.host(int(h.From)).Host() == from.Host() {
+			b.head = h
+			return Frame{Rank: int(h.From), Call: h.Call, Token: h.Token, At: h.At}, int(h.Size), true
+		}
+		_, _ = b.port.Take(nil)
+	}
+}
+
+// mine reports whether a datagram is for this rank and from a peer on another node.
+func (b *Bulk) mine(h *link.BulkHead) bool {
+	img := b.c.img
+	return h.Job == img.Job && h.Channel == img.Channel && h.To == img.Rank && int(h.From) < b.c.Size() && !b.c.SameNode(int(h.From))
+}
+
+// Take receives the frame that Next returned into place, which has its length; an empty place throws
+// it away. It is false if the frame was damaged: what is in place then is nothing. The error is
+// ErrFault if the place is not there.
+func (b *Bulk) Take(place []byte) (whole bool, err error) {
+	n, err := b.port.Take(place)
+	if err != nil {
+		return false, ErrFault
+	}
+	return n == len(place) && n == int(b.head.Size) && (!b.head.Summed || link.BulkSum(place) == b.head.Sum), nil
+}
+
+// Expect says whether frames are waited for: Wait returns when one comes.
+func (b *Bulk) Expect(on bool) {
+	if b.expected == on {
+		return
+	}
+	b.expected = on
+	b.c.net.watcher.bulk = -1
+	if on {
+		b.c.net.watcher.bulk = b.port.Descriptor()
+	}
+}
+
+// there reports whether a datagram is there.
+func (b *Bulk) there() bool {
+	_, _, ok := b.port.Peek()
+	return ok
+}

@@ -1,0 +1,163 @@
+package interjob
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// outMost bounds the messages under way to a peer.
+	outMost = 16
+	// dialMost bounds how long a connection takes to begin.
+	dialMost = 10 * time.Second
+)
+
+// Peer is a rank of another job.
+type Peer struct {
+	node    *Node
+	id      identity
+	number  int
+	address Address // none: it has only been heard of
+	heard   bool    // it has connected; under the node's mu
+
+	out      chan []byte // nil before the first message
+	reserved []byte
+	failed   atomic.Pointer[error]
+	once     sync.Once // its end is reported
+}
+
+// Number counts the node's peers from 0, in the order in which they were made or heard of.
+func (p *Peer) Number() int { return p.number }
+
+// Job and Rank say who it is.
+func (p *Peer) Job() uint64 { return p.id.job }
+
+// Rank is its number in its job.
+func (p *Peer) Rank() uint32 { return p.id.rank }
+
+// Err is not nil once nothing can be sent to the peer any more.
+func (p *Peer) Err() error {
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Room reports whether Reserve would succeed, or fail for another reason than want of room.
+func (p *Peer) Room() bool { return len(p.out) < outMost || p.Err() != nil }
+
+// Reserve returns the place of a message of n bytes, to be filled and then sent by Commit. The
+// error is ErrFull, ErrAddress if the peer was only heard of, or why it is gone.
+func (p *Peer) Reserve(n int) ([]byte, error) {
+	switch {
+	case p.Err() != nil:
+		return nil, p.Err()
+	case p.address == (Address{}):
+		return nil, ErrAddress
+	case !p.Room():
+		return nil, ErrFull
+	}
+	p.recycle()
+	p.reserved = p.node.buffer(n)
+	return p.reserved, nil
+}
+
+// Commit sends the message that Reserve began.
+func (p *Peer) Commit() error {
+	if err := p.start(); err != nil {
+		return err
+	}
+	p.out <- p.reserved // there is room: only this goroutine sends
+	p.reserved = nil
+	return nil
+}
+
+// recycle gives back what was reserved and not sent.
+func (p *Peer) recycle() {
+	if p.reserved != nil {
+		p.node.recycle(p.reserved)
+		p.reserved = nil
+	}
+}
+
+func (p *Peer) start() error {
+	if p.out != nil {
+		return nil
+	}
+	p.node.mu.Lock()
+	defer p.node.mu.Unlock()
+	if p.node.closing {
+		return ErrClosed
+	}
+	p.out = make(chan []byte, outMost)
+	p.node.sends.Go(p.deliver)
+	return nil
+}
+
+// finish has what was committed sent, and nothing more.
+func (p *Peer) finish() {
+	if p.out != nil {
+		close(p.out)
+	}
+}
+
+// deliver dials the peer, and sends until finish.
+func (p *Peer) deliver() {
+	err := p.deliverAll()
+	if err == nil {
+		return
+	}
+	p.fail(err)
+	for b := range p.out {
+		p.node.recycle(b)
+	}
+}
+
+func (p *Peer) deliverAll() error {
+	dialer := net.Dialer{Timeout: dialMost}
+	c, err := dialer.DialContext(p.node.ctx, "tcp", p.address.At.String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer p.node.follow(c)()
+	if err := introduce(c, p.node.self, p.address); err != nil {
+		return err
+	}
+	p.node.tasks.Go(func() { p.watch(c) })
+	for data := range p.out {
+		var head [lengthBytes]byte
+		binary.LittleEndian.PutUint32(head[:], uint32(len(data)))
+		parts := net.Buffers{head[:], data}
+		if _, err := parts.WriteTo(c); err != nil {
+			return err
+		}
+		p.node.recycle(data)
+		p.node.wake() // there is room
+	}
+	return c.(*net.TCPConn).CloseWrite()
+}
+
+// watch waits for the end of the peer, which sends nothing on a connection that it accepted.
+func (p *Peer) watch(c net.Conn) {
+	var nothing [1]byte
+	_, err := c.Read(nothing[:])
+	p.fail(err)
+}
+
+// fail reports the end of the peer once.
+func (p *Peer) fail(err error) {
+	p.once.Do(func() {
+		err = gone(p, err)
+		p.failed.Store(&err)
+		p.node.mu.Lock()
+		closing := p.node.closing
+		p.node.mu.Unlock()
+		if !closing {
+			p.node.push(Frame{Peer: p, Err: err})
+		}
+	})
+}

@@ -1,0 +1,302 @@
+package uct
+
+import (
+	"errors"
+	"score/pm"
+	"score/pm/uct/pull"
+	"time"
+)
+
+const (
+	// bulkFrom is from how many bytes on transfers between nodes go as bulk datagrams: with less, the
+	// question and the word that all was sent cost more than the copies that they save.
+	bulkFrom = 64 << 10
+	// bulkPerTurn bounds the frames that are sent, or taken, before Progress looks at something else:
+	// some 50 us of the longest ones.
+	bulkPerTurn = 8
+	// bulkStep bounds a sleep while frames may be late, or the channel had no room for a question.
+	bulkStep = 200 * time.Microsecond
+)
+
+// bitFirst marks the first question of a get: the owner's program is told once.
+const bitFirst uint8 = 1
+
+// bulk is an interface's part of pulls by bulk datagrams.
+type bulk struct {
+	link    *pm.Bulk // nil: not opened, or none
+	tried   bool     // opening it was tried
+	reader  *pull.Reader
+	pulls   int // operations whose pull is not settled
+	token   uint32
+	refused bool // there was no room for the last question
+}
+
+// bulkLink is the way for bulk datagrams, or nil.
+func (i *Iface) bulkLink() *pm.Bulk {
+	b := &i.bulk
+	if b.tried {
+		return b.link
+	}
+	b.tried = true
+	b.link = i.ch.OpenBulk()
+	c := pull.DefaultConfig()
+	if b.link != nil {
+		c = pull.ConfigFor(b.link.Room())
+	}
+	b.reader = pull.New(c)
+	return b.link
+}
+
+// bulky reports whether a transfer of n bytes from or to the peer goes as bulk datagrams.
+func (e *EP) bulky(n int) bool {
+	if e.local || e.other != nil || n < bulkFrom || e.iface.ch.Flow() != pm.FlowNack {
+		return false
+	}
+	b := e.iface.bulkLink()
+	return b != nil && b.Most(e.rank) > 0
+}
+
+// startPull begins to pull the bytes of an operation that is in calls.
+func (i *Iface) startPull(o *op) {
+	i.bulkLink() // the reader is there from now on
+	b := &i.bulk
+	b.token++
+	b.pulls++
+	o.token, o.pull = b.token, b.reader.Start(o.id, uint64(len(o.data)))
+	i.expect()
+	if !i.inside {
+		i.askBulk()
+	}
+}
+
+func (i *Iface) expect() {
+	if i.bulk.link != nil {
+		i.bulk.link.Expect(i.bulk.pulls > 0)
+	}
+}
+
+// endPull forgets the pull of an operation that ends.
+func (i *Iface) endPull(o *op) {
+	if o.pull == nil {
+		return
+	}
+	i.bulk.reader.Recycle(o.pull)
+	o.pull = nil
+	i.bulk.pulls--
+	i.expect()
+}
+
+// bulkEpoch is the instant from which pulls count nanoseconds.
+var bulkEpoch = time.Now()
+
+func bulkNow() int64 { return time.Since(bulkEpoch).Nanoseconds() }
+
+// bulkSleep bounds a sleep while operations are under way.
+func (i *Iface) bulkSleep() time.Duration {
+	b := &i.bulk
+	switch {
+	case b.pulls == 0:
+		return owedSleep
+	case b.refused:
+		return bulkStep
+	}
+	return min(max(time.Duration(b.reader.Deadline()-bulkNow()), bulkStep), owedSleep)
+}
+
+// askBulk gives up frames that did not come, and asks for what pulls want now.
+func (i *Iface) askBulk() (n int) {
+	b := &i.bulk
+	b.refused = false
+	now := bulkNow()
+	if now >= b.reader.Deadline() && !i.framesWait() {
+		b.reader.Tick(now)
+	}
+	for {
+		p, at, size, ok := b.reader.Next()
+		if !ok {
+			return n
+		}
+		o := i.calls.get(p.ID)
+		if o.ep.failed != nil {
+			b.reader.Stop(p)
+			continue
+		}
+		if !o.ep.ask(o, at, size) {
+			b.refused = true
+			return n
+		}
+		b.reader.Asked(now)
+		n++
+	}
+}
+
+// framesWait reports whether frames wait to be taken.
+func (i *Iface) framesWait() bool {
+	if i.bulk.link == nil {
+		return false
+	}
+	_, _, ok := i.bulk.link.Next()
+	return ok
+}
+
+// ask asks for a piece of a pull.
+func (e *EP) ask(o *op, at, n uint64) bool {
+	port, bits, to := uint16(0), uint8(0), uint8(0)
+	if b := e.iface.bulk.link; b != nil {
+		port = b.Port()
+	}
+	if o.kind == opGet {
+		to = o.port
+		if o.at == 0 {
+			bits = bitFirst
+		}
+	}
+	buf, err := e.reserve(Header{ID: idAsk, To: to, Bits: bits, Arg: o.id}, askBytes)
+	if err != nil {
+		return false
+	}
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32)
+	if e.Commit() != nil {
+		return false
+	}
+	if at < uint64(o.asked) {
+		e.iface.counts.Again++
+	}
+	o.asked = max(o.asked, int(at+n))
+	o.at = o.asked
+	return true
+}
+
+// askBytes is the payload of idAsk.
+const askBytes = 6 * 8
+
+// takeBulk takes frames that have come, straight to where they belong.
+func (i *Iface) takeBulk() (n int) {
+	b := i.bulk.link
+	for ; b != nil && n < bulkPerTurn; n++ {
+		f, size, ok := b.Next()
+		if !ok {
+			break
+		}
+		o := i.frameOf(f, size)
+		if o == nil {
+			_, _ = b.Take(nil) // a copy, or too late
+			continue
+		}
+		whole, err := b.Take(o.data[f.At : f.At+uint64(size)])
+		switch {
+		case err != nil:
+			o.ep.endPulled(o, err)
+		case whole:
+			i.tookFrame(o, f.At, uint64(size))
+		}
+	}
+	return n
+}
+
+// frameOf is the operation that expects a frame, or nil.
+func (i *Iface) frameOf(f pm.Frame, size int) *op {
+	o := i.calls.get(f.Call)
+	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.late || o.ep.deaf {
+		return nil
+	}
+	if !o.pull.Expects(f.At, uint64(size)) || o.ep.taken(o) {
+		return nil
+	}
+	return o
+}
+
+// taken ends a put of the peer whose memory was taken away.
+func (e *EP) taken(o *op) bool {
+	if o.kind != opFill || o.region.incarnation == o.incarnation {
+		return false
+	}
+	e.endPulled(o, ErrKey)
+	return true
+}
+
+func (i *Iface) tookFrame(o *op, at, n uint64) {
+	i.bulk.reader.Took(bulkNow(), o.pull, at, n)
+	if o.pull.Done() {
+		o.ep.endPulled(o, nil)
+	}
+}
+
+// endPulled ends a pull for its caller. The operation itself ends when its owner has said of each
+// piece that it was sent: its number must not name another before.
+func (e *EP) endPulled(o *op, err error) {
+	if o.late {
+		return
+	}
+	o.late = true
+	e.iface.bulk.reader.Stop(o.pull)
+	done, settled := o.done, o.pull.Settled()
+	o.done = nil
+	e.endRead(o)
+	if o.kind == opFill {
+		e.filled(o, err)
+	}
+	if settled {
+		e.endCall(o, nil)
+	}
+	if done != nil {
+		done.Complete(err)
+	}
+}
+
+// filled tells of a put that was pulled.
+func (e *EP) filled(o *op, err error) {
+	why := statusOK
+	if err != nil {
+		why = statusKey // the bytes, or their place, are not there any more
+	}
+	e.servedRequest(why)
+	if err != nil {
+		return
+	}
+	h := Header{To: o.port, From: o.from}
+	if o.hasData {
+		h.Bits = bitData
+	}
+	e.notePut(h, o.region, len(o.data), o.extra)
+}
+
+// onPulled takes a part of a pull that came through the channel.
+func (e *EP) onPulled(p *Packet, o *op, at uint64, size int) {
+	switch {
+	case o.late || e.taken(o):
+		return
+	case size <= 0 || !o.pull.Expects(at, uint64(size)):
+		e.violated()
+		return
+	}
+	if _, err := p.CopyTo(o.data[at:at+uint64(size)], 8); err != nil {
+		return // the peer died
+	}
+	e.iface.tookFrame(o, at, uint64(size))
+}
+
+// onSent notes that the owner has sent a piece, or why it cannot.
+func onSent(p *Packet) {
+	e := p.EP
+	var w [2]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	o := e.iface.calls.get(p.Arg)
+	err := status(p.Bits).err()
+	if o == nil || o.ep != e || o.pull == nil || errors.Is(err, ErrPeer) {
+		e.violated()
+		return
+	}
+	if e.iface.bulk.reader.Sent(bulkNow(), o.pull, w[0], w[1]) != nil {
+		e.violated()
+		return
+	}
+	switch {
+	case err != nil && !o.late:
+		e.endPulled(o, err)
+	case o.late && o.pull.Settled():
+		e.endCall(o, nil)
+	}
+}

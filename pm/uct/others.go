@@ -1,0 +1,150 @@
+package uct
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"score/pm"
+	"score/pm/interjob"
+)
+
+// others are the ranks of other jobs to which this one is connected. Their numbers follow those of
+// the job's own ranks. All operations go to them by active messages.
+type others struct {
+	node *interjob.Node
+}
+
+// Address is where ranks of other jobs of the same user reach this one: it holds a secret, which the
+// caller hands to them alone. The error is the system's.
+func (i *Iface) Address() (interjob.Address, error) {
+	if i.others == nil {
+		if i.closed {
+			return interjob.Address{}, ErrClosed
+		}
+		self := interjob.Address{Job: i.ch.Job(), Rank: uint32(i.Rank())}
+		node, err := interjob.Listen(self, i.ch.Host(), i.ch.Rouse)
+		if err != nil {
+			return interjob.Address{}, err
+		}
+		i.others = &others{node: node}
+		i.ch.Also(node.Ready)
+	}
+	return i.others.node.Address(), nil
+}
+
+// Connect returns the way to the rank of an address, which may be of this job. The error is
+// interjob.ErrAddress, or Address's.
+func (i *Iface) Connect(a interjob.Address) (*EP, error) {
+	if a.Job == i.ch.Job() {
+		return i.EP(int(a.Rank))
+	}
+	if _, err := i.Address(); err != nil {
+		return nil, err
+	}
+	p, err := i.others.node.Peer(a)
+	if err != nil {
+		return nil, err
+	}
+	return i.otherEP(p), nil
+}
+
+// otherEP is the way to a peer, made at its first use.
+func (i *Iface) otherEP(p *interjob.Peer) *EP {
+	number := i.Ranks() + p.Number()
+	for number >= len(i.eps) {
+		i.eps = append(i.eps, nil)
+	}
+	if i.eps[number] == nil {
+		i.eps[number] = &EP{iface: i, rank: number, other: p}
+	}
+	return i.eps[number]
+}
+
+// receiveOthers handles what ranks of other jobs sent; drained reports that there is no more.
+func (i *Iface) receiveOthers() (n int, drained bool) {
+	for ; n < batch; n++ {
+		f, ok := i.others.node.Poll()
+		if !ok {
+			return n, true
+		}
+		ep := i.otherEP(f.Peer)
+		switch {
+		case f.Err == nil:
+			i.dispatchOther(ep, f.Data)
+		case f.Last:
+			ep.fail(otherError(f.Err))
+		default:
+			ep.lose(otherError(f.Err))
+		}
+		f.Release()
+	}
+	return n, false
+}
+
+func (i *Iface) dispatchOther(ep *EP, data []byte) {
+	if len(data) < HeadBytes && !ep.deaf {
+		ep.violated()
+	}
+	i.handle(ep.rank, data, len(data))
+}
+
+// reserveOther is reserve for a rank of another job.
+func (e *EP) reserveOther(h Header, n int) ([]byte, error) {
+	if n > e.iface.most {
+		return nil, ErrTooLong
+	}
+	buf, err := e.other.Reserve(HeadBytes + n)
+	if err != nil {
+		return nil, e.onSendError(otherError(err))
+	}
+	putHeader(buf, h)
+	return buf[HeadBytes:], nil
+}
+
+// sendHeadOther is sendHead for a rank of another job.
+func (e *EP) sendHeadOther(h pm.Head, data []byte) error {
+	buf, err := e.reserveOther(headerOf(h.First), 8*h.Words-HeadBytes+len(data))
+	if err != nil {
+		return err
+	}
+	if h.Words > 1 {
+		binary.LittleEndian.PutUint64(buf, h.Second)
+		buf = buf[8:]
+	}
+	copy(buf, data)
+	return e.commitOther()
+}
+
+func (e *EP) commitOther() error {
+	if err := e.other.Commit(); err != nil {
+		return e.onSendError(otherError(err))
+	}
+	return nil
+}
+
+// waitSpaceOther is waitSpace for a rank of another job.
+func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
+	i.ch.Also(func() bool { return ep.other.Room() || i.others.node.Ready() })
+	defer i.ch.Also(i.others.node.Ready)
+	return i.ch.Wait(ctx)
+}
+
+// closeOthers ends what Address began, before the channel that it wakes.
+func (i *Iface) closeOthers() {
+	if i.others != nil {
+		_ = i.others.node.Close()
+	}
+}
+
+// otherError translates what package interjob says.
+func otherError(err error) error {
+	switch {
+	case err == interjob.ErrFull: //nolint:errorlint // Reserve returns this very value
+		return pm.ErrFull
+	case errors.Is(err, interjob.ErrGone):
+		return fmt.Errorf("%w: %w", pm.ErrPeerGone, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,153 @@
+package uct
+
+import (
+	"errors"
+	"score/pm"
+	"score/pm/uct/pull"
+)
+
+// onAsk begins to send a piece of memory.
+func onAsk(p *Packet) {
+	e := p.EP
+	var w [6]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	key, offset, length, at, n := w[0], w[1], w[2], w[3], w[4]
+	o := e.newReply(replyBulk, p.Arg)
+	if o == nil {
+		return
+	}
+	o.token, o.to = uint32(w[5]), uint16(w[5]>>32)
+	data, r, why := e.iface.md.find(key, offset, length, RemoteRead)
+	within := false
+	if o.piece, within = pull.Serve(length, at, n); !within && why == statusOK {
+		why = statusRange
+	}
+	if why == statusOK && n < length && key&exposedBit == 0 && !e.sameSource(p.Arg, o.token, r) {
+		why = statusKey // exposed keys have a turn
+	}
+	e.iface.counts.Served++
+	if o.extra = uint64(why); why == statusOK {
+		o.data, o.region, o.incarnation = data, r, r.incarnation
+	}
+	e.answer(o)
+	if why == statusOK && r.notify != nil && p.Bits == bitFirst {
+		r.notify(e, p.To, RemoteRead, len(data))
+	}
+}
+
+// sendBulk sends what goes of a piece, straight from the memory, and then that it was sent.
+func (e *EP) sendBulk(o *op) (n int, whole bool) {
+	for status(o.extra) == statusOK && !o.piece.Done() {
+		if o.region.incarnation != o.incarnation {
+			o.extra = uint64(statusKey) // the memory was taken away
+			break
+		}
+		if n++; n > bulkPerTurn || !e.sendFrame(o) {
+			return n - 1, false
+		}
+	}
+	buf, err := e.reserve(Header{ID: idSent, Arg: o.id, Bits: uint8(o.extra)}, 16)
+	if err != nil {
+		return n, false
+	}
+	at, size := o.piece.Piece()
+	putWords(buf, at, size)
+	return n, e.Commit() == nil
+}
+
+// sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one of
+// both has no socket for it. It is false if nothing can be sent now.
+func (e *EP) sendFrame(o *op) bool {
+	b, most := e.iface.bulkLink(), 0
+	if b != nil && o.to != 0 {
+		most = b.Most(e.rank)
+	}
+	if most == 0 {
+		at, size, _ := o.piece.Next(uint64(e.iface.most - dataHead))
+		if !e.sendDataPiece(o, int(at), int(size)) {
+			return false
+		}
+		o.piece.Passed(size)
+		return true
+	}
+	at, size, _ := o.piece.Next(uint64(most))
+	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.to, o.data[at:at+size])
+	switch {
+	case err == nil:
+		o.piece.Passed(size)
+		e.iface.counts.Streamed += size
+		e.iface.counts.Bulk += size
+	case errors.Is(err, pm.ErrFull):
+		return false
+	case errors.Is(err, pm.ErrFault):
+		o.extra = uint64(statusKey)
+	}
+	return true
+}
+
+// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they are
+// there, so that requests are served in their order.
+func (e *EP) sendPutPull(o *op) (int, bool) {
+	n, bits := 40, uint8(0)
+	if o.hasData {
+		n, bits = 48, bitData
+	}
+	buf, err := e.reserve(Header{ID: idPutPull, To: o.port, From: o.from, Bits: bits}, n)
+	if err != nil {
+		return 0, false
+	}
+	o.exposed = e.iface.md.Expose(o.data)
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
+	if o.hasData {
+		putWords(buf[40:], o.extra)
+	}
+	if e.Commit() != nil {
+		e.iface.md.Conceal(o.exposed)
+		o.exposed = Exposed{}
+		return 0, false
+	}
+	e.requested(o)
+	e.barrier = o
+	return 1, true
+}
+
+// endBarrier lets what waits for a put go on, if it was that one.
+func (e *EP) endBarrier(o *op) {
+	if e.barrier != o {
+		return
+	}
+	if e.barrier = nil; e.out.first != nil {
+		e.activate()
+	}
+}
+
+// onPutPull begins to pull the bytes of a put to where they belong.
+func onPutPull(p *Packet) {
+	e := p.EP
+	var w [6]uint64
+	n := 5
+	if p.Bits&bitData != 0 {
+		n = 6
+	}
+	if !p.words(w[:n]) {
+		return
+	}
+	memory, r, why := e.iface.md.find(w[0], w[1], w[2], RemoteWrite)
+	if why != statusOK || len(memory) == 0 {
+		e.servedRequest(why)
+		return
+	}
+	if e.serves >= maxServes {
+		e.violated()
+		return
+	}
+	o := e.newOp(opFill, nil)
+	e.serves++
+	o.data, o.region, o.incarnation = memory, r, r.incarnation
+	o.key, o.offset, o.port, o.from = w[3], w[4], p.To, p.From
+	o.hasData, o.extra = p.Bits&bitData != 0, w[5]
+	o.id = e.iface.calls.add(o)
+	e.iface.startPull(o)
+}

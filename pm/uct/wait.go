@@ -1,0 +1,137 @@
+package uct
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// byeMost bounds how long Close waits for room to say goodbye.
+	byeMost = 100 * time.Millisecond
+	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just before
+	// the question came.
+	owedSleep = 100 * time.Millisecond
+)
+
+// wait waits until there may be something to do.
+func (i *Iface) wait(ctx context.Context) error {
+	if i.closed {
+		return ErrClosed
+	}
+	if i.pulls > 0 && i.copyLate() > 0 {
+		return nil
+	}
+	if i.owed > 0 {
+		i.checkPeers()
+	}
+	if len(i.lost) > 0 {
+		return i.waitLost(ctx)
+	}
+	if len(i.active) > 0 {
+		return i.waitSpace(ctx)
+	}
+	if i.owed == 0 {
+		return i.ch.Wait(ctx)
+	}
+	return i.waitFor(ctx, time.Now().Add(i.bulkSleep()))
+}
+
+// nap sleeps; with anything under way it waits for that.
+func (i *Iface) nap(most time.Duration, stop func() bool) {
+	if !i.closed && i.pulls == 0 && i.owed == 0 && len(i.lost) == 0 && len(i.active) == 0 {
+		i.ch.Nap(most, stop)
+		return
+	}
+	if stop() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	_ = i.wait(ctx) // whatever it was, the next look finds it
+}
+
+// waitSpace waits until the first of those that have something to send can go on; Progress then looks
+// at the others, too.
+func (i *Iface) waitSpace(ctx context.Context) error {
+	ep := i.active[0]
+	if ep.other != nil {
+		return i.waitSpaceOther(ctx, ep)
+	}
+	err := i.ch.WaitSpace(ctx, ep.rank, min(ep.wanted, i.ch.MaxMessage()))
+	if err != nil && ctx.Err() == nil {
+		ep.lose(err)
+		return nil
+	}
+	return err
+}
+
+// waitFor is the channel's Wait, at most until then.
+func (i *Iface) waitFor(ctx context.Context, until time.Time) error {
+	short, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	if err := i.ch.Wait(short); ctx.Err() != nil || short.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// waitLost waits for the last messages of lost peers, no longer than they may take.
+func (i *Iface) waitLost(ctx context.Context) error {
+	for _, ep := range i.lost {
+		if ep.deaf || !ep.arriving() {
+			return ctx.Err()
+		}
+	}
+	return i.waitFor(ctx, i.lost[0].since.Add(lingerMost))
+}
+
+// sayBye sends what can be sent now, and a goodbye. For want of room what comes is thrown away: the
+// peer may wait for room, too. A peer that is not told finds out by its next message.
+func (i *Iface) sayBye(ep *EP, until time.Time) {
+	_, _ = ep.advance()
+	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
+		i.discard(until)
+	}
+}
+
+// discard throws the next message away. Its sender will be told that this end closes.
+func (i *Iface) discard(until time.Time) bool {
+	m, err := i.ch.Receive()
+	if err != nil {
+		return false
+	}
+	_, _ = i.EP(m.Source())          // a rank of the job
+	_ = i.ch.ReleaseReceiveBuffer(m) // a message is given back once
+	return time.Now().Before(until)
+}
+
+// Close tells the peers, completes what is under way with ErrCanceled, and closes the channel.
+func (i *Iface) Close() error {
+	if i.closed {
+		return ErrClosed
+	}
+	until := time.Now().Add(byeMost)
+	for i.discard(until) {
+	}
+	i.closed = true
+	for _, ep := range i.eps {
+		if ep != nil && ep.failed == nil {
+			i.sayBye(ep, until)
+		}
+	}
+	for _, ep := range i.eps {
+		if ep != nil {
+			ep.fail(ErrCanceled)
+			ep.end()
+			ep.release()
+		}
+	}
+	i.worker.remove(i)
+	i.closeOthers()
+	err := i.ch.Close()
+	if i.owner {
+		err = errors.Join(err, i.md.Close())
+	}
+	return err
+}

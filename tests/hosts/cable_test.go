@@ -1,0 +1,91 @@
+package hosts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cut is a cable that is pulled.
+type cut struct {
+	length  time.Duration
+	silence string // how long a node may be silent before it is lost
+	borne   bool   // a job on the host goes on
+	long    bool   // not in the short form
+}
+
+// cuts are shorter and longer than the silence that a cluster begins with, and than the ten seconds
+// for which a user's call waits for a leader.
+var cuts = []cut{
+	{time.Second, "3s", true, false},
+	{5 * time.Second, "3s", false, false},
+	{5 * time.Second, "30s", true, true},
+	{time.Minute, "3s", false, true},
+}
+
+// cable pulls the cable of a follower under jobs.
+func (s *site) cable(t *testing.T) {
+	for _, c := range cuts {
+		if c.long && !*all {
+			continue
+		}
+		t.Run(fmt.Sprintf("%v of %s", c.length, c.silence), func(t *testing.T) {
+			s.in(t)
+			s.pull(t, c)
+		})
+	}
+	s.in(t)
+}
+
+func (s *site) pull(t *testing.T, c cut) {
+	leader, h := s.leader(s.hosts[0])
+	leader.must("scored config set node_silence " + c.silence)
+	var others []string
+	for _, other := range s.hosts {
+		if other != h {
+			others = append(others, other.name)
+		}
+	}
+	elsewhere := leader.must("scrun -d -o /tmp/out -N 2 -n 2 -w " + strings.Join(others, ",") + " sleep 2000")
+	lost, release := "", func() {}
+	if c.borne {
+		_, release = s.held(leader, "-N 3 -n 3")
+	} else {
+		lost = leader.must("scrun -d -o /tmp/out -N 3 -n 3 sleep 1000")
+		leader.await("scored job list | grep -E '^" + lost + " .*running'")
+	}
+	s.cutOff(h, c.length, func() {
+		leader.must("scored user set ann share=123") // acknowledged without the host
+		if c.length > 20*time.Second {
+			h.refuses()
+		}
+	})
+	leader.awaitUp(s.hosts...)
+	if lost != "" {
+		leader.await("scored history | grep -E '^" + lost + " .*node lost'")
+		h.await("! pgrep -fx 'sleep 1000'")
+	}
+	h.await("scored user list | grep '^ann .* 123 '")
+	release()
+	leader.must("scored job list | grep -E '^" + elsewhere + " .*running' && scored job cancel " + elsewhere)
+	leader.must("scored config set node_silence 3s && scored user set ann share=100")
+	leader.await("[ $(scored server list | grep -c healthy) = 3 ]")
+}
+
+// cutOff pulls a host's cable for as long as is tried, and for as long as during takes.
+func (s *site) cutOff(h *host, length time.Duration, during func()) {
+	h.port.Pull()
+	defer h.port.Plug()
+	pulled := time.NewTimer(length)
+	during()
+	<-pulled.C
+}
+
+// refuses runs a program on a host without a leader: its user gets a sentence, and can wait or end it.
+func (h *host) refuses() {
+	h.t.Helper()
+	if out, ok := h.try("timeout --signal INT 15 scrun -n 1 true"); ok || !strings.Contains(out, "no majority is in contact") {
+		h.t.Errorf("%s: a program on a host that was cut off: %s", h.name, out)
+	}
+}

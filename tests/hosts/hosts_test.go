@@ -1,0 +1,162 @@
+package hosts
+
+import (
+	"flag"
+	"strings"
+	"testing"
+)
+
+// Without either the test is left out: its guests need the machine for themselves.
+var (
+	short = flag.Bool("hosts.short", false, "form a cluster, use it, end its daemons, and cut the leader's power")
+	all   = flag.Bool("hosts.all", false, "try all faults, upgrades, and added and removed hosts")
+)
+
+// servers is how many hosts have a server.
+const servers = 3
+
+// install installs the package, which starts nothing.
+func (s *site) install(h *host) {
+	s.t.Helper()
+	h.must("ln -s /mnt/packages/1 /root/build")
+	if *all {
+		h.must(files + " >/var/tmp/before")
+	}
+	s.types(h, "sudo dpkg -i build/score_*.deb")
+	if out, ok := h.try("systemctl is-active score-server score-agent"); ok {
+		s.t.Errorf("%s: the package has started something: %s", h.name, out)
+	}
+}
+
+// form makes a cluster of the site's hosts.
+func (s *site) form() {
+	s.t.Helper()
+	first := s.hosts[0]
+	s.types(first, "scored init --address host1 && systemctl enable --now score-server")
+	s.types(first, "scored token create | scored join - && systemctl enable --now score-agent")
+	for _, h := range s.hosts[1:] {
+		s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
+		s.typesAs(first, "ssh host2 systemctl enable --now score-server", h.name)
+		s.typesAs(first, "scored token create | ssh host2 scored join -", h.name)
+		s.typesAs(first, "ssh host2 systemctl enable --now score-agent", h.name)
+	}
+	first.awaitUp(s.hosts...)
+	s.types(first, "scored node list && scored server list")
+}
+
+// awaitUp waits until these hosts are nodes that are up.
+func (h *host) awaitUp(hosts ...*host) {
+	h.t.Helper()
+	for _, other := range hosts {
+		h.await("scored node list | grep -qE '^" + other.name + " +up '")
+	}
+}
+
+// leader returns the host whose server leads, as h is told, and another one with a server.
+func (s *site) leader(h *host) (leader, follower *host) {
+	s.t.Helper()
+	h.await("scored server list | grep -q ' leader '")
+	name := h.must("scored server list | awk '$3 == \"leader\" {print $1}'")
+	for _, other := range s.hosts[:servers] {
+		if other.name == name {
+			leader = other
+		} else {
+			follower = other
+		}
+	}
+	if leader == nil {
+		s.t.Fatalf("no host has the leader %q", name)
+	}
+	return leader, follower
+}
+
+// TestHosts makes a cluster of three hosts. Each subtest leaves it as it was.
+func TestHosts(t *testing.T) {
+	if !*short && !*all {
+		t.Skip("three hosts in guests take the whole machine: make hosts, and a short form in .ci/run")
+	}
+	s := newSite(t)
+	s.add(servers)
+	s.form()
+	s.allTyped(t, forming)
+	for _, test := range []struct {
+		name  string
+		short bool // part of the short form
+		calm  bool // no daemon has anything to tell as an error meanwhile
+		run   func(*site, *testing.T)
+	}{
+		{"use", true, false, (*site).use},
+		{"service", true, false, (*site).service},
+		{"leader-power", true, false, func(s *site, t *testing.T) { s.power(t, true) }},
+		{"follower-power", false, false, func(s *site, t *testing.T) { s.power(t, false) }},
+		{"reboot", false, true, (*site).reboot},
+		{"cable", true, false, (*site).cable},
+		{"clock", false, false, (*site).clock},
+		{"disk", false, false, (*site).disk},
+		{"restore", false, false, (*site).restore},
+		{"remove", false, true, (*site).remove},
+		{"upgrade", false, false, (*site).upgrade},
+	} {
+		if !test.short && !*all {
+			continue
+		}
+		if !t.Run(test.name, func(t *testing.T) {
+			s.in(t)
+			if test.calm {
+				s.mark()
+			}
+			test.run(s, t)
+			s.allTyped(t, test.name)
+			if test.calm {
+				s.calm()
+			}
+		}) {
+			return // the cluster may not be what the next one needs
+		}
+		s.in(t)
+	}
+}
+
+// in makes t the test that a failure ends.
+func (s *site) in(t *testing.T) {
+	s.t = t
+	for _, h := range s.hosts {
+		h.t = t
+	}
+}
+
+// use runs what two users run: an MPI program that only one host has, gangs that share, output and
+// history.
+func (s *site) use(t *testing.T) {
+	for _, h := range s.hosts {
+		h.must("ps -eLo cls,rtprio,comm | grep -E '^ *FF +40 scored'") // the thread that switches gangs
+	}
+	h := s.hosts[1]
+	h.must("install -o ann /mnt/packages/sum /home/ann/sum")
+	if got := h.must(as("ann", "scrun --stage -N 3 -n 3 ./sum 20")); got != "sum of 3 ranks is 3" {
+		t.Errorf("the MPI program wrote %q", got)
+	}
+	if got := h.must(as("bob", "scrun -N 3 -n 3 -l hostname | sort")); got != "0: host1\n1: host2\n2: host3" &&
+		strings.Count(got, "host") != 3 {
+		t.Errorf("hostname wrote %q", got)
+	}
+	const spin = `scrun -d -N 3 -n 3 -o out sh -c "while [ ! -e /tmp/go ]; do :; done; echo done"`
+	ann, bob := h.must(as("ann", spin)), h.must(as("bob", spin))
+	h.await("[ $(scored job list | grep -c running) = 2 ]")
+	for _, other := range s.hosts {
+		other.must("touch /tmp/go")
+	}
+	for user, job := range map[string]string{"ann": ann, "bob": bob} {
+		h.must("scored job wait " + job)
+		for _, other := range s.hosts { // each host has the output of its ranks
+			if got := other.must("cat /home/" + user + "/out"); got != "done" {
+				t.Errorf("the output of %s at %s is %q", user, other.name, got)
+			}
+		}
+		h.must("scored history | grep -E '^" + job + " .* " + user + " .*exited, exit code 0'")
+	}
+	for _, other := range s.hosts {
+		other.must("rm /tmp/go")
+	}
+	s.calm() // since the first boot
+}

@@ -1,0 +1,168 @@
+package hosts
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are the sections whose lines are typed on hosts, word for word; none: all of the page.
+var pages = map[string][]string{
+	"docs/installing.md":    {"The first cluster, with systemd"},
+	"docs/administering.md": {"Nodes", "Upgrades and removal", "Keeping the state"},
+}
+
+// forming is where lines are typed that make the cluster.
+const forming = "form"
+
+// typed has the lines of the pages, and which scenario types them.
+var typed = map[string]string{
+	"sudo dpkg -i build/score_*.deb":                                            forming,
+	"scored init --address host1 && systemctl enable --now score-server":        forming,
+	"scored token create | scored join - && systemctl enable --now score-agent": forming,
+	"scored token create --role server | ssh host2 scored join -":               forming,
+	"ssh host2 systemctl enable --now score-server":                             forming,
+	"scored token create | ssh host2 scored join -":                             forming,
+	"ssh host2 systemctl enable --now score-agent":                              forming,
+	"scored node list && scored server list":                                    forming,
+	"scored token create | ssh host4 scored join -":                             "remove",
+	"ssh host4 systemctl enable --now score-agent":                              "remove",
+	`scored node drain host3 --reason "new disk"`:                               "remove",
+	"scored node show host3":                                                    "remove",
+	"scored node resume host3":                                                  "remove",
+	"scored node drain host4":                                                   "remove",
+	"scored node remove host4":                                                  "remove",
+	"ssh host4 rm -r /etc/score/certificates/agent-host4":                       "remove",
+	"ssh host4 systemctl restart score-agent":                                   "remove",
+	"scored server list":                                                        "upgrade",
+	"scored node list":                                                          "upgrade",
+	"scored server remove host3":                                                "upgrade",
+	"sudo dpkg -r score":                                                        "upgrade",
+	"sudo dpkg -P score":                                                        "upgrade",
+	"scored snapshot save lab.snapshot":                                         "restore",
+	"scored snapshot show lab.snapshot":                                         "restore",
+	"tar -C / -czf host1.tar.gz etc/score":                                      "restore",
+	"tar -C / -xzf host1.tar.gz":                                                "restore",
+	"scored snapshot restore lab.snapshot":                                      "restore",
+	"systemctl start score-server":                                              "restore",
+	"systemctl stop score-server":                                               "restore",
+	"scored server recover":                                                     "restore",
+	"scored server recover --yes":                                               "restore",
+	"ssh host2 systemctl stop score-server":                                     "restore",
+	"ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2":      "restore",
+	"ssh host2 systemctl start score-server":                                    "restore",
+}
+
+// TestPages compares the pages with what is typed, without hosts.
+func TestPages(t *testing.T) {
+	shown := map[string]bool{}
+	for file, sections := range pages {
+		for _, section := range sections {
+			lines := linesOf(t, file, section)
+			if len(lines) == 0 {
+				t.Errorf("%s has no commands in the section %q", file, section)
+			}
+			for _, line := range lines {
+				shown[line] = true
+				if typed[line] == "" {
+					t.Errorf("%s: no test types %q", file, line)
+				}
+			}
+		}
+	}
+	for line := range typed {
+		if !shown[line] {
+			t.Errorf("%q is on no page", line)
+		}
+	}
+}
+
+// linesOf returns the commands of a page's section.
+func linesOf(t *testing.T, file, section string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n## "+section+"\n")
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	for line := range strings.Lines(rest) {
+		code, ok := strings.CutPrefix(line, "    ")
+		if !ok {
+			continue
+		}
+		code, _, _ = strings.Cut(code, " #")
+		lines = append(lines, strings.TrimSpace(code))
+	}
+	return lines
+}
+
+// overSSH matches a line whose last command is run on another host.
+var overSSH = regexp.MustCompile(`^(?:(.*) \| )?ssh (host\d) (.*)$`)
+
+// types types a line of a page at a host, as root in its home directory, and returns its output.
+func (s *site) types(h *host, line string) string {
+	s.t.Helper()
+	return s.typesAs(h, line, "")
+}
+
+// typesAs types a line with the name of another host in place of the one that the page takes.
+func (s *site) typesAs(h *host, line, name string) string {
+	s.t.Helper()
+	s.note(line)
+	if name != "" {
+		line = otherHost.ReplaceAllString(line, name)
+	}
+	return s.enter(h, line)
+}
+
+// note notes that a line of a page was typed.
+func (s *site) note(line string) {
+	s.t.Helper()
+	if typed[line] == "" {
+		s.t.Fatalf("%q is on no page", line)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done[line] = true
+}
+
+// otherHost matches a host of a page that is not the first one.
+var otherHost = regexp.MustCompile(`\bhost[2-9]\b`)
+
+// enter runs a line. The hosts have neither ssh nor sudo: the test does what they would do.
+func (s *site) enter(h *host, line string) string {
+	s.t.Helper()
+	far := overSSH.FindStringSubmatch(line)
+	if far == nil {
+		return h.must("cd /root && umask 077 && " + strings.TrimPrefix(line, "sudo "))
+	}
+	input, there, command := far[1], s.named(far[2]), far[3]
+	if input != "" {
+		command = "printf '%s\n' " + quote(s.enter(h, input)) + " | " + command
+	}
+	return s.enter(there, command)
+}
+
+func (s *site) named(name string) *host {
+	s.t.Helper()
+	for _, h := range s.hosts {
+		if h.name == name {
+			return h
+		}
+	}
+	s.t.Fatalf("there is no %s", name)
+	return nil
+}
+
+// allTyped fails for lines that a scenario was to type and has not.
+func (s *site) allTyped(t *testing.T, scenario string) {
+	t.Helper()
+	for line, by := range typed {
+		if by == scenario && !s.done[line] {
+			t.Errorf("scenario %s has not typed %q", scenario, line)
+		}
+	}
+}
