@@ -244,6 +244,28 @@ func TestLostOutputIsTold(t *testing.T) {
 	}
 }
 
+// A job none of whose ranks could be started has no output that could be missing.
+func TestNoOutputIsNotMissing(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
+		if _, err := stream.Receive(); err != nil {
+			return err
+		}
+		return connect.NewError(connect.CodeAborted, errors.New("the job has left the node"))
+	})
+	id := c.submit(attachedSpec(1))
+	stream := c.attach(t.Context(), &scorev1.AttachRequest_Open{JobId: id, Owner: true})
+	a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}})
+	a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{JobId: id, ExitCode: 126, Message: "exec format error"}}})
+	a.done(id)
+	got := collect(stream)
+	if len(got.warnings) != 0 || !strings.Contains(got.verdict.GetMessage(), "exec format error") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOrdersThroughAnAttachment(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", func(ctx context.Context, stream *stdioStream) error {

@@ -32,7 +32,7 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	stop := m.confirming(ctx, source, progress)
 	defer stop()
 	err := m.refetch(fetchCtx, source, progress, r)
-	if err == nil || ctx.Err() != nil || errors.Is(err, errInputLost) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errInputLost) || !m.attachment.MayHaveOutput(ctx, source) {
 		return
 	}
 	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
