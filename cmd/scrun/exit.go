@@ -4,18 +4,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"runtime"
 	"score/scored/api/quote"
 	"score/scored/client"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Exit codes of scrun's own. A job that cannot be executed or is not found has
 // 126 and 127 from its nodes, as a shell has.
 const (
-	exitCluster   = 125
-	exitInterrupt = 128 + 2  // left by the third ^C
-	exitPipe      = 128 + 13 // the reader of the output went away
+	exitCluster = 125
+	exitPipe    = 128 + 13 // the reader of the output went away
 )
+
+// interrupted stands for the exit code of an scrun whose user has ended it with ^C.
+const interrupted = -1
+
+// end ends scrun. After ^C it dies of that signal: a script or loop of a shell goes on after a
+// program that exits by itself, with whatever code, and would have to be interrupted once for each
+// scrun in it.
+func end(code int) {
+	if code != interrupted {
+		os.Exit(code)
+	}
+	signal.Reset(unix.SIGINT)
+	runtime.LockOSThread()
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // this thread's: it does not return
+	os.Exit(128 + int(unix.SIGINT))
+}
 
 // messenger is all that scrun says by itself, on standard error.
 type messenger struct {

@@ -26,7 +26,12 @@ func (l leftBy) Error() string { return fmt.Sprintf("%v on signal %d", errLeft, 
 func (l leftBy) Unwrap() error { return errLeft }
 
 // exitCode returns that of a shell's command which the signal ended.
-func (l leftBy) exitCode() int { return 128 + int(l.number) }
+func (l leftBy) exitCode() int {
+	if l.number == unix.SIGINT {
+		return interrupted
+	}
+	return 128 + int(l.number)
+}
 
 // unlessLeft does a step that comes before the job is known, and gives it up at
 // the first signal that asks scrun to end. A signal that comes later is left to

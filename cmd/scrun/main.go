@@ -23,7 +23,7 @@ func main() {
 	if os.Args[0] == guardName {
 		os.Exit(guardTerminal())
 	}
-	os.Exit(run(os.Args[1:]))
+	end(run(os.Args[1:]))
 }
 
 // run runs scrun with its arguments and returns the exit code.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 )
@@ -23,7 +24,7 @@ const playVariable = "SCORE_TEST_PLAY_SCRUN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(playVariable) != "" {
-		os.Exit(run(os.Args[1:]))
+		end(run(os.Args[1:]))
 	}
 	if os.Getenv(pumpVariable) != "" {
 		os.Exit(pumpInBackground())
@@ -499,8 +500,61 @@ func TestInterrupts(t *testing.T) {
 	<-cancelled
 	interrupt()
 	_ = command.Wait()
-	if code := command.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
+	if code := shellCode(command.ProcessState); code != diedOf+int(syscall.SIGINT) {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// diedOf is added to the number of the signal that ended a program, where exit codes are compared.
+const diedOf = 1000
+
+// shellCode tells what a script finds out: the exit code, or which signal has ended the program.
+func shellCode(p *os.ProcessState) int {
+	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return diedOf + int(status.Signal())
+	}
+	return p.ExitCode()
+}
+
+// The job has ended after the second ^C. A script ends if scrun has died of the signal, and else
+// goes on with its next line.
+func TestInterruptedJobEnds(t *testing.T) {
+	attached, cancelled := make(chan struct{}), make(chan struct{})
+	socket := clienttest.Serve(t, clienttest.Daemon{
+		Submit: accept,
+		Attach: func(job *clienttest.Attachment) {
+			close(attached)
+			<-cancelled
+			job.End(143, "the job was cancelled by ann")
+		},
+		Cancel: func(uint64) error {
+			close(cancelled)
+			return nil
+		},
+		GetJob: func(id uint64) (*scorev1.GetJobResponse, error) {
+			return &scorev1.GetJobResponse{Job: &scorev1.Job{Id: id, State: scorev1.JobState_JOB_STATE_RUNNING}}, nil
+		},
+	})
+	command := scrun(t, socket, "prog")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-attached
+	tick := time.NewTicker(confirmTime / 4)
+	defer tick.Stop()
+	for running := true; running; {
+		select {
+		case <-tick.C:
+			if err := command.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		case <-cancelled:
+			running = false
+		}
+	}
+	_ = command.Wait() // the state tells
+	if code := shellCode(command.ProcessState); code != diedOf+int(syscall.SIGINT) {
+		t.Errorf("exit code %d", code)
 	}
 }
 
@@ -512,10 +566,10 @@ func TestLeavingBeforeTheAnswer(t *testing.T) {
 		arguments []string
 		code      int
 	}{
-		"interrupt":          {syscall.SIGINT, []string{"prog"}, 130},
+		"interrupt":          {syscall.SIGINT, []string{"prog"}, diedOf + int(syscall.SIGINT)},
 		"terminate":          {syscall.SIGTERM, []string{"prog"}, 143},
 		"hang up":            {syscall.SIGHUP, []string{"prog"}, 129},
-		"detached interrupt": {syscall.SIGINT, []string{"-d", "prog"}, 130},
+		"detached interrupt": {syscall.SIGINT, []string{"-d", "prog"}, diedOf + int(syscall.SIGINT)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, release := make(chan struct{}), make(chan struct{})
@@ -536,7 +590,7 @@ func TestLeavingBeforeTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = command.Wait() // the code tells
-			if code := command.ProcessState.ExitCode(); code != test.code || errs.String() != "scrun: "+unanswered+"\n" {
+			if code := shellCode(command.ProcessState); code != test.code || errs.String() != "scrun: "+unanswered+"\n" {
 				t.Errorf("exit code %d, %q; want %d, %q", code, errs.String(), test.code, unanswered)
 			}
 		})
@@ -586,7 +640,10 @@ func TestForwardedSignals(t *testing.T) {
 		Submit: accept,
 		Signal: func(id uint64, signal int32) error {
 			got <- signal
-			if signal == int32(syscall.SIGUSR2) {
+			switch signal {
+			case int32(syscall.SIGQUIT): // which is what it was for
+				return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("job %d has ended already", id))
+			case int32(syscall.SIGUSR2):
 				return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("job %d has not started", id))
 			}
 			return nil

@@ -146,7 +146,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 		select {
 		case received := <-s.signals:
 			if s.onSignal(ctx, received) == interruptLeave {
-				return exitInterrupt
+				return interrupted
 			}
 		case <-mute:
 			s.order(ctx, s.endMute)
@@ -236,6 +236,9 @@ func (s *session) finish(how outcome) int {
 	}
 	if message := how.verdict.GetMessage(); message != "" {
 		s.messenger.print(message)
+	}
+	if s.interrupts.killed {
+		return interrupted
 	}
 	code := int(how.verdict.GetExitCode())
 	if how.missing && code == 0 {
@@ -348,8 +351,12 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	if err == nil {
 		return answer{}
 	}
+	ends := slices.Contains(leaving, os.Signal(number))
+	if ends && connect.CodeOf(err) == connect.CodeFailedPrecondition {
+		return answer{} // the job has ended, as was wanted: timeout(1) sends its signal twice
+	}
 	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
-	if slices.Contains(leaving, os.Signal(number)) && !answered(err) {
+	if ends && !answered(err) {
 		a.sentence += "; left"
 		a.left = &leftBy{number}
 	}
