@@ -9,7 +9,7 @@ import (
 
 // cut is a cable that is pulled.
 type cut struct {
-	length  time.Duration
+	length  time.Duration // at least; it also lasts until the job is lost, if it is to be
 	silence string // how long a node may be silent before it is lost
 	borne   bool   // a job on the host goes on
 	long    bool   // not in the short form
@@ -60,10 +60,12 @@ func (s *site) pull(t *testing.T, c cut) {
 		if c.length > 20*time.Second {
 			h.refuses()
 		}
+		if lost != "" { // a leader that was elected meanwhile begins to count the silence anew
+			leader.await("scored history | grep -E '^" + lost + " .*node lost'")
+		}
 	})
 	leader.awaitUp(s.hosts...)
 	if lost != "" {
-		leader.await("scored history | grep -E '^" + lost + " .*node lost'")
 		h.await("! pgrep -fx 'sleep 1000'")
 	}
 	h.await("scored user list | grep '^ann .* 123 '")
