@@ -10,9 +10,9 @@ import (
 // cut is a cable that is pulled.
 type cut struct {
 	length  time.Duration // at least; it also lasts until the job is lost, if it is to be
-	silence string // how long a node may be silent before it is lost
-	borne   bool   // a job on the host goes on
-	long    bool   // not in the short form
+	silence string        // how long a node may be silent before it is lost
+	borne   bool          // a job on the host goes on
+	long    bool          // not in the short form
 }
 
 // cuts are shorter and longer than the silence that a cluster begins with, and than the ten seconds
