@@ -189,7 +189,7 @@ func (s *script) state() string {
 		s.s.nxt,
 		s.s.end,
 		s.s.frames(&s.c),
-		s.s.InFlight(),
+		distance(s.s.echo, s.s.tx),
 	)
 	for _, f := range []struct {
 		flag uint8

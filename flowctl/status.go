@@ -25,9 +25,6 @@ func (s *Sender) Flushed() bool { return s.tx == s.echo }
 // Flushing reports whether Flush began and Resume has not ended it.
 func (s *Sender) Flushing() bool { return s.flags&flagFlushing != 0 }
 
-// InFlight returns how many transmissions are newer than the last answered one.
-func (s *Sender) InFlight() uint32 { return distance(s.echo, s.tx) }
-
 // Failed reports whether the peer is gone.
 func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
 

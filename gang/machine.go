@@ -198,18 +198,6 @@ func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	return true
 }
 
-// SetRan replaces the estimate of a job's run time by a measured one. Only backfill uses it; the
-// estimate is good enough unless jobs were restored. SetRan reports whether the job is placed.
-func (m *Machine) SetRan(id JobID, ran time.Duration, now int64) bool {
-	j := m.jobs[id]
-	if j == nil || j.gang == nil {
-		return false
-	}
-	m.accountRuns(now)
-	j.ran = ran
-	return true
-}
-
 // Allocation returns where a job runs, with its present row; ok is false if it does not.
 func (m *Machine) Allocation(id JobID) (a Allocation, ok bool) {
 	j := m.jobs[id]

@@ -92,7 +92,7 @@ func TestRestoreExclusiveJoiner(t *testing.T) {
 
 func TestUnknownNames(t *testing.T) {
 	m := twoNodes(t)
-	if m.Remove(9) || m.SetIdle(9, true) || m.SetRan(9, 0, 0) {
+	if m.Remove(9) || m.SetIdle(9, true) {
 		t.Error("an unknown job was taken")
 	}
 	if _, ok := m.Explain(9, 0); ok {
@@ -144,12 +144,13 @@ func TestRunTime(t *testing.T) {
 	if got := startBy(t, m, 9*time.Second); got != 15*time.Second {
 		t.Errorf("promised %v after 5 s idle", got)
 	}
-	m.SetRan(1, 9*time.Second, int64(9*time.Second))
+	m.accountRuns(int64(9 * time.Second))
+	m.jobs[1].ran = 9 * time.Second
 	m.head.promise = 0 // a promise is not made sooner, so look at a new one
 	if got := startBy(t, m, 9*time.Second); got != 10*time.Second {
 		t.Errorf("promised %v though 1 has 1 s left", got)
 	}
-	m.SetRan(1, 99*time.Second, int64(9*time.Second))
+	m.jobs[1].ran = 99 * time.Second
 	m.head.promise = 0
 	if got := startBy(t, m, 9*time.Second); got != 9*time.Second {
 		t.Errorf("promised %v though 1 is over its limit", got)

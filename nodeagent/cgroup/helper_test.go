@@ -86,3 +86,30 @@ func reaches(t testing.TB, what string, ok func() bool) {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
+
+// memoryPeak is the most memory that the group has used at once, in bytes.
+func memoryPeak(t *testing.T, g *Group) uint64 {
+	t.Helper()
+	if g.memory == MemoryV1 {
+		return mustRead(t, g.memDir, "memory.max_usage_in_bytes")
+	}
+	return mustRead(t, g.dir, "memory.peak")
+}
+
+// processes is how many processes and threads the group has.
+func processes(t *testing.T, g *Group) uint64 {
+	t.Helper()
+	if g.pidsDir != "" {
+		return mustRead(t, g.pidsDir, "pids.current")
+	}
+	return mustRead(t, g.dir, "pids.current")
+}
+
+func mustRead(t *testing.T, dir, name string) uint64 {
+	t.Helper()
+	n, err := readNumber(dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -134,18 +134,6 @@ func parseOOM(text string) OOM {
 	return OOM{Kills: kills}
 }
 
-// MemoryPeak is the most memory the job has used at once, in bytes.
-func (g *Group) MemoryPeak() (uint64, error) {
-	switch g.memory {
-	case MemoryV2:
-		return readNumber(g.dir, "memory.peak")
-	case MemoryV1:
-		return readNumber(g.memDir, "memory.max_usage_in_bytes")
-	default:
-		return 0, ErrNoMemoryControl
-	}
-}
-
 func readNumber(dir, name string) (uint64, error) {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

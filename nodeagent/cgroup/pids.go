@@ -40,18 +40,6 @@ func (g *Group) LimitProcesses(most uint32) error {
 	return writeFile(dir, "pids.max", text)
 }
 
-// Processes returns how many processes and threads the group has now.
-func (g *Group) Processes() (uint64, error) {
-	switch {
-	case g.pidsV2:
-		return readNumber(g.dir, "pids.current")
-	case g.pidsDir != "":
-		return readNumber(g.pidsDir, "pids.current")
-	default:
-		return 0, ErrNoPidsControl
-	}
-}
-
 // ThreadDirs are the job's groups in version 1 hierarchies, which count only what is
 // started by a thread in them, as version 1 has no CLONE_INTO_CGROUP. The thread
 // that starts the ranks must be in them (launch.Forker.Join), and must leave

@@ -58,10 +58,7 @@ func TestProcessLimit(t *testing.T) {
 		}
 	}
 	shell := start(t, g, join+strings.TrimSuffix(forks, " echo all >")+" wait")
-	reaches(t, "41 processes without a limit", func() bool {
-		n, err := g.Processes()
-		return err == nil && n >= 41
-	})
+	reaches(t, "41 processes without a limit", func() bool { return processes(t, g) >= 41 })
 	if err := g.Kill(soon()); err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,6 @@ func (m *Machine) Forgotten() bool { return m.forgotten }
 // Lost reports whether the steward has crashed or was given up.
 func (m *Machine) Lost() bool { return m.lost }
 
-// GoesOn reports whether the job goes on elsewhere after this node has lost its steward.
-func (m *Machine) GoesOn() bool { return m.goesOn }
-
 // Left lists the ranks whose end was not reported.
 func (m *Machine) Left() []uint32 { return slices.Clone(m.left) }
 

@@ -19,26 +19,9 @@ type Process struct {
 	pidfd int // -1 once reaped
 }
 
-// Signal sends to the rank itself. It returns os.ErrProcessDone when the rank
-// has been reaped, and never hits another process.
-func (p *Process) Signal(sig unix.Signal) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pidfd < 0 {
-		return os.ErrProcessDone
-	}
-	err := unix.PidfdSendSignal(p.pidfd, sig, nil, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return os.ErrProcessDone
-	}
-	if err != nil {
-		return fmt.Errorf("signal %d to rank %d: %w", int(sig), p.ID, err)
-	}
-	return nil
-}
-
 // SignalGroup sends to the process group that the rank leads: to all that it
-// has started in it.
+// has started in it. It returns os.ErrProcessDone when the rank has been reaped,
+// and never hits another group.
 func (p *Process) SignalGroup(sig unix.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -78,7 +78,7 @@ func TestEveryRankIsReportedOnce(t *testing.T) {
 		seen[e.ID] = true
 	}
 	for _, p := range started {
-		if err := p.Signal(unix.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		if err := p.SignalGroup(unix.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
 			t.Fatalf("signal after the end: %v", err)
 		}
 	}
@@ -90,8 +90,8 @@ func TestSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, p.Signal(unix.Signal(200)), "signal 200 to rank 0")
-	if err := p.Signal(unix.SIGTERM); err != nil {
+	contains(t, p.SignalGroup(unix.Signal(200)), "signal 200 to the process group of rank 0")
+	if err := p.SignalGroup(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if e := b.exit(t); e.Status.Signal != unix.SIGTERM {

@@ -60,9 +60,6 @@ func (e *Engine) askRespawn(rank int, value []byte) error {
 // Survives reports whether the job goes on when the rank, one of this node, fails.
 func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
 
-// Incarnation is how often a rank of any node was started again.
-func (e *Engine) Incarnation(rank int) int { return e.failures.incarnation[rank] }
-
 // FencesGiven is to how many fences of all ranks this node has given its part.
 func (e *Engine) FencesGiven() uint64 {
 	if e.fence.exchanging {

@@ -80,8 +80,8 @@ func TestReborn(t *testing.T) {
 	must(t, e.FenceIn(1, 0))
 	e.OnDisconnected(1)
 	e.OnRespawned(1, 1)
-	if e.Phase(1) != PhaseSilent || e.Incarnation(1) != 1 {
-		t.Errorf("%v, %d", e.Phase(1), e.Incarnation(1))
+	if e.Phase(1) != PhaseSilent || e.failures.incarnation[1] != 1 {
+		t.Errorf("%v, %d", e.Phase(1), e.failures.incarnation[1])
 	}
 	must(t, e.Init(1))
 	must(t, e.FenceIn(0, 0))

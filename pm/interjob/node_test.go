@@ -96,7 +96,7 @@ func TestMessages(t *testing.T) {
 	}()
 	for i := range uint64(count) {
 		f := b.next(t)
-		if f.Err != nil || f.Peer.Job() != 1 || f.Peer.Rank() != 3 || len(f.Data) != int(i*130+8) || binary.LittleEndian.Uint64(f.Data[i*130:]) != i {
+		if f.Err != nil || f.Peer.id.job != 1 || f.Peer.id.rank != 3 || len(f.Data) != int(i*130+8) || binary.LittleEndian.Uint64(f.Data[i*130:]) != i {
 			t.Fatalf("message %d: %d bytes, %v", i, len(f.Data), f.Err)
 		}
 		f.Release()
@@ -224,7 +224,7 @@ func TestTooLongAnAnnouncement(t *testing.T) {
 	if _, err := c.Write([]byte{0xff, 0xff, 0xff, 0xff, 1}); err != nil {
 		t.Fatal(err)
 	}
-	if f := b.next(t); !errors.Is(f.Err, ErrGone) || f.Peer.Job() != 9 || f.Peer.Rank() != 4 {
+	if f := b.next(t); !errors.Is(f.Err, ErrGone) || f.Peer.id.job != 9 || f.Peer.id.rank != 4 {
 		t.Errorf("%+v", f)
 	}
 	again := dialed(t, b.Node)

@@ -32,12 +32,6 @@ type Peer struct {
 // Number counts the node's peers from 0, in the order in which they were made or heard of.
 func (p *Peer) Number() int { return p.number }
 
-// Job and Rank say who it is.
-func (p *Peer) Job() uint64 { return p.id.job }
-
-// Rank is its number in its job.
-func (p *Peer) Rank() uint32 { return p.id.rank }
-
 // Err is not nil once nothing can be sent to the peer any more.
 func (p *Peer) Err() error {
 	if err := p.failed.Load(); err != nil {

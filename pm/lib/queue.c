@@ -1,6 +1,6 @@
-/* Completion queues, counters, and an event queue in which nothing ever happens. */
+/* Completion queues. */
 #include "objects.h"
-#include <time.h>
+#include "waiting.h"
 
 /*
  * Programs that look for a completion again and again sleep between looks, for a while at most: they
@@ -78,16 +78,6 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	unlock(&q->lock);
 	return n == 0 && head != tail ? -FI_EAVAIL : (ssize_t)n;
 }
-
-static int64_t nanoseconds_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int64_t nanoseconds(void) { return nanoseconds_of(CLOCK_MONOTONIC); }
 
 /* soon reports whether a read comes so short a time after a look in vain that it does not look again. */
 static bool soon(const struct pm_cq *q) { return q->idle >= CLOCK_READS && !pm_forked && nanoseconds() < q->due; }
@@ -212,18 +202,6 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *to, uint64
 	return n;
 }
 
-/* The end of a wait of so many milliseconds, and what is left of it in microseconds; -1: no end. */
-static int64_t end_of(int timeout) { return timeout < 0 ? -1 : nanoseconds() + (int64_t)timeout * 1000000; }
-
-static int64_t left_of(int64_t end)
-{
-	int64_t left = end - nanoseconds();
-
-	if (end < 0)
-		return -1;
-	return left > 0 ? (left + 999) / 1000 : 0;
-}
-
 /* A read without timeout shows the node that the rank is blocked: jobs whose ranks all are have a deadlock. */
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources, const void *cond, int timeout)
 {
@@ -312,142 +290,5 @@ int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq
 	q->cq.fid = (struct fid){.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops};
 	q->cq.ops = &cq_ops;
 	*cq = &q->cq;
-	return 0;
-}
-
-/* counters */
-
-static uint64_t cntr_read(struct fid_cntr *fid)
-{
-	if (!pm_forked)
-		score_progress();
-	return atomic_load_explicit(&((struct pm_counter *)fid)->value, memory_order_acquire);
-}
-
-static uint64_t cntr_readerr(struct fid_cntr *fid)
-{
-	return atomic_load_explicit(&((struct pm_counter *)fid)->failed, memory_order_acquire);
-}
-
-/* changed has who waits for a counter look again. */
-static int changed(void)
-{
-	if (!pm_forked)
-		score_progress();
-	return 0;
-}
-
-static int cntr_add(struct fid_cntr *fid, uint64_t n)
-{
-	atomic_fetch_add(&((struct pm_counter *)fid)->value, n);
-	return changed();
-}
-
-static int cntr_set(struct fid_cntr *fid, uint64_t n)
-{
-	atomic_store(&((struct pm_counter *)fid)->value, n);
-	return changed();
-}
-
-static int cntr_adderr(struct fid_cntr *fid, uint64_t n)
-{
-	atomic_fetch_add(&((struct pm_counter *)fid)->failed, n);
-	return changed();
-}
-
-static int cntr_seterr(struct fid_cntr *fid, uint64_t n)
-{
-	atomic_store(&((struct pm_counter *)fid)->failed, n);
-	return changed();
-}
-
-static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
-{
-	struct pm_counter *c = (struct pm_counter *)fid;
-	int64_t end = end_of(timeout), left;
-	uint64_t failed = cntr_readerr(fid);
-
-	for (;;) {
-		if (cntr_read(fid) >= threshold)
-			return 0;
-		if (atomic_load(&c->failed) != failed)
-			return -FI_EAVAIL;
-		left = left_of(end);
-		if (left == 0)
-			return -FI_ETIMEDOUT;
-		if (pm_forked)
-			return -FI_EOPBADSTATE;
-		score_wait(left);
-	}
-}
-
-static struct fi_ops_cntr cntr_ops = {
-	.size = sizeof(struct fi_ops_cntr), .read = cntr_read, .readerr = cntr_readerr, .add = cntr_add, .set = cntr_set,
-	.wait = cntr_wait, .adderr = cntr_adderr, .seterr = cntr_seterr,
-};
-
-static int cntr_close(struct fid *fid)
-{
-	if (!pm_forked)
-		score_object_close(((struct pm_counter *)fid)->handle);
-	free(fid);
-	return 0;
-}
-
-static struct fi_ops cntr_fid_ops = {
-	.size = sizeof(struct fi_ops), .close = cntr_close, .bind = pm_no_bind, .control = pm_no_control, .ops_open = pm_no_open,
-};
-
-int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
-{
-	struct pm_counter *c = calloc(1, sizeof *c);
-
-	if (!c)
-		return -FI_ENOMEM;
-	c->handle = score_counter_open((uint64_t *)&c->value, (uint64_t *)&c->failed);
-	c->cntr.fid = (struct fid){.fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops};
-	c->cntr.ops = &cntr_ops;
-	*cntr = &c->cntr;
-	return 0;
-}
-
-/* event queue */
-
-static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t length, uint64_t flags) { return -FI_EAGAIN; }
-static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *e, uint64_t flags) { return -FI_EAGAIN; }
-static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t length, uint64_t flags) { return -FI_ENOSYS; }
-static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t length, int timeout, uint64_t flags)
-{
-	return -FI_EAGAIN;
-}
-static const char *eq_strerror(struct fid_eq *eq, int number, const void *data, char *buf, size_t length)
-{
-	return pm_strerror(number);
-}
-
-static struct fi_ops_eq eq_ops = {
-	.size = sizeof(struct fi_ops_eq), .read = eq_read, .readerr = eq_readerr, .write = eq_write, .sread = eq_sread,
-	.strerror = eq_strerror,
-};
-
-static int eq_close(struct fid *fid)
-{
-	free(fid);
-	return 0;
-}
-
-static struct fi_ops eq_fid_ops = {
-	.size = sizeof(struct fi_ops), .close = eq_close, .bind = pm_no_bind, .control = pm_no_control, .ops_open = pm_no_open,
-};
-
-int pm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
-{
-	struct fid_eq *q = calloc(1, sizeof *q);
-
-	if (!q)
-		return -FI_ENOMEM;
-	q->fid = (struct fid){.fclass = FI_CLASS_EQ, .context = context, .ops = &eq_fid_ops};
-	q->ops = &eq_ops;
-	*eq = q;
 	return 0;
 }

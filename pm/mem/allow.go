@@ -14,17 +14,8 @@ const scopePath = "/proc/sys/kernel/yama/ptrace_scope"
 
 // Allow lets other processes of the same user copy from and to this one where Yama restricts that
 // to descendants (ptrace_scope 1). It changes nothing elsewhere, and returns ErrDenied where no
-// process can allow it. AllowBelow is narrower: prefer it where an ancestor of the job is known.
-func Allow() error { return allow(scopePath, unix.Prctl, unix.PR_SET_PTRACER_ANY) }
-
-// AllowBelow is Allow for the process with the number and its descendants alone: for the steward
-// of a job, the ranks that it started.
-func AllowBelow(pid int) error {
-	if pid <= 0 {
-		return fmt.Errorf("%w: process number %d", ErrRange, pid)
-	}
-	return allow(scopePath, unix.Prctl, uintptr(pid))
-}
+// process can allow it.
+func Allow() error { return allow(scopePath, unix.Prctl) }
 
 type prctl func(option int, arg2, arg3, arg4, arg5 uintptr) error
 
@@ -34,7 +25,7 @@ const (
 	scopeDescendants = '1'
 )
 
-func allow(path string, call prctl, who uintptr) error {
+func allow(path string, call prctl) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -50,7 +41,7 @@ func allow(path string, call prctl, who uintptr) error {
 	case scopeSameUser:
 		return nil
 	case scopeDescendants:
-		if err := call(unix.PR_SET_PTRACER, who, 0, 0, 0); err != nil {
+		if err := call(unix.PR_SET_PTRACER, unix.PR_SET_PTRACER_ANY, 0, 0, 0); err != nil {
 			return fmt.Errorf("%w: PR_SET_PTRACER: %w", ErrDenied, err)
 		}
 		return nil

@@ -57,7 +57,7 @@ func BenchmarkMap(b *testing.B) {
 		}
 	})
 	b.Run("miss", func(b *testing.B) {
-		_ = p.cache.SetLimit(0)
+		p := openPeer(b, NewCache(0), c.pid(), c.start)
 		for b.Loop() {
 			m, err := p.Map(h)
 			if err != nil {
@@ -94,9 +94,11 @@ func BenchmarkAdd(b *testing.B) {
 		b.Fatal(err)
 	}
 	memory := m.Bytes()
-	b.Run("word", func(b *testing.B) {
+	b.Run("uint64", func(b *testing.B) {
+		sum, _ := atomics.Lookup(atomics.Sum, atomics.Uint64)
+		one := []byte{7: 0, 0: 1}
 		for b.Loop() {
-			_, _ = atomics.Add64(memory, 64, 1)
+			_ = sum(memory[64:72], one, nil)
 		}
 	})
 	b.Run("float64", func(b *testing.B) {

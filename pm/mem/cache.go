@@ -5,17 +5,9 @@ import (
 	"sync"
 )
 
-const (
-	// DefaultLimit is how many bytes of windows DefaultCache keeps mapped. The memory is the
-	// owners' and counts once; a mapping costs page tables, a 512th of it.
-	DefaultLimit = 16 << 30
-	// MaxMappings is how many windows a cache keeps mapped, however small: a sixteenth of what
-	// Linux lets a process map (vm.max_map_count).
-	MaxMappings = 4096
-)
-
-// DefaultCache is the cache of peers that the function OpenPeer opens.
-var DefaultCache = NewCache(DefaultLimit)
+// MaxMappings is how many windows a cache keeps mapped, however small: a sixteenth of what Linux
+// lets a process map (vm.max_map_count).
+const MaxMappings = 4096
 
 // Cache keeps windows of peers mapped after use. If they are more than its limit, those that nobody
 // uses are unmapped, the least recently used first. Those in use stay, even beyond the limit.
@@ -38,20 +30,12 @@ type Stats struct {
 	Evicted  uint64 // mappings dropped for the limit
 }
 
-// NewCache returns a cache with a limit in bytes.
+// NewCache returns a cache with a limit in bytes of mapped windows. The memory is the owners' and
+// counts once; a mapping costs page tables, a 512th of it.
 func NewCache(limit uint64) *Cache {
 	c := &Cache{limit: limit, mappings: map[key]*Mapping{}}
 	c.unused.prev, c.unused.after = &c.unused, &c.unused
 	return c
-}
-
-// SetLimit changes the limit.
-func (c *Cache) SetLimit(bytes uint64) error {
-	c.mu.Lock()
-	c.limit = bytes
-	victims := c.evict()
-	c.mu.Unlock()
-	return unmapAll(victims)
 }
 
 // Stats returns the counts.

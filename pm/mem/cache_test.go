@@ -109,13 +109,6 @@ func TestLimit(t *testing.T) {
 				}
 				model.released(i)
 			},
-			"limit": func(t *rapid.T) {
-				model.limit = uint64(rapid.IntRange(0, 8).Draw(t, "limit")) * page
-				if err := cache.SetLimit(model.limit); err != nil {
-					t.Fatal(err)
-				}
-				model.evict()
-			},
 		})
 		for i, uses := range model.used {
 			for range uses {
@@ -226,7 +219,7 @@ func TestManyUsers(t *testing.T) {
 }
 
 func TestManySmallWindows(t *testing.T) {
-	cache := NewCache(DefaultLimit)
+	cache := NewCache(testLimit)
 	p := openSelf(t, cache)
 	w := newTestWindow(t, 1)
 	const surplus = 3

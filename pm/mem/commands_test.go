@@ -2,6 +2,7 @@ package mem
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func openWindow(args []string) (*Peer, Handle, error) {
 	if err != nil {
 		return nil, h, err
 	}
-	p, err := OpenPeer(numeral(args[0]), uint64(numeral(args[1])))
+	p, err := NewCache(testLimit).OpenPeer(numeral(args[0]), uint64(numeral(args[1])))
 	return p, h, err
 }
 
@@ -182,13 +183,14 @@ func addToWindow(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	words, _ := atomics.Lookup(atomics.Sum, atomics.Uint64)
 	sum, _ := atomics.Lookup(atomics.Sum, atomics.Uint8)
-	one := []byte{1}
+	one := binary.NativeEndian.AppendUint64(nil, 1)
 	for range numeral(args[3]) {
-		if _, err := atomics.Add64(m.Bytes(), 8, 1); err != nil {
+		if err := words(m.Bytes()[8:16], one, nil); err != nil {
 			return "", err
 		}
-		if err := sum(m.Bytes()[17:18], one, nil); err != nil {
+		if err := sum(m.Bytes()[17:18], []byte{1}, nil); err != nil {
 			return "", err
 		}
 	}

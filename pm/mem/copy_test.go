@@ -30,7 +30,7 @@ func TestCopy(t *testing.T) {
 	if n := c.ask(t, "count n"); n != strconv.Itoa(size-2) {
 		t.Errorf("%s bytes were written", n)
 	}
-	if err := errors.Join(p.Read(nil, 0), p.Write(0, nil), p.Readv(nil, 1), p.Writev(1, make([][]byte, 3))); err != nil {
+	if err := errors.Join(p.Read(nil, 0), p.Write(0, nil)); err != nil {
 		t.Errorf("copying nothing: %v", err)
 	}
 }
@@ -40,63 +40,49 @@ func TestPieces(t *testing.T) {
 	p := openSelf(t, NewCache(0))
 	source := make([]byte, 2*PieceBytes+100)
 	for _, c := range []struct {
-		name    string
-		buffers [][]byte
-		want    []int
+		name   string
+		length int
+		want   []int
 	}{
-		{"one", [][]byte{make([]byte, len(source))}, []int{PieceBytes, PieceBytes, 100}},
-		{"exact", [][]byte{make([]byte, PieceBytes)}, []int{PieceBytes}},
-		{"two", [][]byte{make([]byte, PieceBytes-1), nil, make([]byte, 2)}, []int{PieceBytes, 1}},
-		{"many", manyBuffers(2*pieceBuffers+1, 10), []int{10 * pieceBuffers, 10 * pieceBuffers, 10}},
+		{"more than two", len(source), []int{PieceBytes, PieceBytes, 100}},
+		{"exact", PieceBytes, []int{PieceBytes}},
+		{"less", 1, []int{1}},
+		{"nothing", 0, []int{0}},
 	} {
-		rest := cursor{buffers: c.buffers}
-		total, _ := rest.total()
-		done := 0
+		target := make([]byte, c.length)
 		for i, want := range c.want {
-			n, err := p.piece(readCall, &rest, total-done, address(source)+uint64(done))
+			n, err := p.piece(readCall, target, address(source))
 			if err != nil || n != want {
 				t.Fatalf("%s: piece %d: %d bytes, %v, want %d", c.name, i, n, err, want)
 			}
-			done += n
+			target = target[n:]
 		}
-		if done != total {
-			t.Errorf("%s: %d of %d bytes", c.name, done, total)
+		if len(target) != 0 {
+			t.Errorf("%s: %d bytes are left", c.name, len(target))
 		}
 	}
 }
 
-func manyBuffers(n, size int) (buffers [][]byte) {
-	for range n {
-		buffers = append(buffers, make([]byte, size))
-	}
-	return buffers
-}
-
-// TestVectors copies to and from buffers of any lengths.
-func TestVectors(t *testing.T) {
+// TestLengths copies any number of bytes, around the ends of pieces, too.
+func TestLengths(t *testing.T) {
 	p := openSelf(t, NewCache(0))
 	rapid.Check(t, func(t *rapid.T) {
-		lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(0, PieceBytes+5)), 0, 40).Draw(t, "lengths")
-		var buffers [][]byte
-		total := 0
-		for _, n := range lengths {
-			buffers = append(buffers, make([]byte, n))
-			total += n
-		}
-		source, target := make([]byte, total+1), make([]byte, total+1)
+		n := rapid.IntRange(0, 3).Draw(t, "pieces")*PieceBytes + rapid.IntRange(0, 5).Draw(t, "more")
+		source, target := make([]byte, n+1), make([]byte, n+1)
 		for i := range source {
 			source[i] = byte(i*7 + i>>8)
 		}
-		if err := p.Readv(buffers, address(source)); err != nil {
+		if err := p.Read(target[:n], address(source)); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(bytes.Join(buffers, nil), source[:total]) {
+		if !bytes.Equal(target[:n], source[:n]) || target[n] != 0 {
 			t.Fatal("other bytes were read")
 		}
-		if err := p.Writev(address(target), buffers); err != nil {
+		clear(target)
+		if err := p.Write(address(target), source[:n]); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(target[:total], source[:total]) || target[total] != 0 {
+		if !bytes.Equal(target[:n], source[:n]) || target[n] != 0 {
 			t.Fatal("other bytes were written")
 		}
 	})
@@ -139,12 +125,12 @@ func TestPeerDiesDuringCopy(t *testing.T) {
 	const size = 8 * PieceBytes
 	c := startChild(t, false)
 	p, addr := c.open(t), c.askAddress(t, "memory %d m", size)
-	rest := cursor{buffers: [][]byte{make([]byte, size)}}
-	if n, err := p.piece(readCall, &rest, size, addr); err != nil || n != PieceBytes {
+	buffer := make([]byte, size)
+	if n, err := p.piece(readCall, buffer, addr); err != nil || n != PieceBytes {
 		t.Fatal(n, err)
 	}
 	c.end()
-	_, err := p.piece(readCall, &rest, size-PieceBytes, addr+PieceBytes)
+	_, err := p.piece(readCall, buffer[PieceBytes:], addr+PieceBytes)
 	wantError(t, "after the death", err, ErrGone)
 
 	c = startChild(t, false)
@@ -213,15 +199,12 @@ func TestDenied(t *testing.T) {
 }
 
 func TestHotPathsAllocateNothing(t *testing.T) {
-	p := openSelf(t, NewCache(DefaultLimit))
+	p := openSelf(t, NewCache(testLimit))
 	w := newTestWindow(t, 4096)
 	source, target := make([]byte, 4096), make([]byte, 4096)
-	vector := [][]byte{target[:100], target[100:]}
 	for name, call := range map[string]func() error{
-		"read":   func() error { return p.Read(target, address(source)) },
-		"write":  func() error { return p.Write(address(source), target) },
-		"readv":  func() error { return p.Readv(vector, address(source)) },
-		"writev": func() error { return p.Writev(address(source), vector) },
+		"read":  func() error { return p.Read(target, address(source)) },
+		"write": func() error { return p.Write(address(source), target) },
 		"map": func() error {
 			m, err := p.Map(w.Handle())
 			if err != nil {

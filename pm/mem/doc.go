@@ -9,10 +9,11 @@
 // A Peer is exactly one process: no call reaches a later process with the same number. Mappings of
 // peers' windows stay in a Cache after use, up to a limit.
 //
+//	cache := mem.NewCache(1 << 30)
 //	w, err := mem.NewWindow(1 << 20)
 //	handle := w.Handle().Encode() // send it to the peer
 //	...
-//	p, err := mem.OpenPeer(pid, start)
+//	p, err := cache.OpenPeer(pid, start)
 //	h, err := mem.ParseHandle(received)
 //	m, err := p.Map(h)
 //	copy(m.Bytes(), data)

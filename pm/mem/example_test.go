@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, err := mem.OpenPeer(os.Getpid(), stat.Start)
+	p, err := mem.NewCache(1<<20).OpenPeer(os.Getpid(), stat.Start)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +39,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, err = atomics.Add64(m.Bytes(), 8, 42)
+	sum, _ := atomics.Lookup(atomics.Sum, atomics.Uint8)
+	err = sum(m.Bytes()[8:9], []byte{42}, nil)
 	fmt.Println(w.Bytes()[8], err, m.Release())
 	// Output: 42 <nil> <nil>
 }

@@ -92,7 +92,10 @@ func startChild(t testing.TB, unprivileged bool) *child {
 	return c
 }
 
-const nobody = 65534
+const (
+	nobody    = 65534
+	testLimit = 1 << 30 // of caches; no test maps as much
+)
 
 // end kills the process and waits for it.
 func (c *child) end() {
@@ -151,7 +154,7 @@ func parseHex(text string) (Handle, error) {
 // open opens the process as a peer with a cache of its own.
 func (c *child) open(t testing.TB) *Peer {
 	t.Helper()
-	return openPeer(t, NewCache(DefaultLimit), c.pid(), c.start)
+	return openPeer(t, NewCache(testLimit), c.pid(), c.start)
 }
 
 func openPeer(t testing.TB, cache *Cache, pid int, start uint64) *Peer {

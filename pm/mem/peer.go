@@ -29,10 +29,7 @@ type Peer struct {
 
 // OpenPeer opens the process with the number that started at the given clock tick after boot, as in
 // /proc/PID/stat. It returns ErrGone if that process ended, whether or not another has its number.
-// Mappings of the peer are kept in DefaultCache.
-func OpenPeer(pid int, start uint64) (*Peer, error) { return DefaultCache.OpenPeer(pid, start) }
-
-// OpenPeer opens a process, as the function does. Mappings of the peer are kept in this cache.
+// Mappings of the peer are kept in this cache.
 func (c *Cache) OpenPeer(pid int, start uint64) (*Peer, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("%w: process number %d", ErrRange, pid)

@@ -94,19 +94,20 @@ func TestHandlesOfOtherFiles(t *testing.T) {
 }
 
 func TestOpenPeer(t *testing.T) {
+	cache := NewCache(testLimit)
 	c := startChild(t, false)
 	for _, start := range []uint64{0, c.start - 1, c.start + 1, math.MaxUint64} {
-		_, err := OpenPeer(c.pid(), start)
+		_, err := cache.OpenPeer(c.pid(), start)
 		wantError(t, fmt.Sprintf("start %d", start), err, ErrGone)
 	}
 	for _, pid := range []int{0, -1, math.MinInt} {
-		_, err := OpenPeer(pid, c.start)
+		_, err := cache.OpenPeer(pid, c.start)
 		wantError(t, fmt.Sprintf("process %d", pid), err, ErrRange)
 	}
-	_, err := OpenPeer(1<<30, c.start)
+	_, err := cache.OpenPeer(1<<30, c.start)
 	wantError(t, "no such process", err, ErrGone)
 	before := descriptors(t)
-	_, err = OpenPeer(c.pid(), 0)
+	_, err = cache.OpenPeer(c.pid(), 0)
 	wantError(t, "wrong start", err, ErrGone)
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors, %d before", after, before)
@@ -211,7 +212,7 @@ func TestNumberOfPeerIsReused(t *testing.T) {
 		wantError(t, "write", p.Write(addr, b), ErrGone)
 		_, err = p.Map(h)
 		wantError(t, "map", err, ErrGone)
-		_, err = OpenPeer(first.pid(), first.start)
+		_, err = p.cache.OpenPeer(first.pid(), first.start)
 		wantError(t, "open", err, ErrGone)
 		if p.Alive() || b[0] != 1 {
 			t.Error("the second process is taken for the first")

@@ -59,7 +59,7 @@ func TestWindowKeepsItsSize(t *testing.T) {
 // TestClosedWindowIsFree: the memory goes back to the system though another mapping is there.
 func TestClosedWindowIsFree(t *testing.T) {
 	w := newTestWindow(t, 1<<20)
-	p := openSelf(t, NewCache(DefaultLimit))
+	p := openSelf(t, NewCache(testLimit))
 	m, err := p.Map(w.Handle())
 	if err != nil {
 		t.Fatal(err)

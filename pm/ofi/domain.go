@@ -33,12 +33,6 @@ func Open(ch *pm.Channel) *Domain {
 	return d
 }
 
-// Rank returns this rank's number, and how many there are.
-func (d *Domain) Rank() (rank, ranks int) {
-	a := d.iface.Attr()
-	return a.Rank, a.Ranks
-}
-
 // Progress handles what has come and sends what was waiting; it returns how much that was.
 func (d *Domain) Progress() int {
 	n := d.worker.Progress()

@@ -1,7 +1,5 @@
 package ofi
 
-import "score/pm/uct"
-
 // Flags of operations and completions, with the values of libfabric's FI_ constants.
 type Flags uint64
 
@@ -36,8 +34,6 @@ const (
 	// InjectSize is the longest message that may be injected: what one frame between nodes carries
 	// beside others.
 	InjectSize = 4096
-	// MaxMessage is the longest message or transfer.
-	MaxMessage = uct.MaxRMA
 	// NameBytes is the length of an address.
 	NameBytes = 64
 )

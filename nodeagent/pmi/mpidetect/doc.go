@@ -9,5 +9,5 @@
 //
 //	report, err := mpidetect.Inspect(path)
 //	if err == nil && !report.Runs(runtime.GOARCH) { ... }
-//	if report.Family.SpeaksPMI() { ... }
+//	if report.Family.Parallel() { ... }
 package mpidetect

@@ -41,9 +41,6 @@ func (f Family) String() string {
 // their launcher.
 func (f Family) Parallel() bool { return f == MPICH || f == OpenMPI || f == PMI2 }
 
-// SpeaksPMI reports whether they do so over PMI-1 or PMI-2.
-func (f Family) SpeaksPMI() bool { return f == MPICH || f == PMI2 }
-
 // libraries maps beginnings of library names to families. The version tells
 // MPICH's libmpi from Open MPI's: 12 and 0 are the ABI of MPICH and its
 // descendants, 20 and 40 and later Open MPI's.

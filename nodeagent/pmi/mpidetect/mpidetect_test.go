@@ -114,11 +114,9 @@ func TestFamilies(t *testing.T) {
 }
 
 func TestFamilyTraits(t *testing.T) {
-	for family, want := range map[Family][2]bool{
-		None: {false, false}, MPICH: {true, true}, OpenMPI: {true, false}, PMI2: {true, true}, StaticUnknown: {false, false},
-	} {
-		if family.Parallel() != want[0] || family.SpeaksPMI() != want[1] {
-			t.Errorf("%v: parallel %v, speaks PMI %v, want %v", family, family.Parallel(), family.SpeaksPMI(), want)
+	for family, want := range map[Family]bool{None: false, MPICH: true, OpenMPI: true, PMI2: true, StaticUnknown: false} {
+		if family.Parallel() != want {
+			t.Errorf("%v: parallel %v, want %v", family, family.Parallel(), want)
 		}
 	}
 	if Family(99).String() != "unknown" {

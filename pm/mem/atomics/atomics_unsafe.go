@@ -6,30 +6,12 @@ import (
 	"unsafe"
 )
 
-// The casts of the package: a checked place in memory as a word, and the 32-bit word around a
+// The casts of the package: a number of a checked vector as a word, and the 32-bit word around a
 // smaller number.
 
-// word32 is the word at the offset.
-func word32(memory []byte, offset int) (*uint32, error) {
-	p, err := place(memory, offset, 4)
-	return (*uint32)(p), err
-}
-
-// word64 is the word at the offset.
-func word64(memory []byte, offset int) (*uint64, error) {
-	p, err := place(memory, offset, 8)
-	return (*uint64)(p), err
-}
-
-func place(memory []byte, offset, size int) (unsafe.Pointer, error) {
-	if offset < 0 || len(memory) < size || offset > len(memory)-size {
-		return nil, ErrRange
-	}
-	p := unsafe.Pointer(&memory[offset])
-	if uintptr(p)%uintptr(size) != 0 {
-		return nil, ErrAlign
-	}
-	return p, nil
+// aligned reports whether the address of a vector, which is not empty, is a multiple of the size.
+func aligned(vector []byte, size int) bool {
+	return uintptr(unsafe.Pointer(&vector[0]))%uintptr(size) == 0
 }
 
 // element is the address of a number in a vector that has been checked.

@@ -6,8 +6,6 @@ import "errors"
 var (
 	// ErrAlign: the address of a number is no multiple of its size.
 	ErrAlign = errors.New("atomics: the address is not a multiple of the number's size")
-	// ErrRange: the number is not inside of the memory.
-	ErrRange = errors.New("atomics: the offset is outside of the memory")
 	// ErrLength: the vectors differ in length, or end within an element.
 	ErrLength = errors.New("atomics: the vectors differ in length or end within an element")
 )

@@ -153,11 +153,10 @@ func checkVectors(size int, target, operand, result []byte) error {
 	if operand != nil && len(operand) != len(target) || result != nil && len(result) != len(target) {
 		return ErrLength
 	}
-	if len(target) == 0 {
-		return nil
+	if len(target) > 0 && !aligned(target, size) {
+		return ErrAlign
 	}
-	_, err := place(target, 0, size)
-	return err
+	return nil
 }
 
 // load returns the bits of the first number.

@@ -151,7 +151,7 @@ func same(kind Type, a, b uint64) bool {
 func words(n int) []byte {
 	b := make([]byte, n+8)
 	for at := range 8 {
-		if _, err := place(b[at:], 0, 8); err == nil {
+		if aligned(b[at:], 8) {
 			return b[at : at+n : at+n]
 		}
 	}

@@ -95,9 +95,6 @@ func (r Range) Meet(other Range) (version uint32, ok bool) {
 	return version, version >= max(r.Oldest, other.Oldest)
 }
 
-// Has reports whether the range includes a version.
-func (r Range) Has(version uint32) bool { return r.Oldest <= version && version <= r.Newest }
-
 // String returns "protocol 2", or "protocols 1 to 2".
 func (r Range) String() string {
 	if r.Oldest == r.Newest {

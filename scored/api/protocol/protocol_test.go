@@ -41,7 +41,7 @@ func TestMismatchSaysWhoIsTooOld(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("1-2")
 	f.Fuzz(func(t *testing.T, text string) {
-		if v, ok := own.Meet(Parse(text)); ok && !own.Has(v) {
+		if v, ok := own.Meet(Parse(text)); ok && (v < own.Oldest || v > own.Newest) {
 			t.Errorf("%q: %d", text, v)
 		}
 	})

@@ -1,0 +1,87 @@
+package main
+
+/*
+#include "score.h"
+*/
+import "C"
+
+import (
+	"context"
+	"score/pm/ofi"
+	"time"
+	"unsafe"
+)
+
+//export score_cq_open
+func score_cq_open(ring *C.score_entry, entries C.uint64_t, head, tail *C.uint64_t, more *C.uint32_t) C.int64_t {
+	d := locked()
+	defer d.Unlock()
+	memory := unsafe.Slice((*ofi.Entry)(unsafe.Pointer(ring)), int(entries))
+	c, err := d.CQIn(memory, (*uint64)(head), (*uint64)(tail), (*uint32)(more))
+	if err != nil {
+		return number(err)
+	}
+	return keep(c)
+}
+
+//export score_cq_close
+func score_cq_close(h C.int64_t) {
+	d := locked()
+	defer d.Unlock()
+	if c, ok := object[*ofi.CQ](h); ok {
+		d.CloseCQ(c)
+		forget(h)
+	}
+}
+
+//export score_counter_open
+func score_counter_open(value, failed *C.uint64_t) C.int64_t {
+	d := locked()
+	defer d.Unlock()
+	return keep(d.CounterIn((*uint64)(value), (*uint64)(failed)))
+}
+
+//export score_progress
+func score_progress() C.int64_t {
+	d := locked()
+	defer d.Unlock()
+	return C.int64_t(d.Progress())
+}
+
+//export score_wait
+func score_wait(microseconds C.int64_t) {
+	d := locked()
+	defer d.Unlock()
+	ctx := context.Background()
+	if microseconds >= 0 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(microseconds)*time.Microsecond)
+		defer cancel()
+		ctx = short
+	}
+	_ = d.Wait(ctx)
+}
+
+//export score_nap
+func score_nap(microseconds C.int64_t) {
+	d := locked()
+	defer d.Unlock()
+	d.Nap(time.Duration(microseconds) * time.Microsecond)
+}
+
+const (
+	// idleReads is how many reads of a queue find nothing before a reader sleeps: ten milliseconds of
+	// them, so that a program that computes with its neighbours in step never does.
+	idleReads = 1 << 16
+	// crowdedReads is the same where the node's ranks share CPUs: what falling asleep costs.
+	crowdedReads = 1 << 8
+)
+
+//export score_idle_reads
+func score_idle_reads() C.int64_t {
+	d := locked()
+	defer d.Unlock()
+	if d.Crowded() {
+		return crowdedReads
+	}
+	return idleReads
+}
