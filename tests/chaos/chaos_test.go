@@ -65,6 +65,7 @@ type world struct {
 	events      []event
 	running     map[*submission]bool
 	outcomes    map[string]int // submissions by kind and how they ended
+	wrong       []string       // submissions, a line each
 	injected    map[string]int // faults by name
 	submissions int
 	spares      []string
@@ -121,5 +122,8 @@ func (w *world) report(took time.Duration) {
 	}
 	for _, name := range sorted(w.outcomes) {
 		w.T.Logf("  job   %-28s %d", name, w.outcomes[name])
+	}
+	for _, line := range w.wrong { // again: what comes last is what is read first
+		w.T.Logf("  WRONG %s", line)
 	}
 }

@@ -44,8 +44,11 @@ func (w *world) judge(s *submission) {
 		}
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.outcomes[s.kind+": "+how]++
-	w.mu.Unlock()
+	if err != nil {
+		w.wrong = append(w.wrong, fmt.Sprintf("%s, %s, at %s, on %v, %s to %s: %v", s.token, s.kind, s.server, s.nodes, clock(s.began), clock(s.ended), err))
+	}
 }
 
 func clip(text string) string { return text[:min(len(text), 4000)] }
