@@ -171,6 +171,8 @@ func detach(ctx context.Context, messages messenger, cluster *reached, spec *sco
 	if err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}
-	fmt.Println(id)
+	if _, err := fmt.Println(id); err != nil {
+		return messages.fail(fmt.Sprintf("job %d was submitted, and its number cannot be written: %v", id, err))
+	}
 	return 0
 }
