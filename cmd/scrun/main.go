@@ -46,7 +46,7 @@ func perform(o *options.Options) int {
 		fmt.Println("scrun", api.Version())
 		return 0
 	}
-	messages := messenger{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
+	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
 	if isNull(os.Stdin) && !o.PTY {
 		o.NoInput()
