@@ -85,7 +85,7 @@ soak: ## a gigabyte through each kind of cluster, gangs on four nodes for ten mi
 	@go test ./tests/system -run 'TestScripts/(fabric-)?programs' -programs.long -timeout 0
 	@go test -tags soak ./tests/upgrade -count 5 -timeout 0
 	@go test ./tests/soak -soak.for 10m -timeout 0
-	@go test -tags soak ./tests/streams -run TestGigabyte -timeout 0
+	@go test -tags soak ./tests/streams -run 'TestGigabyte|TestStoppedScrun' -timeout 0
 	@go test ./tests/chaos -v -chaos.for 12m -timeout 0
 	@go test ./tests/failures -failures.times 100 -timeout 0
 	@go test ./tests/histories -histories.times 100 -timeout 0

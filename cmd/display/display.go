@@ -64,8 +64,8 @@ func New(config Config) (*Display, error) {
 			Unbuffered: config.Unbuffered || config.Tasks == 1,
 		},
 		routes: [...]route{
-			streamOut: {config.Output, config.Stdout},
-			streamErr: {config.Errors, config.Stderr},
+			streamOut: {config.Output, Patient(config.Stdout)},
+			streamErr: {config.Errors, Patient(config.Stderr)},
 		},
 		nodes: make(map[uint32]string),
 		open:  make(map[streamKey]*stream),

@@ -46,7 +46,7 @@ func perform(o *options.Options) int {
 		fmt.Println("scrun", api.Version())
 		return 0
 	}
-	messages := messenger{out: os.Stderr, quiet: o.Quiet, verbose: o.Verbose}
+	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	here := options.Here()
 	if isNull(os.Stdin) && !o.PTY {
 		o.NoInput()
@@ -171,6 +171,8 @@ func detach(ctx context.Context, messages messenger, cluster *reached, spec *sco
 	if err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}
-	fmt.Println(id)
+	if _, err := fmt.Println(id); err != nil {
+		return messages.fail(fmt.Sprintf("job %d was submitted, and its number cannot be written: %v", id, err))
+	}
 	return 0
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,9 +50,10 @@ type session struct {
 	// traceStart tells how the start went when the job has ended.
 	traceStart bool
 
-	streams *attachments
-	sent    *sentInput
-	shown   *shown
+	streams   *attachments
+	sent      *sentInput
+	inputLost atomic.Bool // the input could not be read to its end
+	shown     *shown
 	// confirms has connections of its own, for the same reason as orders.
 	confirms *client.Client
 
@@ -122,7 +124,7 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 			s.messenger.warn(ptyHint)
 		}
 		return s.sent.add(ctx, input)
-	})
+	}, s.onInputLost)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +140,12 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 		pump.Stop()
 		sending.Wait()
 	}, nil
+}
+
+// onInputLost tells that the ranks see an end of input where there is none.
+func (s *session) onInputLost(err error) {
+	s.inputLost.Store(true)
+	s.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))
 }
 
 // wait is scrun's only loop: signals, output that nobody takes, the job's end.
@@ -243,6 +251,9 @@ func (s *session) finish(how outcome) int {
 	code := int(how.verdict.GetExitCode())
 	if how.missing && code == 0 {
 		return s.messenger.fail("some of the job's output is lost")
+	}
+	if code == 0 && s.inputLost.Load() {
+		return exitCluster // it was told
 	}
 	return code
 }

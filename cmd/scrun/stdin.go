@@ -27,7 +27,8 @@ const (
 type pump struct {
 	file   *os.File
 	send   func(*scorev1.Stdin) error
-	wake   int // eventfd that ends waiting
+	failed func(error) // called before the end of an input that cannot be read further
+	wake   int         // eventfd that ends waiting
 	done   chan struct{}
 	isTerm bool
 
@@ -37,7 +38,7 @@ type pump struct {
 
 // startPump starts carrying file to send, which may block: that is how a job
 // that does not read slows its source down.
-func startPump(file *os.File, send func(*scorev1.Stdin) error) (*pump, error) {
+func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error)) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the input: %w", err)
@@ -48,7 +49,7 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error) (*pump, error) {
 		// the ranks' output with it.
 		signal.Ignore(unix.SIGTTIN)
 	}
-	p := &pump{file: file, send: send, wake: wake, done: make(chan struct{}), isTerm: err == nil}
+	p := &pump{file: file, send: send, failed: failed, wake: wake, done: make(chan struct{}), isTerm: err == nil}
 	go p.run()
 	return p, nil
 }
@@ -100,6 +101,9 @@ func (p *pump) run() {
 		}
 		if p.isTerm && errors.Is(err, unix.EIO) {
 			continue // sent to the background between the look and the read
+		}
+		if err != nil {
+			p.failed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
 		}
 		if err != nil || n == 0 {
 			_ = p.send(&scorev1.Stdin{Eof: true}) // who no longer listens needs no end

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"score/scored/api/scorev1"
+	"score/scored/client/clienttest"
 	"testing"
 )
 
@@ -26,7 +27,7 @@ func TestPump(t *testing.T) {
 		}
 		got.Write(input.GetData())
 		return nil
-	})
+	}, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +35,28 @@ func TestPump(t *testing.T) {
 	pump.Stop()
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%d bytes came through, want %d", got.Len(), len(want))
+	}
+}
+
+// An input that cannot be read is not one that has ended.
+func TestUnreadableInput(t *testing.T) {
+	directory, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer directory.Close()
+	for code, want := range map[int]int{0: exitCluster, 7: 7} {
+		command := scrun(t, clienttest.Serve(t, clienttest.Daemon{Submit: accept, Attach: func(job *clienttest.Attachment) {
+			if !job.Stdin().GetEof() {
+				t.Error("the ranks get input")
+			}
+			job.End(int32(code), "")
+		}}), "prog")
+		command.Stdin = directory
+		got, _, errs := outcomeOf(t, command)
+		if got != want || errs != "scrun: cannot read the input: read /dev/stdin: is a directory; the ranks have what was before\n" {
+			t.Errorf("a job with code %d: exit code %d, %q", code, got, errs)
+		}
 	}
 }
 
@@ -45,7 +68,7 @@ func TestPumpStop(t *testing.T) {
 	}
 	defer read.Close()
 	defer write.Close()
-	pump, err := startPump(read, func(*scorev1.Stdin) error { return nil })
+	pump, err := startPump(read, func(*scorev1.Stdin) error { return nil }, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +90,7 @@ func TestPumpRefused(t *testing.T) {
 	pump, err := startPump(read, func(*scorev1.Stdin) error {
 		sent++
 		return errors.New("gone")
-	})
+	}, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,8 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 		}
 		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
 	case *stewardpb.FromSteward_Note:
-		j.note(m.Note.GetText())
+		m.Note.JobId = j.id
+		j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: m.Note}})
 	case *stewardpb.FromSteward_Name:
 		m.Name.JobId = j.id
 		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}}, true)

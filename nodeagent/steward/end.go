@@ -150,7 +150,7 @@ func (s *steward) sweep() {
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}
 		if !awaitFiles(stored) {
-			s.loop.post(func() { s.note("output files may lack their end: they could not be completed in time") })
+			s.loop.post(func() { s.noteLoss("output files may lack their end: they could not be completed in time") })
 		}
 		s.loop.post(s.swept)
 	}()

@@ -151,15 +151,18 @@ func (s *fileStream) write(data []byte, ended bool) error {
 	})
 }
 
-// close closes the files, once. The error is what did not reach the disk.
-func (f *files) close() error {
+// close closes the files, once. Of what did not reach the disk it tells before stored is closed, after
+// which the job may end.
+func (f *files) close(tell func(error)) {
 	if f.closed {
-		return nil
+		return
 	}
 	f.closed = true
-	defer close(f.stored)
-	defer f.as.Close()
-	return f.as.Do(f.set.Close)
+	if err := f.as.Do(f.set.Close); err != nil {
+		tell(err)
+	}
+	f.as.Close()
+	close(f.stored)
 }
 
 // openInput opens the input file of local rank k.

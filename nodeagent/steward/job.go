@@ -192,7 +192,7 @@ func (j *job) release() {
 	j.pmix.close()
 	j.removeLeftovers()
 	if j.files != nil {
-		_ = j.files.close() // nothing was written
+		j.files.close(func(error) {}) // nothing was written
 	}
 }
 

@@ -101,13 +101,17 @@ func (s *steward) answered(r request) bool {
 const maxNotes = 16
 
 // note sends the user a sentence, once.
-func (s *steward) note(text string) {
+func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
+
+// noteLoss is note for output that is lost: the job's end says so, too.
+func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }
+
+func (s *steward) sendNote(note *scorev1.JobNote) {
 	if s.job == nil {
 		return
 	}
-	m := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{
-		Note: &scorev1.JobNote{JobId: s.job.id, Text: text},
-	}}
+	note.JobId = s.job.id
+	m := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{Note: note}}
 	if s.control != nil {
 		s.send(m)
 		return

@@ -149,7 +149,7 @@ func (r *relay) store(o *output, data []byte, ended bool) {
 	}
 	if err := o.file.write(data, ended); err != nil {
 		o.file, r.lost = nil, true
-		r.events.note(fmt.Sprintf("output of rank %d is lost: %v", o.rank, err))
+		r.events.lost(fmt.Sprintf("output of rank %d is lost: %v", o.rank, err))
 	}
 }
 
@@ -158,9 +158,11 @@ func (r *relay) closeFiles() {
 	if r.files == nil || !r.whole || r.open > 0 {
 		return
 	}
-	if err := r.files.close(); err != nil && !r.lost {
-		r.events.note(fmt.Sprintf("output is lost: %v", err))
-	}
+	r.files.close(func(err error) {
+		if !r.lost {
+			r.events.lost(fmt.Sprintf("output is lost: %v", err))
+		}
+	})
 }
 
 // send queues output for the reader and reports whether there still is one. A

@@ -67,7 +67,7 @@ type relay struct {
 type relayEvents struct {
 	reader  func(attached bool)
 	drained func()
-	note    func(text string) // a sentence for the user
+	lost    func(text string) // output is lost; a sentence for the user
 }
 
 func newRelay(events relayEvents) (*relay, error) {
@@ -94,7 +94,7 @@ func (r *relay) run() {
 	for !r.stopped {
 		events, err := r.wait(r.resume)
 		if err != nil {
-			r.events.note(fmt.Sprintf("the output of the ranks is lost: %v", err))
+			r.events.lost(fmt.Sprintf("the output of the ranks is lost: %v", err))
 			return
 		}
 		for i := range events {
@@ -195,7 +195,7 @@ func (r *relay) settle() {
 		r.renew()
 	}
 	if err := r.watchOutputs(); err != nil {
-		r.events.note(fmt.Sprintf("the output of the ranks is lost: %v", err))
+		r.events.lost(fmt.Sprintf("the output of the ranks is lost: %v", err))
 	}
 }
 
@@ -230,7 +230,7 @@ func (r *relay) stop() { r.stopped = true }
 func (r *relay) release() {
 	r.detach()
 	if r.files != nil {
-		_ = r.files.close() // with streams still open, whose loss was told or wanted
+		r.files.close(func(error) {}) // with streams still open, whose loss was told or wanted
 	}
 	for i := range r.outputs {
 		closeFD(r.outputs[i].fd)

@@ -79,7 +79,7 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	rank := j.ranks[k].rank
 	s.relay.post(func() {
 		if err := s.relay.addAgain(j, rank, b.outputs, b.sinks); err != nil {
-			s.relay.events.note(fmt.Sprintf("output of rank %d is lost: %v", rank, err))
+			s.relay.events.lost(fmt.Sprintf("output of rank %d is lost: %v", rank, err))
 		}
 	})
 	started, err := s.forker.StartAll(b.launchRanks(j))

@@ -64,7 +64,7 @@ func (s *steward) handOver(b *batch) {
 	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
 	s.relay.post(func() {
 		if err := s.relay.add(b.outputs, b.sinks); err != nil {
-			s.relay.events.note(fmt.Sprintf("output of the ranks is lost: %v", err))
+			s.relay.events.lost(fmt.Sprintf("output of the ranks is lost: %v", err))
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (s *steward) relayEvents() relayEvents {
 	return relayEvents{
 		reader:  func(attached bool) { s.loop.post(func() { s.life.Reader(s.now(), attached) }) },
 		drained: func() { s.loop.post(func() { s.life.Drained(s.now()) }) },
-		note:    func(text string) { s.loop.post(func() { s.note(text) }) },
+		lost:    func(text string) { s.loop.post(func() { s.noteLoss(text) }) },
 	}
 }
 

@@ -91,7 +91,7 @@ func (p *Proxy) logError(err error) {
 // serve serves at a socket until ctx ends, and gives it back.
 func (p *Proxy) serve(ctx context.Context, held *holding) error {
 	defer held.release()
-	server := h2.NewServer(p.handler())
+	server := h2.NewSocketServer(p.handler())
 	server.ErrorLog, _ = zap.NewStdLogAt(p.options.Logger, zap.DebugLevel) // the level exists
 	server.ConnContext = withUser
 	var ending sync.WaitGroup

@@ -1,8 +1,10 @@
 package leader
 
 import (
+	"fmt"
 	"score/gang"
 	"score/scored/api/scorev1"
+	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
@@ -160,7 +162,23 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 	if c := j.childVerdict; c.GetReason() == exited && c.GetExitCode() > v.GetExitCode() {
 		return c
 	}
+	if j.unstored != "" {
+		v.Message = j.unstored
+		if v.GetExitCode() == 0 {
+			v.ExitCode = exitCluster
+		}
+	}
 	return v
+}
+
+// onNote passes a node's sentence on to the user. Nobody is attached to a detached job whose output
+// files cannot be written, so its end says that output is lost.
+func (c *controller) onNote(j *job, p *part, note *scorev1.JobNote) {
+	text := texts.UTF8(note.GetText())
+	c.warn(j, text)
+	if note.GetOutputLost() && j.unstored == "" {
+		j.unstored = fmt.Sprintf("node %s: %s", p.Node, text)
+	}
 }
 
 // becomeEnding takes the gang out of the plan and orders its nodes to kill it.

@@ -58,7 +58,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 		c.spawn(n, m.Spawn)
 	case *scorev1.AgentMessage_Note:
 		if j, p := c.partOf(n, m.Note.GetJobId()); p != nil {
-			c.warn(j, texts.UTF8(m.Note.GetText()))
+			c.onNote(j, p, m.Note)
 		}
 	case *scorev1.AgentMessage_RankStates:
 		c.onRankStates(n, m.RankStates)

@@ -114,6 +114,7 @@ type job struct {
 	ownerDeadline int64     // when it ends without an owner; 0: none
 	watchers      []*Attachment
 	notes         []string
+	unstored      string              // which output its nodes could not store; empty: none
 	staged        []string            // nodes that were told to fetch and keep its files, the seed first
 	children      []*job              // spawned by it, not forgotten
 	childVerdict  *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none

@@ -172,7 +172,7 @@ func (j *job) resetAttempt(earlier *scorev1.Usage) {
 	j.state, j.deadline, j.killDeadline, j.row, j.founder, j.parts, j.byNode = queued, 0, 0, -1, 0, nil, nil
 	j.allocated, j.ready, j.started = 0, 0, 0
 	j.verdict, j.decidedAt, j.again, j.restarting = nil, 0, "", false
-	j.inherited, j.forgotten, j.outputRead = false, false, false
+	j.inherited, j.forgotten, j.outputRead, j.unstored = false, false, false, ""
 	j.exits, j.code, j.codeRank, j.codeNode = nil, 0, noRank, ""
 	j.spawned, j.names, j.childVerdict, j.childEnds = nil, 0, nil, nil
 }

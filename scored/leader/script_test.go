@@ -303,8 +303,10 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		}}})
 	case "time-up":
 		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
-	case "note":
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: strings.Join(words, " ")}}})
+	case "note", "lost-output":
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{
+			JobId: id, Text: strings.Join(words, " "), OutputLost: what == "lost-output",
+		}}})
 	case "publish", "lookup", "unpublish":
 		op := scorev1.NameOp(scorev1.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
 		m := &scorev1.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}

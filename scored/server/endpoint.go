@@ -19,9 +19,12 @@ type endpoint struct {
 	drain    time.Duration
 }
 
-func newEndpoint(handler http.Handler, logger *zap.Logger) endpoint {
+// newEndpoint makes one whose server is made by newServer.
+func newEndpoint(newServer func(http.Handler) *http.Server, handler http.Handler, logger *zap.Logger) endpoint {
 	c := &calls{handler: handler}
-	return endpoint{server: newHTTPServer(c, logger), calls: c, drain: drainTime}
+	server := newServer(c)
+	server.ErrorLog, _ = zap.NewStdLogAt(logger, zap.DebugLevel) // the level exists
+	return endpoint{server: server, calls: c, drain: drainTime}
 }
 
 // serve serves until the endpoint is stopped.

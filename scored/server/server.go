@@ -120,7 +120,9 @@ func (s *Server) compose() error {
 	users, agents = s.route(users, agents)
 	scrape := http.NewServeMux()
 	scrape.Handle("GET /metrics", s.metrics.Handler())
-	s.endpoints = []endpoint{newEndpoint(users, s.logger), newEndpoint(agents, s.logger), newEndpoint(scrape, s.logger)}
+	s.endpoints = []endpoint{
+		newEndpoint(h2.NewSocketServer, users, s.logger), newEndpoint(h2.NewServer, agents, s.logger), newEndpoint(h2.NewServer, scrape, s.logger),
+	}
 	s.endpoints[usersEndpoint].server.ConnContext = rpc.ConnContext
 	return nil
 }

@@ -6,7 +6,7 @@ import "testing"
 // manager write there.
 const files = `{ find / -xdev \( -path /root -o -path /home -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /var/lib/dpkg \
 	-o -path /var/lib/systemd \) -prune -o -print; find /tmp /dev/shm /run/score; cut -d: -f1 /etc/passwd /etc/group; } 2>/dev/null |
-	grep -vxE '/tmp/(out|held.out|attached.*|systemd-private-.*)' | sort`
+	grep -vxE '/tmp/(out|held.out|lost.out|attached.*|systemd-private-.*)' | sort`
 
 // upgrade upgrades the hosts under jobs, one after the other, removes the package from one and
 // installs it again, and at last takes this host out of the cluster and purges the package.

@@ -11,9 +11,12 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"score/scored/leader"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // large is far more than all buffers on the way hold.
@@ -40,6 +43,39 @@ func TestGigabyte(t *testing.T) {
 				arguments := append(append([]string{"-q", "-n", "1", "--mem", "64M"}, options...), "sh", "-c", program)
 				returns(t, scrun(s.Cluster, socket, 0, arguments...))
 			})
+		}
+	}
+	s.End()
+}
+
+// away is far longer than the cluster waits for a scrun that is gone.
+const away = 4 * leader.OwnerGrace
+
+// A scrun that its user has stopped keeps its job, whatever daemon it asks.
+func TestStoppedScrun(t *testing.T) {
+	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 3, Nodes: 1})
+	leads, err := s.AwaitLeader(s.Ctx, "", s.OtherServers(nil)...)
+	s.Check(err)
+	var all []*exec.Cmd
+	for _, socket := range []string{leads.Socket, s.OtherServers(leads)[0].Socket, filepath.Join(s.Dir, "n1.sock")} {
+		command := scrun(s.Cluster, socket, 0, "-q", "-n", "1", "-s", "--mem", "8M", "sh", "-c", "echo begun; exec cat")
+		input, err := command.StdinPipe()
+		s.Check(err)
+		defer input.Close()
+		output, err := command.StdoutPipe()
+		s.Check(err)
+		s.Check(command.Start())
+		_, err = io.ReadFull(output, make([]byte, len("begun\n")))
+		s.Check(err)
+		s.Check(command.Process.Signal(syscall.SIGSTOP))
+		all = append(all, command)
+	}
+	time.Sleep(away)
+	for _, command := range all {
+		s.Check(command.Process.Signal(syscall.SIGCONT))
+		s.Check(command.Process.Signal(syscall.SIGUSR1)) // which ends the job's cat
+		if err := command.Wait(); command.ProcessState.ExitCode() != 128+int(syscall.SIGUSR1) {
+			t.Errorf("the job has not gone on: %v", err)
 		}
 	}
 	s.End()

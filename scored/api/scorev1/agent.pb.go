@@ -2878,6 +2878,7 @@ type JobNote struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Text          string                 `protobuf:"bytes,2,opt,name=text" json:"text,omitempty"`
+	OutputLost    bool                   `protobuf:"varint,3,opt,name=output_lost,json=outputLost" json:"output_lost,omitempty"` // it says that output which a node stores or passes on is lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2924,6 +2925,13 @@ func (x *JobNote) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *JobNote) GetOutputLost() bool {
+	if x != nil {
+		return x.OutputLost
+	}
+	return false
 }
 
 type RankStatesReply struct {
@@ -5931,10 +5939,12 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06lapsed\x18< \x01(\bR\x06lapsed\x12\x19\n" +
 	"\bat_nanos\x18\x05 \x01(\x03R\aatNanos\"\x1f\n" +
 	"\x06TimeUp\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\";\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\\\n" +
 	"\aJobNote\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
-	"\x04text\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x04text\"\xb1\x01\n" +
+	"\x04text\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x04text\x12\x1f\n" +
+	"\voutput_lost\x18\x03 \x01(\bR\n" +
+	"outputLost\"\xb1\x01\n" +
 	"\x0fRankStatesReply\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12)\n" +
 	"\x05ranks\x18\x02 \x03(\v2\x13.score.v1.RankStateR\x05ranks\x12\x17\n" +

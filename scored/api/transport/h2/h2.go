@@ -101,3 +101,12 @@ func NewServer(handler http.Handler) *http.Server {
 		IdleTimeout:       IdleTimeout,
 	}
 }
+
+// NewSocketServer is NewServer for a Unix socket, which does not probe connections: the kernel closes
+// those of a process that has ended, and one that its user has stopped (^Z) cannot answer. A job
+// ends some time after its scrun's connection, and not because its user does something else.
+func NewSocketServer(handler http.Handler) *http.Server {
+	server := NewServer(handler)
+	server.HTTP2.SendPingTimeout = 0
+	return server
+}
