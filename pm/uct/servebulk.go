@@ -127,11 +127,7 @@ func (e *EP) endBarrier(o *op) {
 func onPutPull(p *Packet) {
 	e := p.EP
 	var w [6]uint64
-	n := 5
-	if p.Bits&bitData != 0 {
-		n = 6
-	}
-	if !p.words(w[:n]) {
+	if _, ok := p.readPut(w[:]); !ok {
 		return
 	}
 	memory, r, why := e.iface.md.find(w[0], w[1], w[2], RemoteWrite)
