@@ -182,12 +182,23 @@ func TestEachEndsWithItsInbox(t *testing.T) {
 // TestManySenders has goroutines send at once, some in lanes and some in the
 // shared ring; in ordinary memory, so that the race detector watches.
 func TestManySenders(t *testing.T) {
-	const ranks, each = 6, 3000
+	const ranks = 6
 	img := heapImage(t, ranks, small) // three lanes for six senders
 	in, err := img.Inbox(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	exchangeMany(t, img, in, ranks, nil)
+	if img.Counter(abi.LanesOpened) != 3 {
+		t.Errorf("%d lanes, want 3", img.Counter(abi.LanesOpened))
+	}
+}
+
+// exchangeMany has each rank send 3,000 messages to the inbox, and checks each. sent, if not nil, is
+// called after each message, by the goroutine of its sender.
+func exchangeMany(t *testing.T, img *Image, in *Inbox, ranks int, sent func(s *Sender, rank, i uint32)) {
+	t.Helper()
+	const each = 3000
 	var all sync.WaitGroup
 	for rank := range uint32(ranks) {
 		s, err := img.Sender(rank)
@@ -201,10 +212,13 @@ func TestManySenders(t *testing.T) {
 				for s.Send(data) != nil {
 					runtime.Gosched()
 				}
+				if sent != nil {
+					sent(s, rank, i)
+				}
 			}
 		})
 	}
-	var next [ranks]uint32
+	next := make([]uint32, ranks)
 	for got := 0; got < ranks*each; {
 		m, ok := in.Poll()
 		if !ok {
@@ -222,9 +236,6 @@ func TestManySenders(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if img.Counter(abi.LanesOpened) != 3 {
-		t.Errorf("%d lanes, want 3", img.Counter(abi.LanesOpened))
-	}
 }
 
 // TestGrowing reads the head of a message before its tail is there.

@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"runtime"
 	"score/channels/abi"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -305,49 +303,17 @@ func TestImpossibleEnds(t *testing.T) {
 // TestManyMoves has goroutines send at once and give their lanes back all the time; in ordinary
 // memory, so that the race detector watches.
 func TestManyMoves(t *testing.T) {
-	const ranks, each = 5, 3000
+	const ranks = 5
 	img := heapImage(t, ranks, small)
 	in, err := img.InboxWithin(NewLaneMemory(2*4096), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all sync.WaitGroup
-	for rank := range uint32(ranks) {
-		s, err := img.Sender(rank)
-		if err != nil {
-			t.Fatal(err)
+	exchangeMany(t, img, in, ranks, func(s *Sender, rank, i uint32) {
+		if s.open && i%(20+rank) == 0 || s.Recalled() {
+			s.GiveBack()
 		}
-		all.Go(func() {
-			for i := range uint32(each) {
-				data := make([]byte, 8+i%300)
-				binary.LittleEndian.PutUint32(data, i)
-				for s.Send(data) != nil {
-					runtime.Gosched()
-				}
-				if s.open && i%(20+rank) == 0 || s.Recalled() {
-					s.GiveBack()
-				}
-			}
-		})
-	}
-	var next [ranks]uint32
-	for got := 0; got < ranks*each; {
-		m, ok := in.Poll()
-		if !ok {
-			runtime.Gosched()
-			continue
-		}
-		i := binary.LittleEndian.Uint32(m.Head())
-		if i != next[m.Rank()] || m.Len() != int(8+i%300) {
-			t.Fatalf("rank %d: message %d, want %d; %d bytes", m.Rank(), i, next[m.Rank()], m.Len())
-		}
-		next[m.Rank()]++
-		got++
-		if err := in.Release(m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all.Wait()
+	})
 	if img.Counter(abi.LanesGivenBack) < 10 || in.Damage() != nil {
 		t.Errorf("%d lanes given back, %v", img.Counter(abi.LanesGivenBack), in.Damage())
 	}

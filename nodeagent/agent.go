@@ -110,19 +110,7 @@ func New(options Options) (*Agent, error) {
 	})
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
-	a.link = uplink.New(uplink.Options{
-		Servers:       withKnownServers(options),
-		Learnt:        a.saveServers,
-		Client:        a.servers,
-		ClientOptions: peers.ClientOptions(),
-		Revoked:       a.revocationCheck(),
-		Hello:         a.hello,
-		Handler:       leaderHandler{a},
-		Clock:         heartbeats{a.clock, a},
-		Problems:      a.problems,
-		Now:           realtime.Now,
-		Logger:        a.log,
-	})
+	a.link = a.newLink()
 	a.watcher = neighbours.New(neighbours.Options{Probe: a.peers.Probe, Send: a.link.Send, Logger: a.log})
 	return a, nil
 }

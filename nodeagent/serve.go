@@ -41,11 +41,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.jobs.Adopt(orphans) // before anybody can ask for them
 	a.plane.Serve()
 
-	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
-	agents := a.newServer(access.Guard(mux))
-	servers := []*http.Server{agents, a.newServer(a.metricsHandler())}
-	parts.Go(func() { serveAt(agents, a.encryptedListener(listener), cancel) })
+	servers := []*http.Server{a.newServer(a.agentsHandler()), a.newServer(a.metricsHandler())}
+	parts.Go(func() { serveAt(servers[0], a.encryptedListener(listener), cancel) })
 	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })
 	parts.Go(func() { a.pool.Run(ctx) })
 	parts.Go(func() { a.reports(ctx) })
@@ -65,11 +62,11 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 		a.options.Serving()
 	}
 	<-ctx.Done()
-	reason := context.Cause(ctx)
 
 	// First those who give orders, then the jobs, then what the jobs need.
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
+	reason := context.Cause(ctx)
 	leaves := errors.Is(reason, ErrLeave)
 	if !leaves {
 		a.jobs.ForgetAll()
@@ -77,9 +74,6 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.awaitWorkers(force)
 	stopThread()
 	thread.Wait()
-	if leaves {
-		a.jobs.Leave() // no more are stopped or let run by files that are closed
-	}
 	a.closeParts(leaves)
 	a.log.Info("agent has stopped", zap.Bool("jobs_go_on", leaves))
 	if leaves || errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
@@ -88,9 +82,19 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	return reason
 }
 
+// agentsHandler serves other agents.
+func (a *Agent) agentsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
+	return access.Guard(mux)
+}
+
 // closeParts closes what the jobs needed. If the agent leaves, the jobs go on, and what the next
 // agent needs stays.
 func (a *Agent) closeParts(leaves bool) {
+	if leaves {
+		a.jobs.Leave() // no more are stopped or let run by files that are closed
+	}
 	a.peers.Close()
 	a.closePlane()
 	closing, done := context.WithTimeout(context.Background(), stopTimeout)

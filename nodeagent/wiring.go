@@ -5,7 +5,10 @@ import (
 	"score/nodeagent/clock"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobs"
+	"score/nodeagent/peers"
+	"score/nodeagent/realtime"
 	"score/nodeagent/timekeeper"
+	"score/nodeagent/uplink"
 )
 
 // newJobs makes the jobs' part of the agent, once all is there that they need.
@@ -55,6 +58,23 @@ func (a *Agent) newIdleWatch() *idlewatch.Watcher {
 		Connected:   a.connected.Load,
 		Contexts:    func() int { return a.plane.Contexts() }, // there is none yet
 		ClusterTime: func(local int64) int64 { return a.clock.Cluster(local) },
+	})
+}
+
+// newLink makes the stream to the leader.
+func (a *Agent) newLink() *uplink.Link {
+	return uplink.New(uplink.Options{
+		Servers:       withKnownServers(a.options),
+		Learnt:        a.saveServers,
+		Client:        a.servers,
+		ClientOptions: peers.ClientOptions(),
+		Revoked:       a.revocationCheck(),
+		Hello:         a.hello,
+		Handler:       leaderHandler{a},
+		Clock:         heartbeats{a.clock, a},
+		Problems:      a.problems,
+		Now:           realtime.Now,
+		Logger:        a.log,
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"score/channels/abi"
 	"score/pm"
+	"score/pm/local/localtest"
 	"strconv"
 	"testing"
 	"time"
@@ -21,11 +21,11 @@ func init() {
 // it is killed itself.
 func victim(ch *pm.Channel) error {
 	other := 1 - ch.Rank()
-	out := newTraffic(ch.Rank(), other)
+	out := localtest.NewTraffic(ch.Rank(), other)
 	var next []byte
 	for i := 0; ; i++ {
 		if next == nil {
-			next = out.next()
+			next = out.Next()
 		}
 		switch err := post(ch, other, next, i); {
 		case err == nil:
@@ -64,22 +64,13 @@ func TestKillEitherEnd(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range 12 {
 		g := startRanks(t, 2, "victim", nil)
-		img, err := g.Hub().Image(1, uint32(i%2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(patience); img.Counter(abi.Sent) == 0; {
-			if time.Now().After(end) {
-				t.Fatal("no traffic")
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
+		localtest.AwaitTraffic(t, g, i%2)
 		time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
 		if err := g.Kill(i % 2); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		err = g.Wait()
+		err := g.Wait()
 		if err == nil || err.Error() != fmt.Sprintf("rank %d: signal: killed", i%2) {
 			t.Fatalf("round %d: %v", i, err)
 		}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/rand/v2"
 	"os"
 	"score/pm"
+	"score/pm/local/localtest"
 	"strconv"
 	"testing"
 )
@@ -17,33 +17,6 @@ func init() {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// traffic makes the same messages at both ends: mostly short ones, some of all lengths.
-type traffic struct {
-	random *rand.Rand
-	buf    []byte
-}
-
-func newTraffic(from, to int) *traffic {
-	t := &traffic{random: rand.New(rand.NewPCG(uint64(from), uint64(to))), buf: make([]byte, 1<<17)}
-	for i := range t.buf {
-		t.buf[i] = byte(t.random.Uint32())
-	}
-	return t
-}
-
-func (t *traffic) next() []byte {
-	r := t.random.Uint32()
-	length := int(r>>8) % 65
-	switch {
-	case r%256 == 0:
-		length = int(r>>8) % 65537
-	case r%8 == 0:
-		length = int(r>>8) % 1500
-	}
-	at := int(t.random.Uint32()) % (len(t.buf) - length)
-	return t.buf[at : at+length]
-}
-
 // exchange sends messages of random length and content both ways at once, and
 // compares checksums of all that was sent and received, in order.
 func exchange(ch *pm.Channel) error {
@@ -52,13 +25,13 @@ func exchange(ch *pm.Channel) error {
 		return err
 	}
 	other := 1 - ch.Rank()
-	out, in := newTraffic(ch.Rank(), other), newTraffic(other, ch.Rank())
+	out, in := localtest.NewTraffic(ch.Rank(), other), localtest.NewTraffic(other, ch.Rank())
 	sent, got, want, have := 0, 0, uint32(0), uint32(0)
 	var next []byte
 	for sent < n || got < n {
 		if sent < n {
 			if next == nil {
-				next = out.next()
+				next = out.Next()
 			}
 			switch err := post(ch, other, next, sent); {
 			case err == nil:
@@ -82,7 +55,7 @@ func exchange(ch *pm.Channel) error {
 		if err != nil {
 			return err
 		}
-		expect := in.next()
+		expect := in.Next()
 		want = crc32.Update(want, castagnoli, expect)
 		have = crc32.Update(have, castagnoli, data)
 		if m.Source() != other || len(data) != len(expect) || want != have {

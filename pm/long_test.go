@@ -6,12 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"score/channels/abi"
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"score/pm/local/localtest"
 	"strconv"
 	"testing"
 	"time"
@@ -40,22 +39,9 @@ var paths = []struct {
 func startFar(t *testing.T, nodes int, faults, role string, env ...string) *local.Group {
 	t.Helper()
 	t.Setenv(link.FaultsVariable, faults) // for the agents, which are in this process, and for the ranks
-	g, err := local.Start(local.Config{Ranks: 2, Nodes: nodes, Command: func(int) *exec.Cmd {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0")
-		cmd.Env = append(cmd.Env, env...)
-		cmd.Stderr = os.Stderr
-		return cmd
+	return localtest.Ranks(t, local.Config{Ranks: 2, Nodes: nodes, Command: func(int) *exec.Cmd {
+		return localtest.Self(append(env, roleEnv+"="+role)...)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
 }
 
 // TestManyMessagesOnEveryPath exchanges messages of random length and content both ways at once
@@ -78,11 +64,11 @@ func init() {
 // checkedVictim exchanges messages as exchange does, without an end, until its peer dies.
 func checkedVictim(ch *pm.Channel) error {
 	other := 1 - ch.Rank()
-	out, in := newTraffic(ch.Rank(), other), newTraffic(other, ch.Rank())
+	out, in := localtest.NewTraffic(ch.Rank(), other), localtest.NewTraffic(other, ch.Rank())
 	var next []byte
 	for i, got := 0, 0; ; {
 		if next == nil {
-			next = out.next()
+			next = out.Next()
 		}
 		switch err := post(ch, other, next, i); {
 		case err == nil:
@@ -113,7 +99,7 @@ func checkedVictim(ch *pm.Channel) error {
 		if err != nil {
 			return err
 		}
-		if want := in.next(); m.Source() != other || !bytes.Equal(data, want) {
+		if want := in.Next(); m.Source() != other || !bytes.Equal(data, want) {
 			return fmt.Errorf("message %d from rank %d has %d bytes, want %d, or others", got, m.Source(), len(data), len(want))
 		}
 		if err := ch.ReleaseReceiveBuffer(m); err != nil {
@@ -143,17 +129,8 @@ func TestKillEitherEndOnEveryPath(t *testing.T) {
 // killOne kills a rank that long after there was traffic both ways.
 func killOne(t *testing.T, g *local.Group, rank int, after time.Duration) {
 	t.Helper()
-	for r := range uint32(2) {
-		img, err := g.Hub().Image(1, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(patience); img.Counter(abi.Sent) == 0; {
-			if time.Now().After(end) {
-				t.Fatal("no traffic")
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
+	for r := range 2 {
+		localtest.AwaitTraffic(t, g, r)
 	}
 	time.Sleep(after) // the random point
 	if err := g.Kill(rank); err != nil {

@@ -8,6 +8,7 @@ import (
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"score/pm/local/localtest"
 	"testing"
 	"time"
 )
@@ -46,22 +47,9 @@ func startRanks(t testing.TB, ranks int, role string, cpus []int, env ...string)
 
 func startShaped(t testing.TB, g abi.Geometry, ranks int, role string, cpus []int, env ...string) *local.Group {
 	t.Helper()
-	group, err := local.Start(local.Config{Ranks: ranks, CPUs: cpus, Geometry: g, Command: func(int) *exec.Cmd {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0")
-		cmd.Env = append(cmd.Env, env...)
-		cmd.Stderr, cmd.Stdout = os.Stderr, os.Stdout
-		return cmd
+	return localtest.Ranks(t, local.Config{Ranks: ranks, CPUs: cpus, Geometry: g, Command: func(int) *exec.Cmd {
+		return localtest.Self(append(env, roleEnv+"="+role)...)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := group.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return group
 }
 
 // patience ends a test that hangs.

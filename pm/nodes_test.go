@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"score/channels/abi"
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"score/pm/local/localtest"
 	"sync"
 	"testing"
 )
@@ -18,33 +18,8 @@ import (
 // joinNodes makes ranks on several nodes that all live in this process.
 func joinNodes(t testing.TB, nodes, perNode int, settings pm.Settings) ([]*pm.Channel, *local.Hub) {
 	t.Helper()
-	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := hub.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	var all []*pm.Channel
-	for r := range nodes * perNode {
-		socket, err := hub.Connect(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := pm.Join(socket, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = p.Close() }) // some tests close it
-		ch, err := p.Open(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, ch)
-	}
-	return all, hub
+	job := localtest.Start(t, nodes, perNode, settings)
+	return job.Channels, job.Hub
 }
 
 func within(t testing.TB) context.Context {

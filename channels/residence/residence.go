@@ -30,40 +30,6 @@ const (
 	answersGap = int64(time.Millisecond)
 )
 
-// stage is how far a context is in leaving its channel.
-type stage uint8
-
-const (
-	stageHere     stage = iota // its process drives, or the agent in its place
-	stageWanted                // the process is to let go of the driver lock
-	stageHeld                  // the agent keeps the lock
-	stageFlushing              // and sends nothing more, but waits for answers
-	stageFlushed               // all has been answered
-	stageAway                  // it refuses all that comes
-)
-
-// Member is a context as the machine knows it. The zero value with a Context is one that the
-// machine does not have yet.
-type Member struct {
-	Context Context
-	stage   stage
-	tries   int  // in a row, of taking the lock when nobody waited for it
-	present bool // the machine has it
-	settles bool // it left or came back, and Settle is to end that
-
-	// Made once, so that orders allocate nothing.
-	revoke, advance, settle func()
-}
-
-// Kept reports whether the agent has the driver lock beyond a turn.
-func (c *Member) Kept() bool { return c.stage >= stageHeld }
-
-// Wanted reports whether the agent wants the lock, and its holder, who lives, does not let go.
-func (c *Member) Wanted() bool { return c.stage == stageWanted }
-
-// Away reports whether the context refuses what comes.
-func (c *Member) Away() bool { return c.stage == stageAway }
-
 // Machine is how far a job's contexts on one node are in leaving their channels. The zero value is
 // a job that is on, without contexts.
 type Machine struct {
@@ -217,12 +183,6 @@ func (m *Machine) follow(now int64) {
 		c.guarded(c.advance)
 	}
 	m.following = false
-}
-
-func (c *Member) guarded(f func()) {
-	if c.present {
-		c.Context.Guarded(f)
-	}
 }
 
 // advance brings a context to where the step wants it, as far as that goes now.

@@ -58,6 +58,20 @@ func (c *cluster) ask(not string) {
 }
 
 func (c *cluster) start() error {
+	if err := c.initialize(); err != nil {
+		return err
+	}
+	for i, name := range serverNames {
+		if err := c.startServer(name, i == 0); err != nil {
+			return err
+		}
+	}
+	c.ask("s1")
+	return c.startAgents()
+}
+
+// initialize chooses the servers' addresses, and makes the certificates of the first.
+func (c *cluster) initialize() error {
 	for _, name := range serverNames {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -67,7 +81,7 @@ func (c *cluster) start() error {
 		listener.Close()
 	}
 	say("$ scored init --server s1 --address %s", c.address["s1"])
-	if _, err := c.scored(
+	_, err := c.scored(
 		"init",
 		"--config",
 		c.path("init.toml"),
@@ -81,32 +95,33 @@ func (c *cluster) start() error {
 		"s1",
 		"--address",
 		c.address["s1"],
-	); err != nil {
+	)
+	return err
+}
+
+// startServer starts a server, and waits until it has a vote.
+func (c *cluster) startServer(name string, first bool) (err error) {
+	token := ""
+	if first {
+		say("$ scored server    # %s", name)
+	} else {
+		say("$ scored token create --role server | scored server --join -    # %s", name)
+		if token, err = c.scored("token", "create", "--role", "server"); err != nil {
+			return err
+		}
+	}
+	if err := c.daemon(c.servers, "server", name, token); err != nil {
 		return err
 	}
-	for i, name := range serverNames {
-		token := ""
-		if i > 0 {
-			say("$ scored token create --role server | scored server --join -    # %s", name)
-			var err error
-			if token, err = c.scored("token", "create", "--role", "server"); err != nil {
-				return err
-			}
-		} else {
-			say("$ scored server    # %s", name)
-		}
-		if err := c.daemon(c.servers, "server", name, token); err != nil {
-			return err
-		}
-		c.socket = c.path("s1.sock")
-		if err := c.await(name+" has a vote", func() bool {
-			out, err := c.scored("server", "list")
-			return err == nil && strings.Contains(out, name+" ") && !strings.Contains(out, "newcomer")
-		}); err != nil {
-			return err
-		}
-	}
-	c.ask("s1")
+	c.socket = c.path("s1.sock")
+	return c.await(name+" has a vote", func() bool {
+		out, err := c.scored("server", "list")
+		return err == nil && strings.Contains(out, name+" ") && !strings.Contains(out, "newcomer")
+	})
+}
+
+// startAgents starts the nodes, and waits until all are up.
+func (c *cluster) startAgents() error {
 	for _, name := range nodeNames {
 		say("$ scored token create | scored agent --join -    # %s", name)
 		token, err := c.scored("token", "create")

@@ -80,18 +80,29 @@ func (s *steward) readPMI(k int) bool {
 	if r.pmi.fd < 0 {
 		return false
 	}
-	n, err := unix.Read(r.pmi.fd, s.pmiBuffer[:])
+	data, more, closed := s.readOnce(r.pmi.fd)
+	switch {
+	case closed:
+		s.closePMI(k)
+	case data != nil:
+		s.applyPMI(s.job.pmi.Feed(int(r.rank), data))
+	}
+	return more
+}
+
+// readOnce reads from a connection that does not block. more reports whether there may be more. The
+// data are valid until it is called again.
+func (s *steward) readOnce(fd int) (data []byte, more, closed bool) {
+	n, err := unix.Read(fd, s.pmiBuffer[:])
 	switch {
 	case errors.Is(err, unix.EINTR):
-		return true
+		return nil, true, false
 	case errors.Is(err, unix.EAGAIN):
-		return false
+		return nil, false, false
 	case err != nil || n == 0:
-		s.closePMI(k)
-		return false
+		return nil, false, true
 	}
-	s.applyPMI(s.job.pmi.Feed(int(r.rank), s.pmiBuffer[:n]))
-	return true
+	return s.pmiBuffer[:n], true, false
 }
 
 // closePMI takes the end of rank k's connection.

@@ -1,7 +1,6 @@
 package steward
 
 import (
-	"errors"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
 
@@ -65,18 +64,14 @@ func (s *steward) readPMIx(id pmix.ConnID) bool {
 	if c == nil {
 		return false
 	}
-	n, err := unix.Read(c.fd, s.pmiBuffer[:])
+	data, more, closed := s.readOnce(c.fd)
 	switch {
-	case errors.Is(err, unix.EINTR):
-		return true
-	case errors.Is(err, unix.EAGAIN):
-		return false
-	case err != nil || n == 0:
+	case closed:
 		s.onClosedPMIx(id)
-		return false
+	case data != nil:
+		s.applyPMIx(s.job.pmix.server.Feed(s.now(), id, data))
 	}
-	s.applyPMIx(s.job.pmix.server.Feed(s.now(), id, s.pmiBuffer[:n]))
-	return true
+	return more
 }
 
 // onClosedPMIx takes the end of a connection.

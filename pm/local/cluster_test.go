@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"score/channels/link"
 	"score/pm"
 	"score/pm/local"
+	"score/pm/local/localtest"
 	"strconv"
 	"testing"
 	"time"
@@ -22,33 +22,6 @@ const countEnv = "LOCAL_TEST_COUNT"
 const patience = 2 * time.Minute
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// stream makes the same messages at both ends: mostly short ones, some of all lengths.
-type stream struct {
-	random *rand.Rand
-	buf    []byte
-}
-
-func newStream(from, to int) *stream {
-	s := &stream{random: rand.New(rand.NewPCG(uint64(from), uint64(to))), buf: make([]byte, 1<<17)}
-	for i := range s.buf {
-		s.buf[i] = byte(s.random.Uint32())
-	}
-	return s
-}
-
-func (s *stream) next() []byte {
-	r := s.random.Uint32()
-	length := int(r>>8) % 65
-	switch {
-	case r%256 == 0:
-		length = int(r>>8) % 65537
-	case r%8 == 0:
-		length = int(r>>8) % 1500
-	}
-	at := int(s.random.Uint32()) % (len(s.buf) - length)
-	return s.buf[at : at+length]
-}
 
 // exchange sends so many messages to every other rank, receives as many from each,
 // and compares checksums. Then one more each way: who has it from all was heard by all.
@@ -64,9 +37,9 @@ func exchange() error {
 	defer ch.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	x := &exchanger{ch: ch, ctx: ctx, out: make([]*stream, ch.Size()), in: make([]*stream, ch.Size())}
+	x := &exchanger{ch: ch, ctx: ctx, out: make([]*localtest.Traffic, ch.Size()), in: make([]*localtest.Traffic, ch.Size())}
 	for r := range ch.Size() {
-		x.out[r], x.in[r] = newStream(ch.Rank(), r), newStream(r, ch.Rank())
+		x.out[r], x.in[r] = localtest.NewTraffic(ch.Rank(), r), localtest.NewTraffic(r, ch.Rank())
 	}
 	if err := x.round(n); err != nil {
 		return err
@@ -77,7 +50,7 @@ func exchange() error {
 type exchanger struct {
 	ch      *pm.Channel
 	ctx     context.Context
-	out, in []*stream
+	out, in []*localtest.Traffic
 	want    int // messages to have received by the end of the round
 	got     int
 }
@@ -90,7 +63,7 @@ func (x *exchanger) round(n int) error {
 			if to == x.ch.Rank() {
 				continue
 			}
-			if err := x.send(to, x.out[to].next()); err != nil {
+			if err := x.send(to, x.out[to].Next()); err != nil {
 				return fmt.Errorf("message %d to rank %d: %w", i, to, err)
 			}
 		}
@@ -128,7 +101,7 @@ func (x *exchanger) take(wait func() error) error {
 	if err != nil {
 		return err
 	}
-	want := x.in[m.Source()].next()
+	want := x.in[m.Source()].Next()
 	if len(data) != len(want) || crc32.Checksum(data, castagnoli) != crc32.Checksum(want, castagnoli) {
 		return fmt.Errorf("a message of %d bytes from rank %d is not that of %d bytes that was sent", len(data), m.Source(), len(want))
 	}
@@ -139,22 +112,9 @@ func (x *exchanger) take(wait func() error) error {
 // startOn starts ranks on several nodes.
 func startOn(t *testing.T, nodes, ranks int, role string, env ...string) *local.Group {
 	t.Helper()
-	g, err := local.Start(local.Config{Nodes: nodes, Ranks: ranks, Command: func(int) *exec.Cmd {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0")
-		cmd.Env = append(cmd.Env, env...)
-		cmd.Stderr = os.Stderr
-		return cmd
+	return localtest.Ranks(t, local.Config{Nodes: nodes, Ranks: ranks, Command: func(int) *exec.Cmd {
+		return localtest.Self(append(env, roleEnv+"="+role)...)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
 }
 
 // TestExchangeBetweenNodes: what is sent arrives, in order, on bad networks as well.
@@ -193,11 +153,11 @@ func leave() error {
 	defer ch.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	x := &exchanger{ch: ch, ctx: ctx, in: []*stream{newStream(0, 1), nil}}
-	out := newStream(0, 1)
+	x := &exchanger{ch: ch, ctx: ctx, in: []*localtest.Traffic{localtest.NewTraffic(0, 1), nil}}
+	out := localtest.NewTraffic(0, 1)
 	for range leaving {
 		if ch.Rank() == 0 {
-			err = x.send(1, out.next())
+			err = x.send(1, out.Next())
 		} else {
 			err = x.take(func() error { return ch.Wait(ctx) })
 		}

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"score/channels/abi"
 	"score/pm"
+	"score/pm/local/localtest"
 	"strings"
 	"testing"
 	"time"
@@ -23,15 +23,15 @@ func victim() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	out := newStream(ch.Rank(), 0)
-	next := out.next()
+	out := localtest.NewTraffic(ch.Rank(), 0)
+	next := out.Next()
 	for to := 0; ; to = (to + 1) % ch.Size() {
 		if to == ch.Rank() {
 			continue
 		}
 		switch err := ch.SendBytes(to, next); {
 		case err == nil:
-			next = out.next()
+			next = out.Next()
 		case !errors.Is(err, pm.ErrFull):
 			return known(err)
 		}
@@ -72,16 +72,7 @@ func TestKill(t *testing.T) {
 		g := startOn(t, 2, 4, "victim")
 		defer g.Close()
 		dead := i % 4
-		img, err := g.Hub().Image(1, uint32(dead))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(patience); img.Counter(abi.Sent) == 0; {
-			if time.Now().After(end) {
-				t.Fatal("no traffic")
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
+		localtest.AwaitTraffic(t, g, dead)
 		time.Sleep(time.Duration(random.IntN(5000)) * time.Microsecond)
 		if err := g.Kill(dead); err != nil {
 			t.Fatal(err)

@@ -74,8 +74,6 @@ type MROptions struct {
 	Key    uint64
 	HasKey bool   // Key is the caller's choice
 	Base   uint64 // offset of the first byte, as peers count: its address, or 0
-	// Counters of peers' operations on the memory; nil: none.
-	RemoteReads, RemoteWrites *Counter
 }
 
 // Register makes memory reachable by peers. The error is uct.ErrKeyInUse.
@@ -85,7 +83,7 @@ func (d *Domain) Register(buf []byte, o MROptions) (*uct.Region, error) {
 		return nil, err
 	}
 	r.SetBase(o.Base)
-	d.Watch(r, o.RemoteReads, o.RemoteWrites)
+	d.Watch(r, nil, nil)
 	return r, nil
 }
 
@@ -96,8 +94,8 @@ func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
 	return d.md.Register(buf, o.Access)
 }
 
-// Watch has counters count peers' operations on memory: what fetches is a read. The counters of the
-// endpoint that the peer named count too.
+// Watch has counters, which may be nil, count peers' operations on memory: what fetches is a read.
+// The counters of the endpoint that the peer named count too.
 func (d *Domain) Watch(r *uct.Region, reads, writes *Counter) {
 	r.Notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
 		e := d.at(port)

@@ -251,8 +251,9 @@ func TestQueueNeverDrops(t *testing.T) {
 func TestRemoteMemory(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		memory, events := make([]byte, 1<<20), j[1].d.Counter()
-		mr, err := j[1].d.Register(memory, ofi.MROptions{Access: uct.RemoteAll, Key: 3, HasKey: true, Base: 1 << 32, RemoteReads: events, RemoteWrites: events})
+		mr, err := j[1].d.Register(memory, ofi.MROptions{Access: uct.RemoteAll, Key: 3, HasKey: true, Base: 1 << 32})
 		ok(t, err)
+		j[1].d.Watch(mr, events, events)
 		if _, err := j[1].d.Register(memory, ofi.MROptions{Key: 3, HasKey: true}); !errors.Is(err, uct.ErrKeyInUse) {
 			t.Errorf("the key again: %v", err)
 		}

@@ -10,7 +10,6 @@ import (
 	"score/pm/tag"
 	"score/pm/uct"
 	"testing"
-	"time"
 )
 
 // victim is rank 1 of a job whose rank 0 sends what it likes. Rank 2 is honest.
@@ -51,40 +50,17 @@ func (v *victim) step(t testing.TB) (n int) {
 	for _, r := range v.ranks {
 		n += r.worker.Progress()
 	}
-	for {
-		m, err := v.raw.Receive()
-		if errors.Is(err, pm.ErrEmpty) {
-			return n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		if err := v.raw.ReleaseReceiveBuffer(m); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return n + localtest.Drain(t, v.raw)
 }
 
 func (v *victim) until(t testing.TB, done func() bool) {
 	t.Helper()
-	for start := time.Now(); !done(); {
-		v.step(t)
-		if time.Since(start) > patience {
-			t.Fatal("no progress")
-		}
-	}
+	localtest.Until(t, func() { v.step(t) }, done)
 }
 
 func (v *victim) send(t testing.TB, message []byte) {
 	t.Helper()
-	v.until(t, func() bool {
-		err := v.raw.SendBytes(1, message)
-		if err != nil && !errors.Is(err, pm.ErrFull) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	localtest.Post(t, v.raw, 1, message, func() { v.step(t) })
 }
 
 // settle makes progress until all came, or rank 0 was given up.

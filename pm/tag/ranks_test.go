@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"score/pm"
 	"score/pm/local"
+	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/tag"
 	"score/pm/uct"
@@ -45,24 +46,13 @@ func TestMain(m *testing.M) {
 // startRanks starts two ranks in processes of their own.
 func startRanks(t *testing.T, nodes int, role string, env ...string) *local.Group {
 	t.Helper()
-	g, err := local.Start(local.Config{Nodes: nodes, Ranks: 2, Command: func(int) *exec.Cmd {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0"), env...)
-		cmd.Stderr = os.Stderr
+	return localtest.Ranks(t, local.Config{Nodes: nodes, Ranks: 2, Command: func(int) *exec.Cmd {
+		cmd := localtest.Self(append(env, roleEnv+"="+role)...)
 		if os.Getuid() == 0 { // root may look into all processes
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		return cmd
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
 }
 
 // member is a rank with all operations that there are under way to the other one.

@@ -56,14 +56,11 @@ const patience = 20 * time.Second
 // until makes progress everywhere until done says so.
 func (j job) until(t testing.TB, done func() bool) {
 	t.Helper()
-	for start := time.Now(); !done(); {
+	localtest.Until(t, func() {
 		for _, r := range j {
 			r.worker.Progress()
 		}
-		if time.Since(start) > patience {
-			t.Fatal("no progress")
-		}
-	}
+	}, done)
 }
 
 var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}

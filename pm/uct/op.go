@@ -207,3 +207,35 @@ func (c *calls) each(f func(*op)) {
 		}
 	}
 }
+
+// onAck ends the operations whose requests were all served.
+func (e *EP) onAck(upTo uint32) {
+	if !e.asks.OnAck(upTo) {
+		e.violated()
+		return
+	}
+	for o := e.unacked.first; o != nil && e.asks.Served(o.run.Last); o = e.unacked.first {
+		e.unacked.pop()
+		e.finish(o, nil)
+	}
+}
+
+// onNak notes that requests failed.
+func (e *EP) onNak(first, last uint32, why status) {
+	err := why.err()
+	if err == nil || err == ErrPeer { //nolint:errorlint // err returns this very value
+		e.violated()
+		return
+	}
+	note := func(o *op) {
+		if o.err == nil && o.run.Meets(first, last) {
+			o.err = err
+		}
+	}
+	for o := e.unacked.first; o != nil; o = o.next {
+		note(o)
+	}
+	if e.out.first != nil {
+		note(e.out.first)
+	}
+}

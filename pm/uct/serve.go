@@ -52,6 +52,15 @@ func (p *Packet) words(to []uint64) bool {
 	return true
 }
 
+// readPut reads the words of a put, n of them: the last is immediate data, which not each put has.
+func (p *Packet) readPut(to []uint64) (n int, ok bool) {
+	n = len(to)
+	if p.Bits&bitData == 0 {
+		n--
+	}
+	return n, p.words(to[:n])
+}
+
 func onNak(p *Packet) {
 	var last [1]uint64
 	if p.words(last[:]) {
@@ -65,11 +74,8 @@ func onBye(p *Packet) { p.EP.fail(errPeerClosed) }
 func onPut(p *Packet) {
 	e := p.EP
 	var w [3]uint64
-	n := 2
-	if p.Bits&bitData != 0 {
-		n = 3
-	}
-	if !p.words(w[:n]) {
+	n, ok := p.readPut(w[:])
+	if !ok {
 		return
 	}
 	size := p.Len() - 8*n
@@ -91,11 +97,7 @@ func onPut(p *Packet) {
 func onPutCopy(p *Packet) {
 	e := p.EP
 	var w [5]uint64
-	n := 4
-	if p.Bits&bitData != 0 {
-		n = 5
-	}
-	if !p.words(w[:n]) {
+	if _, ok := p.readPut(w[:]); !ok {
 		return
 	}
 	key, offset, length, from := w[0], w[1], w[2], w[3]

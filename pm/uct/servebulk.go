@@ -87,51 +87,11 @@ func (e *EP) sendFrame(o *op) bool {
 	return true
 }
 
-// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they are
-// there, so that requests are served in their order.
-func (e *EP) sendPutPull(o *op) (int, bool) {
-	n, bits := 40, uint8(0)
-	if o.hasData {
-		n, bits = 48, bitData
-	}
-	buf, err := e.reserve(Header{ID: idPutPull, To: o.port, From: o.from, Bits: bits}, n)
-	if err != nil {
-		return 0, false
-	}
-	o.exposed = e.iface.md.Expose(o.data)
-	putWords(buf, o.key, o.offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
-	if o.hasData {
-		putWords(buf[40:], o.extra)
-	}
-	if e.Commit() != nil {
-		e.iface.md.Conceal(o.exposed)
-		o.exposed = Exposed{}
-		return 0, false
-	}
-	e.requested(o)
-	e.barrier = o
-	return 1, true
-}
-
-// endBarrier lets what waits for a put go on, if it was that one.
-func (e *EP) endBarrier(o *op) {
-	if e.barrier != o {
-		return
-	}
-	if e.barrier = nil; e.out.first != nil {
-		e.activate()
-	}
-}
-
 // onPutPull begins to pull the bytes of a put to where they belong.
 func onPutPull(p *Packet) {
 	e := p.EP
 	var w [6]uint64
-	n := 5
-	if p.Bits&bitData != 0 {
-		n = 6
-	}
-	if !p.words(w[:n]) {
+	if _, ok := p.readPut(w[:]); !ok {
 		return
 	}
 	memory, r, why := e.iface.md.find(w[0], w[1], w[2], RemoteWrite)

@@ -61,14 +61,11 @@ const patience = 20 * time.Second
 // until makes progress everywhere until done says so.
 func (j job) until(t testing.TB, done func() bool) {
 	t.Helper()
-	for start := time.Now(); !done(); {
+	localtest.Until(t, func() {
 		for _, r := range j {
 			r.worker.Progress()
 		}
-		if time.Since(start) > patience {
-			t.Fatal("no progress")
-		}
-	}
+	}, done)
 }
 
 // retry begins an operation, with progress while resources are short.

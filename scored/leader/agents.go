@@ -20,10 +20,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 	case *scorev1.AgentMessage_Prepared:
 		c.onPrepared(n, m.Prepared)
 	case *scorev1.AgentMessage_Launched:
-		if j, p := c.partOf(n, m.Launched.GetJobId()); p != nil {
-			c.onStartReport(j, p, m.Launched.GetStart())
-			c.step(j, evLaunched{p, m.Launched.GetAtNanos()})
-		}
+		c.onRanksLaunched(n, m.Launched)
 	case *scorev1.AgentMessage_RankExited:
 		c.onRankExited(n, m.RankExited)
 	case *scorev1.AgentMessage_RanksExited:
@@ -31,19 +28,9 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 			c.onRankExited(n, exit)
 		}
 	case *scorev1.AgentMessage_NodeDone:
-		if j, p := c.partOf(n, m.NodeDone.GetJobId()); p != nil {
-			c.onStartReport(j, p, m.NodeDone.GetStart())
-			c.step(j, evNodeDone{p, m.NodeDone.GetUsage()})
-		}
+		c.onPartDone(n, m.NodeDone)
 	case *scorev1.AgentMessage_Abort:
-		if j, p := c.partOf(n, m.Abort.GetJobId()); p != nil {
-			if m.Abort.GetLapsed() {
-				c.step(j, evPartLost{p, oneSentence(m.Abort.GetMessage())})
-				return
-			}
-			m.Abort.Message = oneSentence(m.Abort.GetMessage())
-			c.onAbort(j, p, m.Abort)
-		}
+		c.onAbortReport(n, m.Abort)
 	case *scorev1.AgentMessage_TimeUp:
 		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
 			c.step(j, evStop{timeVerdict(j.spec)})
@@ -69,6 +56,34 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 	case *scorev1.AgentMessage_Channels:
 		c.onChannels(n, m.Channels)
 	}
+}
+
+func (c *controller) onRanksLaunched(n *node, m *scorev1.Launched) {
+	if j, p := c.partOf(n, m.GetJobId()); p != nil {
+		c.onStartReport(j, p, m.GetStart())
+		c.step(j, evLaunched{p, m.GetAtNanos()})
+	}
+}
+
+func (c *controller) onPartDone(n *node, m *scorev1.NodeDone) {
+	if j, p := c.partOf(n, m.GetJobId()); p != nil {
+		c.onStartReport(j, p, m.GetStart())
+		c.step(j, evNodeDone{p, m.GetUsage()})
+	}
+}
+
+// onAbortReport handles the end of a job that a node asks for, or has come to without the leader.
+func (c *controller) onAbortReport(n *node, m *scorev1.Abort) {
+	j, p := c.partOf(n, m.GetJobId())
+	if p == nil {
+		return
+	}
+	m.Message = oneSentence(m.GetMessage())
+	if m.GetLapsed() {
+		c.step(j, evPartLost{p, m.GetMessage()})
+		return
+	}
+	c.onAbort(j, p, m)
 }
 
 func (c *controller) onRankExited(n *node, exit *scorev1.RankExited) {

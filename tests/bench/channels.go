@@ -75,16 +75,11 @@ func contestants(ctx context.Context, b *bench) ([]contestant, error) {
 	all = append(all, contestant{bare, []messages.Path{messages.UDP}, func(ctx context.Context, _ messages.Path, p messages.Plan) (messages.Curve, error) {
 		return messages.Bare(ctx, p)
 	}})
-	for _, mpi := range []*messages.MPI{messages.MPICH(), messages.OpenMPI()} {
-		if packages := mpi.Missing(); packages != "" {
-			skip(mpi.Name, packages)
-			continue
-		}
-		if err := mpi.Build(ctx, b.work); err != nil {
-			return nil, err
-		}
-		all = append(all, contestant{mpi.Name, bothPaths, mpi.Measure})
+	mpis, err := installedMPIs(ctx, b)
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, mpis...)
 	return append(all,
 		library("score, not immediate", messages.Switches{Overlap: true}),
 		library("score, no overlap", messages.Switches{Immediate: true}),

@@ -241,7 +241,16 @@ func readerRole(args []string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	locks := newTwoLocks(memory, readers)
+	took, err := lookAll(view, args[0], index, newTwoLocks(memory, readers))
+	if err != nil {
+		return err
+	}
+	fmt.Println(took)
+	return view.Close()
+}
+
+// lookAll looks for a value storeGets times, and returns the CPU time of a look, in ns.
+func lookAll(view *keys.View, how string, index int, locks *twoLocks) (float64, error) {
 	missing := 0
 	look := func(rank int) {
 		if _, ok := view.Get(rank, storeKey); !ok {
@@ -250,11 +259,11 @@ func readerRole(args []string) error {
 	}
 	before, err := threadTime()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for i := range storeGets {
 		rank := (i*7 + index) % storeRanks
-		if args[0] == withTwoLocks {
+		if how == withTwoLocks {
 			locks.read(index, func() { look(rank) })
 		} else {
 			look(rank)
@@ -262,13 +271,12 @@ func readerRole(args []string) error {
 	}
 	after, err := threadTime()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if missing > 0 {
-		return fmt.Errorf("%d values were missing", missing)
+		return 0, fmt.Errorf("%d values were missing", missing)
 	}
-	fmt.Println(float64(after-before) / storeGets)
-	return view.Close()
+	return float64(after-before) / storeGets, nil
 }
 
 // threadTime is the CPU time of this thread, in ns.

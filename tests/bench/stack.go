@@ -113,6 +113,12 @@ func stackPeers(ctx context.Context, b *bench) (all []contestant, err error) {
 	} else {
 		skip(ucx, packages)
 	}
+	mpis, err := installedMPIs(ctx, b)
+	return append(all, mpis...), err
+}
+
+// installedMPIs are the MPI libraries that are installed, with the program that measures them.
+func installedMPIs(ctx context.Context, b *bench) (all []contestant, err error) {
 	for _, mpi := range []*messages.MPI{messages.MPICH(), messages.OpenMPI()} {
 		if packages := mpi.Missing(); packages != "" {
 			skip(mpi.Name, packages)

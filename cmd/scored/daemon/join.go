@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"score/cmd/scored/config"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // defaultCertificates is where a host that joins keeps its certificates.
@@ -150,4 +153,30 @@ func keepKey(path, key string) error {
 		return fmt.Errorf("cannot write the key file: %w", err)
 	}
 	return nil
+}
+
+// addJoin adds the flag --join to a daemon of which this host runs one.
+func addJoin(command *cobra.Command, token *string, daemon string) {
+	command.Flags().StringVar(
+		token,
+		"join",
+		"",
+		"join the cluster with this `token` first, unless this "+daemon+" has joined; - reads it from standard input, where other users do not see it",
+	)
+}
+
+// joined joins the cluster and returns the configuration after that. ^C ends it.
+func joined(command *cobra.Command, c config.Config, j joining) (config.Config, error) {
+	ctx, stop := untilStopped(command.Context())
+	defer stop()
+	return j.join(ctx, c, command.InOrStdin(), command.ErrOrStderr())
+}
+
+// joiningConfig reads the configuration. A host that is about to join may have none yet.
+func joiningConfig(path, token string) (config.Config, error) {
+	c, err := loadConfig(path)
+	if token != "" && errors.Is(err, fs.ErrNotExist) {
+		return config.Default(), nil
+	}
+	return c, err
 }

@@ -22,13 +22,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func serverCommand() *cobra.Command {
-	var path, name, token string
-	var begin bool
-	command := &cobra.Command{
-		Use:   "server",
-		Short: "run a server, which decides which jobs run, where and when",
-		Long: `Runs a server until it is stopped (^C or SIGTERM). It creates the key file of
+const serverLong = `Runs a server until it is stopped (^C or SIGTERM). It creates the key file of
 the cluster if it is missing; agents need a copy of it. SIGHUP makes the server read
 its configuration again; log.level changes at once.
 
@@ -44,37 +38,48 @@ two seconds. Nothing is lost as long as a majority runs. On the other hosts:
   scored token create --role server | ssh host2 scored join -
   ssh host2 scored server
 
-Users can call any of them, and agents find the leader.`,
-		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := joiningConfig(path, token)
-			if err != nil {
-				return err
-			}
-			if name != "" {
-				settings.Server.Name = name
-			}
-			if token != "" {
-				if settings, err = joined(command, settings, joining{text: token, config: path, role: serverRole}); err != nil {
-					return err
-				}
-			}
-			life := service.Begin(command.Context(), nil)
-			defer life.End()
-			return coded(runServer(life, path, settings, begin))
-		},
+Users can call any of them, and agents find the leader.`
+
+// serverFlags are the command line of a server.
+type serverFlags struct {
+	path, name, token string
+	begin             bool
+}
+
+func serverCommand() *cobra.Command {
+	var f serverFlags
+	command := &cobra.Command{
+		Use:   "server",
+		Short: "run a server, which decides which jobs run, where and when",
+		Long:  serverLong,
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
-	addConfig(command, &path)
-	command.Flags().StringVar(&name, "name", "", "the server's `name` (default: server.name in the file, else the host's)")
-	command.Flags().StringVar(
-		&token,
-		"join",
-		"",
-		"join the cluster with this `token` first, unless this server has joined; - reads it from standard input, where other users do not see it",
-	)
-	command.Flags().BoolVar(&begin, "begin", false, "begin with an empty state, which a server that had one otherwise refuses to do")
+	addConfig(command, &f.path)
+	flags := command.Flags()
+	flags.StringVar(&f.name, "name", "", "the server's `name` (default: server.name in the file, else the host's)")
+	addJoin(command, &f.token, "server")
+	flags.BoolVar(&f.begin, "begin", false, "begin with an empty state, which a server that had one otherwise refuses to do")
 	command.AddCommand(recoverCommand())
 	return command
+}
+
+func (f *serverFlags) run(command *cobra.Command) error {
+	settings, err := joiningConfig(f.path, f.token)
+	if err != nil {
+		return err
+	}
+	if f.name != "" {
+		settings.Server.Name = f.name
+	}
+	if f.token != "" {
+		if settings, err = joined(command, settings, joining{text: f.token, config: f.path, role: serverRole}); err != nil {
+			return err
+		}
+	}
+	life := service.Begin(command.Context(), nil)
+	defer life.End()
+	return coded(runServer(life, f.path, settings, f.begin))
 }
 
 func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {

@@ -76,7 +76,13 @@ func Command(run func(*Options) error) *cobra.Command {
 	o.addSize(flags)
 	o.addPlacement(flags)
 	o.addStreams(flags)
-	o.addRest(flags)
+	o.addProgram(flags)
+	o.addEnd(flags)
+	o.addMPI(flags)
+	o.addStaging(flags)
+	o.addFailures(flags)
+	o.addStart(flags)
+	o.addCluster(flags)
 	completeWords(command)
 	return command
 }
@@ -154,7 +160,7 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "submit the job, print its number and exit; output goes to "+DetachedPattern)
 }
 
-func (o *Options) addRest(flags *pflag.FlagSet) {
+func (o *Options) addProgram(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
 	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the current one)")
 	flags.Var(
@@ -162,10 +168,16 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		"export",
 		"environment of the ranks: ALL (the default), NONE, or a comma-separated list of names and NAME=value",
 	)
+}
+
+func (o *Options) addEnd(flags *pflag.FlagSet) {
 	kill := flags.VarPF(newParsed(&o.KillOnBadExit, "0 or 1", parseKill), "kill-on-bad-exit", "K", "end the job when a rank exits with a code other than 0")
 	kill.NoOptDefVal = "1"
 	o.addDigits(flags)
 	flags.BoolVar(&o.KillOnDeadlock, "kill-on-deadlock", false, "end the job when all ranks wait for messages that cannot come (exit code 124)")
+}
+
+func (o *Options) addMPI(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.MPI, "kind", parseMPI),
 		"mpi",
@@ -176,6 +188,9 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		"fabric",
 		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto has programs of Open MPI on several nodes do so if they can, also behind scripts and in Python (default: auto)",
 	)
+}
+
+func (o *Options) addStaging(flags *pflag.FlagSet) {
 	stage := flags.VarPF(
 		newParsed(&o.Stage, "what", parseStage),
 		"stage",
@@ -188,6 +203,9 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		"stage-file",
 		"copy this file, too, to the directory $SCORE_JOB_DIR/stage of each node; may be repeated",
 	)
+}
+
+func (o *Options) addFailures(flags *pflag.FlagSet) {
 	flags.BoolVar(
 		&o.Requeue,
 		"requeue",
@@ -205,6 +223,9 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		"respawn",
 		"restart a rank that fails, on its node, up to this many times; the others continue, and SCORE_INCARNATION counts the restarts (default: 0; programs can also request it by PMI-2 or package pm/keys)",
 	)
+}
+
+func (o *Options) addStart(flags *pflag.FlagSet) {
 	flags.BoolVar(
 		&o.TraceStart,
 		"trace-start",
@@ -216,6 +237,9 @@ func (o *Options) addRest(flags *pflag.FlagSet) {
 		"exchange",
 		"algorithm of the exchange between nodes when MPI starts: tree, ring, bruck, or auto, by size (default: auto)",
 	)
+}
+
+func (o *Options) addCluster(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&o.Cluster,
 		"cluster",

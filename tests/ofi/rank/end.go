@@ -203,8 +203,9 @@ type window struct {
 func (e *end) window(n int, counter *ofi.Counter) *window {
 	w := &window{memory: make([]byte, n)}
 	var err error
-	w.region, err = e.r.d.Register(w.memory, ofi.MROptions{Access: uct.RemoteAll, Key: 0x5ee, HasKey: true, RemoteWrites: counter})
+	w.region, err = e.r.d.Register(w.memory, ofi.MROptions{Access: uct.RemoteAll, Key: 0x5ee, HasKey: true})
 	must(err)
+	e.r.d.Watch(w.region, nil, counter)
 	mine := binary.LittleEndian.AppendUint64(nil, w.region.Key())
 	theirs := e.r.swap(binary.LittleEndian.AppendUint64(mine, 0))
 	w.key, w.at = binary.LittleEndian.Uint64(theirs), binary.LittleEndian.Uint64(theirs[8:])

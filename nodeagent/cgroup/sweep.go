@@ -1,0 +1,173 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sweep ends the processes of every slot for which keep is false (all, if keep
+// is nil) and removes its group: what daemons left that died. It touches
+// nothing outside this Root, and returns how many groups it removed. The slots
+// are swept at once, so that one that stays busy does not use up the time of the
+// others.
+func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
+	slots, err := r.Slots()
+	if err != nil {
+		return 0, err
+	}
+	if keep != nil {
+		slots = slices.DeleteFunc(slots, keep)
+	}
+	failed := make([]error, len(slots))
+	var sweeps sync.WaitGroup
+	for i, n := range slots {
+		sweeps.Go(func() { failed[i] = r.SweepSlot(n, deadline) })
+	}
+	sweeps.Wait()
+	for _, err := range failed {
+		if err == nil {
+			removed++
+		}
+	}
+	return removed, errors.Join(failed...)
+}
+
+// SweepSlot ends the processes of one slot and removes its group. Others may
+// remove the same group meanwhile, as stewards without an agent do. When it fails
+// it can be called again.
+func (r *Root) SweepSlot(n int, deadline time.Time) error {
+	for pause := rmdirPauseMin; ; pause = min(2*pause, rmdirPauseMax) {
+		err := r.sweepSlot(n, deadline)
+		if !vanished(err) || !time.Now().Before(deadline) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// vanished reports whether a group was removed by another while it was worked on; one
+// of its halves may be left.
+func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
+
+func (r *Root) sweepSlot(n int, deadline time.Time) error {
+	if err := r.endCharged(n); err != nil {
+		return err
+	}
+	g, err := r.Open(n)
+	if err == nil {
+		defer g.Release() // where it could not be closed
+		return g.Close(deadline)
+	}
+	// A part is missing: a daemon died between two mkdir or two rmdir.
+	name, err := slotName(n)
+	if err != nil {
+		return err
+	}
+	err = removeTree(filepath.Join(r.dir, name), deadline)
+	for _, dir := range r.v1Dirs() {
+		err = errors.Join(err, removeTree(filepath.Join(dir, name), deadline))
+	}
+	return err
+}
+
+// endCharged kills processes with a thread in the slot's version 1 groups only: a steward waits
+// there if its agent died before the first message.
+func (r *Root) endCharged(n int) error {
+	name, err := slotName(n)
+	if err != nil {
+		return err
+	}
+	var pids []int
+	for _, dir := range r.v1Dirs() {
+		found, err := processesIn(filepath.Join(dir, name))
+		if err != nil && !vanished(err) {
+			return err
+		}
+		pids = append(pids, found...)
+	}
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue // whoever sweeps is not what a daemon left
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("killing process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last
+// of them for a while, which is waited for until the deadline.
+func (r *Root) Remove(deadline time.Time) error {
+	failed := []error{removeEmpty(r.dir, deadline)}
+	for _, dir := range r.v1Dirs() {
+		failed = append(failed, removeEmpty(dir, deadline))
+	}
+	return errors.Join(failed...)
+}
+
+// removeEmpty removes a group that has no groups below it; with some it fails at once.
+func removeEmpty(dir string, deadline time.Time) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return fmt.Errorf("removing %s: %w", dir, unix.EBUSY)
+	}
+	return removeTree(dir, deadline)
+}
+
+// removeTree removes a group with the groups that its processes made below it,
+// deepest first. The kernel says EBUSY while the last exiting task leaves and
+// has no event for that, so this asks again until the deadline.
+func removeTree(dir string, deadline time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := removeTree(filepath.Join(dir, e.Name()), deadline); err != nil {
+			return err
+		}
+	}
+	pause := rmdirPauseMin
+	for {
+		err := unix.Rmdir(dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) || !time.Now().Before(deadline) {
+			return fmt.Errorf("removing %s: %w", dir, err)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, rmdirPauseMax)
+	}
+}
+
+// A task that has announced its death leaves its group within microseconds, or
+// after its memory was given back: milliseconds for gigabytes.
+const (
+	rmdirPauseMin = 50 * time.Microsecond
+	rmdirPauseMax = 5 * time.Millisecond
+)

@@ -1,0 +1,58 @@
+package fence
+
+// exchange is where a node is in one sequence of exchanges:
+//
+//	outside --own piece--> gathering --the pieces of all children--> waiting
+//	waiting, gathering --all pieces come, at the root: are here--> outside
+//
+// A result can come while the node still gathers: then its agent had restarted
+// and forgotten pieces, and a neighbour repeats what came of them.
+type exchange struct {
+	phase phase
+	// seq is the exchange the node is in; only outside it is the one before.
+	// known is false until the first own piece of a tree that may have come to a
+	// job in its midst; seq is then no help against old messages.
+	seq   uint64
+	known bool
+	// own is this node's piece, up what it sent to its parent.
+	own []byte
+	up  [][]byte
+	// pieces are the latest of each child. A child may be one ahead of a node
+	// outside, and of one that has restarted.
+	pieces [Arity]held
+	// early is a result that came before the node's own piece.
+	early held
+	// last is the latest result, for a neighbour that has forgotten it.
+	last held
+}
+
+// phase is how far an exchange has come on a node.
+type phase uint8
+
+const (
+	// outside: this node has not given its piece.
+	outside phase = iota
+	// gathering: it has, and the piece of a child is missing.
+	gathering
+	// waiting: the subtree's pieces are on their way up.
+	waiting
+)
+
+// held is data of an exchange; seq 0 is none.
+type held struct {
+	seq  uint64
+	data [][]byte
+	// size is what data takes.
+	size int
+}
+
+func hold(seq uint64, data [][]byte) held { return held{seq, data, bytesOf(data)} }
+
+// size returns the size of the subtree's pieces together.
+func (x *exchange) size() int {
+	size := len(x.own)
+	for i := range x.pieces {
+		size += x.pieces[i].size
+	}
+	return size
+}

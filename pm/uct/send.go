@@ -1,0 +1,200 @@
+package uct
+
+import "encoding/binary"
+
+// advanceOp sends what goes of the first operation of out. whole reports that it has left out.
+func (e *EP) advanceOp(o *op) (n int, whole bool) {
+	if o.kind != opServe && e.held(o) {
+		return 0, false
+	}
+	switch o.kind {
+	case opPut:
+		n, whole = e.sendPut(o)
+	case opAtomic:
+		n, whole = e.sendAtomic(o)
+	case opGet, opFetch:
+		return e.sendCall(o)
+	case opServe:
+		return e.sendReply(o)
+	case opFill: // it is in no list
+	}
+	if whole {
+		e.out.pop()
+		e.unacked.push(o)
+	}
+	return n, whole
+}
+
+// held reports whether the first operation of out waits for an answer of the peer, which brings its
+// turn.
+func (e *EP) held(o *op) bool {
+	if e.barrier != nil {
+		return true
+	}
+	calls := o.kind == opGet || o.kind == opFetch
+	writes := o.kind != opGet
+	return calls && e.gets >= MaxGets || writes && e.reads > 0
+}
+
+// endRead has what writes go on.
+func (e *EP) endRead(o *op) {
+	if !o.reads {
+		return
+	}
+	o.reads = false
+	if e.reads--; e.reads == 0 && e.out.first != nil {
+		e.activate()
+	}
+}
+
+// requested numbers a request that was sent.
+func (e *EP) requested(o *op) { o.run.Add(e.asks.Send()) }
+
+func (e *EP) sendPut(o *op) (n int, whole bool) {
+	switch {
+	case o.copied:
+		return e.sendPutCopy(o)
+	case o.pulled:
+		return e.sendPutPull(o)
+	}
+	for ; n < piecesPerTurn; n++ {
+		if !e.sendPiece(o) {
+			return n, false
+		}
+		if o.at == len(o.data) {
+			return n + 1, true
+		}
+	}
+	return n, false
+}
+
+func (e *EP) sendPiece(o *op) bool {
+	head, bits := 16, uint8(0)
+	size := min(len(o.data)-o.at, e.iface.most-24)
+	switch last := o.at+size == len(o.data); {
+	case !last:
+		bits = bitMore
+	case o.hasData:
+		head, bits = 24, bitData
+	}
+	length := uint64(len(o.data))
+	h := Header{ID: idPut, To: o.port, From: o.from, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
+	buf, err := e.reserve(h, head+size)
+	if err != nil {
+		return false
+	}
+	binary.LittleEndian.PutUint64(buf, o.key)
+	binary.LittleEndian.PutUint64(buf[8:], o.offset+uint64(o.at))
+	if bits&bitData != 0 {
+		binary.LittleEndian.PutUint64(buf[16:], o.extra)
+	}
+	copy(buf[head:], o.data[o.at:o.at+size])
+	if e.Commit() != nil {
+		return false
+	}
+	e.requested(o)
+	o.at += size
+	e.iface.counts.Streamed += uint64(size)
+	return true
+}
+
+func (e *EP) sendPutCopy(o *op) (int, bool) {
+	head, bits := 32, uint8(0)
+	if o.hasData {
+		head, bits = 40, bitData
+	}
+	buf, err := e.reserve(Header{ID: idPutCopy, To: o.port, From: o.from, Bits: bits}, head)
+	if err != nil {
+		return 0, false
+	}
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), address(o.data))
+	if bits != 0 {
+		binary.LittleEndian.PutUint64(buf[32:], o.extra)
+	}
+	if e.Commit() != nil {
+		return 0, false
+	}
+	e.requested(o)
+	return 1, true
+}
+
+// sendCall sends a get or a fetching atomic.
+func (e *EP) sendCall(o *op) (int, bool) {
+	o.id = e.iface.calls.add(o) // it has a number only while the peer may answer
+	sent := false
+	switch {
+	case o.kind == opFetch:
+		sent = e.sendAtomicRequest(o)
+	case o.pulled:
+		e.iface.startPull(o)
+		sent = true
+	default:
+		sent = e.sendGet(o)
+	}
+	if !sent {
+		e.iface.calls.remove(o.id)
+		o.id = 0
+		return 0, false
+	}
+	e.gets++
+	if o.reads {
+		e.reads++
+	}
+	e.out.pop()
+	return 1, true
+}
+
+func (e *EP) sendGet(o *op) bool {
+	buf, err := e.reserve(Header{ID: idGet, To: o.port, Arg: o.id}, 32)
+	if err != nil {
+		return false
+	}
+	to := uint64(0)
+	if o.copied {
+		to = address(o.data)
+	}
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), to)
+	return e.Commit() == nil
+}
+
+func putWords(buf []byte, words ...uint64) {
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(buf[8*i:], w)
+	}
+}
+
+// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they are
+// there, so that requests are served in their order.
+func (e *EP) sendPutPull(o *op) (int, bool) {
+	n, bits := 40, uint8(0)
+	if o.hasData {
+		n, bits = 48, bitData
+	}
+	buf, err := e.reserve(Header{ID: idPutPull, To: o.port, From: o.from, Bits: bits}, n)
+	if err != nil {
+		return 0, false
+	}
+	o.exposed = e.iface.md.Expose(o.data)
+	putWords(buf, o.key, o.offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
+	if o.hasData {
+		putWords(buf[40:], o.extra)
+	}
+	if e.Commit() != nil {
+		e.iface.md.Conceal(o.exposed)
+		o.exposed = Exposed{}
+		return 0, false
+	}
+	e.requested(o)
+	e.barrier = o
+	return 1, true
+}
+
+// endBarrier lets what waits for a put go on, if it was that one.
+func (e *EP) endBarrier(o *op) {
+	if e.barrier != o {
+		return
+	}
+	if e.barrier = nil; e.out.first != nil {
+		e.activate()
+	}
+}
