@@ -28,8 +28,8 @@ build: ## build bin/scored and bin/scrun
 	@.ci/setup build
 	@mkdir -p $(BIN)
 	@$(PURE) go build $(GOFLAGS_BUILD) -o $(BIN)/ ./cmd/scored ./cmd/scrun
-	@# Go's linker writes by a mapping, page by page; a file written in large pieces is in large pieces in
-	@# the page cache, too, and programs of it start with a quarter less CPU time.
+	@# Go's linker writes by a mapping; a file that was copied starts with a quarter less CPU time
+	@# (docs/BENCHMARKS.md, submit).
 	@for p in scored scrun; do cp $(BIN)/$$p $(BIN)/.$$p && mv $(BIN)/.$$p $(BIN)/$$p || exit; done
 
 .PHONY: lib
