@@ -28,12 +28,25 @@ func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	found := make(chan network, 1)
 	go func() {
 		n := network{channels: countChannels(o, here)}
-		if o.Fabric != fabric.None || o.Verbose {
+		if o.Verbose || !settled(o) {
 			n.inspectFabric(o, here)
 		}
 		found <- n
 	}()
 	return found
+}
+
+// settled reports whether no look at the program changes the choice: one rank has nobody to talk to.
+func settled(o *options.Options) bool {
+	return o.Fabric == fabric.None || o.Fabric == fabric.Auto && o.Tasks == 1
+}
+
+// knownNodes is on how many nodes the job will be; 0: not known.
+func knownNodes(o *options.Options) int {
+	if o.Tasks == 1 {
+		return 1
+	}
+	return max(int(o.Nodes), len(o.Hosts))
 }
 
 // inspectFabric finds what the choice of the MPI library's network depends on.
@@ -43,7 +56,7 @@ func (n *network) inspectFabric(o *options.Options, here options.Process) {
 	n.settings = fabric.Settings(variable(env, "HOME"))
 	n.request = fabric.Request{
 		Wish: o.Fabric, Program: fabric.Inspect(o.Argv, dir, path, variable(env, "LD_LIBRARY_PATH")),
-		Nodes: max(int(o.Nodes), len(o.Hosts)), Chosen: fabric.Chosen(env, n.settings),
+		Nodes: knownNodes(o), Chosen: fabric.Chosen(env, n.settings),
 		NoChannels: o.Channels.Given && o.Channels.PerRank == 0, AddressSpace: addressSpace(here),
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // end is a node with what wakes it.
@@ -250,4 +253,43 @@ func FuzzParseAddress(f *testing.F) {
 			t.Errorf("%+v, %v, want %+v", back, err, a)
 		}
 	})
+}
+
+// Hosts have addresses of both families, and those of one link name their device.
+func TestListenAtEachKindOfAddress(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::ffff:127.0.0.1", "::1", "::1%lo"} {
+		t.Run(host, func(t *testing.T) {
+			n, err := Listen(Address{Job: 1}, netip.MustParseAddr(host), func() {})
+			if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
+				t.Skipf("this host has no IPv6: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			c, err := net.Dial("tcp", n.Address().At.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			n.Expect()
+			n.Expect()
+			c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			if _, err := c.Write(make([]byte, 1<<10)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a stranger who was accepted late got %v, want the end of its connection", err)
+			}
+		})
+	}
+}
+
+func TestListenAtAnAddressOfNobody(t *testing.T) {
+	for _, host := range []string{"192.0.2.1", "fe80::1%no-such-device"} {
+		if n, err := Listen(Address{Job: 1}, netip.MustParseAddr(host), func() {}); err == nil {
+			n.Close()
+			t.Errorf("listens at %s, which is no address of this host", host)
+		}
+	}
 }

@@ -72,8 +72,8 @@ const (
 	// idleReads is how many reads of a queue find nothing before a reader sleeps: ten milliseconds of
 	// them, so that a program that computes with its neighbours in step never does.
 	idleReads = 1 << 16
-	// crowdedReads is the same where the node's ranks share CPUs: what falling asleep costs.
-	crowdedReads = 1 << 8
+	// crowdedReads is the same where the node's ranks share CPUs: what falling asleep and waking cost.
+	crowdedReads = 1 << 6
 )
 
 //export score_idle_reads

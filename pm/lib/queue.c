@@ -11,8 +11,7 @@ enum {
 	TIGHT_NS = 10000,      /* CPU time of a read, system calls with it; a program that takes no more between reads only looks */
 	NAP_US = 1000,         /* the longest sleep at first */
 	LONG_NAP_US = 10000,   /* of a program that found nothing for LONG_QUIET_NS */
-	/* Of one that found nothing for IDLE_NS: Go's runtime takes 0.5 ms of a CPU for each sleep, and jobs that use 10 ms of a
-	   second are not idle. */
+	/* Of one that found nothing for IDLE_NS: jobs that use 10 ms of a second are not idle. */
 	IDLE_NAP_US = 100000,
 	QUIET_NS = 10000000,   /* a program that found nothing for so long looks less between sleeps */
 	LONG_QUIET_NS = 100000000,

@@ -9,6 +9,7 @@ package main
 
 /*
 #cgo CFLAGS: -O2 -Wall -Wextra -Wno-unused-parameter
+#cgo LDFLAGS: -Wl,--wrap=pthread_create
 #include "score.h"
 */
 import "C"
