@@ -239,7 +239,7 @@ func BenchmarkFrames(b *testing.B) {
 			for _, size := range []int{60_000, 64 << 10} {
 				b.Run(fmt.Sprintf("%s/%d/%d", transport.name, size, most), func(b *testing.B) {
 					pair := transport.ends(b)
-					pair[0].frameMost = most
+					pair[0].peer(1).size = most + headBytes
 					data := make([]byte, size)
 					b.SetBytes(int64(size))
 					for b.Loop() {
@@ -296,3 +296,7 @@ func BenchmarkInstructions(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/way")
 }
+
+func BenchmarkPingPong60000(b *testing.B) { benchmarkPingPong(b, 60000) }
+func BenchmarkPingPong16Ki(b *testing.B)  { benchmarkPingPong(b, 16<<10) }
+func BenchmarkStream60000(b *testing.B)   { benchmarkStream(b, 60000) }
