@@ -81,9 +81,9 @@ func Length(data []byte) int {
 	return n
 }
 
-// covered returns how many bytes of a datagram its CRC goes over, itself included: all, or of a
-// guarded one all before the data of its last frame, which is the only long one. 0: it is not a good
-// datagram.
+// covered returns how many bytes of a datagram its CRC covers, itself among them: all, or of a guarded
+// one the headers and the beginning of its last frame, which is the only long one. 0: it is not a
+// good datagram.
 func covered(data []byte) int {
 	if Kind(data[kindAt]) != Data || data[statusAt]&guardedBit == 0 {
 		return len(data)
@@ -103,11 +103,11 @@ func covered(data []byte) int {
 	if n < LongFrame {
 		return 0
 	}
-	return len(data) - n
+	return len(data) - n + upperHeads
 }
 
 // Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is
-// ErrFrame. Of a guarded datagram nothing but the transport has checked the last frame's data. The frames are in data, which must not change while they are used.
+// ErrFrame. Of a guarded datagram nothing but the transport has checked most of the last frame. The frames are in data, which must not change while they are used.
 func Parse(data []byte) (h Head, frames Frames, err error) {
 	if len(data) < HeadBytes || len(data) > MaxDatagram {
 		return h, frames, ErrFrame

@@ -61,7 +61,7 @@ type Head struct {
 	Answer flowctl.Answer // of the other direction; in Data, Ask and Answer
 	Flow   uint8          // in Data, Ask, Answer and Where: what the context From uses
 	// Guarded is of Data. To a Writer it says that the transport guards the bytes ([Guarded]) and that
-	// the path takes the datagram in one piece; from Parse, that the CRC leaves out the last frame's data.
+	// the path takes the datagram in one piece; from Parse, that the CRC leaves out most of the last frame.
 	Guarded bool
 	Status  uint8  // in Here and End; in Data, Ask and Answer: StatusSendOnly or 0
 	Port    uint16 // in Here, with StatusHere: UDP port of the context
@@ -82,12 +82,17 @@ const MaxFrame = MaxDatagram - HeadBytes - FrameBytes - TotalBytes
 // what an Ethernet with an MTU of 1,500 carries is shorter.
 const LongFrame = 4 << 10
 
+// upperHeads is how much of a long frame's data the CRC of a guarded datagram covers all the same: the
+// headers of the layers above, for which a channel's messages have so much room, say where the rest
+// goes.
+const upperHeads = 256
+
 // ErrFrame means that a datagram is not one of this protocol, or was changed on its way.
 var ErrFrame = errors.New("link: not a datagram of this protocol")
 
 // The header: offsets of its fields, all little endian.
 const (
-	crcAt        = 0 // CRC-32C of all that follows it; of a guarded datagram, up to the last frame's data
+	crcAt        = 0 // CRC-32C of all that follows it; of a guarded datagram, of its beginning
 	magicAt      = 4
 	versionAt    = 5
 	kindAt       = 6

@@ -76,7 +76,7 @@ var datagrams = []struct {
 		name:  "a short frame and a long one, guarded",
 		head:  Head{Kind: Data, Job: 1, From: 2, To: 3, Frames: 2, Guarded: true, Status: StatusSendOnly},
 		parts: []part{{2, true, "hi"}, {5000, true, strings.Repeat("x", LongFrame)}},
-		bytes: `5bd48395 53030100 0100000000000000 00000000 02000000 03000000 0200 90 00 00000000 00000000 00000000 00000000 0000 4210
+		bytes: `b1916727 53030100 0100000000000000 00000000 02000000 03000000 0200 90 00 00000000 00000000 00000000 00000000 0000 4210
 			0200 01 00 6869  0010 03 00 88130000` + strings.Repeat("78", LongFrame),
 	},
 	{

@@ -14,9 +14,9 @@ type Writer struct {
 	frames int
 	kind   Kind
 	mark   flowctl.Mark
-	// guarded: the CRC leaves out the data of a long frame, which is the datagram's last.
+	// guarded: the CRC leaves out most of a long frame, which is the datagram's last.
 	guarded bool
-	covered int    // up to where the CRC goes; 0: over all
+	covered int    // how many bytes of the datagram the CRC covers; 0: all
 	tail    []byte // the last frame's data, if it was borrowed
 }
 
@@ -99,7 +99,7 @@ func (w *Writer) Borrow(total int, start bool, data []byte) bool {
 func (w *Writer) last(end int) {
 	w.buf = w.buf[:end]
 	if w.guarded {
-		w.covered = w.at
+		w.covered = w.at + upperHeads
 	}
 }
 
@@ -153,9 +153,10 @@ func (w *Writer) Finish(mark flowctl.Mark) int {
 }
 
 func (w *Writer) sum() uint32 {
+	head, tail := w.buf[:w.at], w.tail
 	if w.covered > 0 {
-		w.buf[statusAt] |= guardedBit
-		return crc32.Checksum(w.buf[magicAt:w.covered], castagnoli)
+		head[statusAt] |= guardedBit
+		head, tail = head[:min(w.covered, len(head))], tail[:min(upperHeads, len(tail))]
 	}
-	return crc32.Update(crc32.Checksum(w.buf[magicAt:w.at], castagnoli), castagnoli, w.tail)
+	return crc32.Update(crc32.Checksum(head[magicAt:], castagnoli), castagnoli, tail)
 }
