@@ -107,7 +107,8 @@ func covered(data []byte) int {
 }
 
 // Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is
-// ErrFrame. Of a guarded datagram nothing but the transport has checked most of the last frame. The frames are in data, which must not change while they are used.
+// ErrFrame. Of a guarded datagram nothing but the transport has checked most of the last frame. The
+// frames are in data, which must not change while they are used.
 func Parse(data []byte) (h Head, frames Frames, err error) {
 	if len(data) < HeadBytes || len(data) > MaxDatagram {
 		return h, frames, ErrFrame
