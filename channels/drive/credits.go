@@ -119,7 +119,6 @@ func (d *Driver) takeData(p *peer, data flowctl.Data, room uint32) flowctl.Verdi
 
 // answer is Receiver.Answer, and counts the credits that it grants.
 func (d *Driver) answer(p *peer) flowctl.Answer {
-	p.bytes = 0
 	if d.credit == nil {
 		return p.recv.Answer(&d.flow, d.hint(p))
 	}

@@ -27,7 +27,6 @@ type peer struct {
 	lines   uint64
 	left    uint32 // frames to come of the message that is arriving
 	heard   int64  // when its last frame came
-	bytes   uint64 // of its frames that were accepted since the last answer
 }
 
 // peer returns a rank's, made at the first call; nil if it is none of another node.

@@ -12,10 +12,6 @@ import (
 // room: some round trips, so that a burst of another is not refused for its sake.
 const talkingFor = int64(time.Millisecond)
 
-// answerShare: when frames have brought as many bytes as this part of the lane, an answer is due.
-// Else a sender of the longest frames would fill the lane, and wait, before it hears of any room.
-const answerShare = 4
-
 // input takes a datagram. Whatever is not meant for this context, or not from where the
 // peer is, changes nothing.
 func (d *Driver) input(from link.Address, data []byte) {
@@ -109,10 +105,6 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 			// Only a peer that contradicts itself gets here, or an image that was changed
 			// between the look for room and its use.
 			d.damaged(p, err)
-			break
-		}
-		if p.bytes += uint64(len(f.Data)); p.bytes >= d.in.Lines()*abi.LineBytes/answerShare {
-			p.recv.Flush()
 		}
 	case flowctl.Refuse:
 		d.img.AddCounter(abi.Nacked, 1)
