@@ -104,8 +104,8 @@ func (d *Driver) Space(rank uint32, length int) error {
 }
 
 // frameBytes is the longest frame to the peer: as long as the path takes, since each frame costs both
-// ends as much as some 20 KiB do, and copies beside each other save no more than that. With credits each message is one: on a path too
-// narrow for it, it goes in fragments.
+// ends as much as some 20 KiB do, and copies beside each other save no more than that. With credits
+// each message is one: on a path too narrow for it, it goes in fragments.
 func (d *Driver) frameBytes(p *peer) int {
 	if d.credit != nil {
 		return int(d.img.Geometry().MaxMessage)
