@@ -10,7 +10,8 @@ import (
 const (
 	// DefaultWindow is what a sender may have in flight before it knows its
 	// receiver: enough to keep a wire of 10 Gb/s and 50 us busy with full frames,
-	// little enough for the smallest inbox.
+	// little enough for the smallest inbox, if frames have 32 KiB at most. The first
+	// longer ones, of the loopback device alone, may be refused once.
 	DefaultWindow = 32
 	// DefaultMinWindow keeps a pipeline of two through any number of cuts: with
 	// one frame in flight a sender would wait a round trip per frame.

@@ -187,8 +187,9 @@ func benchmarkPingPong(b *testing.B, size int) {
 	wg.Wait()
 }
 
-func BenchmarkPingPong8(b *testing.B)    { benchmarkPingPong(b, 8) }
-func BenchmarkPingPong64Ki(b *testing.B) { benchmarkPingPong(b, 64<<10) }
+func BenchmarkPingPong8(b *testing.B)     { benchmarkPingPong(b, 8) }
+func BenchmarkPingPong60000(b *testing.B) { benchmarkPingPong(b, 60_000) }
+func BenchmarkPingPong64Ki(b *testing.B)  { benchmarkPingPong(b, 64<<10) }
 
 func benchmarkStream(b *testing.B, size int) {
 	pair := ends(b)
@@ -224,9 +225,10 @@ func benchmarkStream(b *testing.B, size int) {
 	b.Logf("sent %+v, received %+v, %+v, frames %d transmissions %d", s, pair[1].Port().Stats(), st, st.Queued, st.Sent)
 }
 
-func BenchmarkStream8(b *testing.B)    { benchmarkStream(b, 8) }
-func BenchmarkStream8Ki(b *testing.B)  { benchmarkStream(b, 8<<10) }
-func BenchmarkStream64Ki(b *testing.B) { benchmarkStream(b, 64<<10) }
+func BenchmarkStream8(b *testing.B)     { benchmarkStream(b, 8) }
+func BenchmarkStream8Ki(b *testing.B)   { benchmarkStream(b, 8<<10) }
+func BenchmarkStream60000(b *testing.B) { benchmarkStream(b, 60_000) }
+func BenchmarkStream64Ki(b *testing.B)  { benchmarkStream(b, 64<<10) }
 
 // BenchmarkFrames is what a message costs both ends together, by the longest frame that it is cut
 // into: the two take turns, on one processor.
@@ -239,7 +241,7 @@ func BenchmarkFrames(b *testing.B) {
 			for _, size := range []int{60_000, 64 << 10} {
 				b.Run(fmt.Sprintf("%s/%d/%d", transport.name, size, most), func(b *testing.B) {
 					pair := transport.ends(b)
-					pair[0].frameMost = most
+					pair[0].peer(1).size = most + headBytes
 					data := make([]byte, size)
 					b.SetBytes(int64(size))
 					for b.Loop() {

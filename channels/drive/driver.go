@@ -32,14 +32,14 @@ type Driver struct {
 	port  link.Port
 	held  link.Holder    // the port if it sends some datagrams later, else nil
 	conn  link.Connecter // the port if it has a socket for a peer, else nil
-	where *rankmap.Map
-	names *link.Names // of a job whose ranks are found by name, else nil
-	flow  flowctl.Config
-	// frameMost bounds the frames that this driver cuts: MaxFrame. With names it is the longest that a
-	// datagram has room for, since TIPC cuts and joins datagrams at a fifth of the cost of a frame.
-	frameMost int
-	buf       *channels.SendBuffer
-	peers     []*peer // by rank, nil until needed
+	lends link.Borrower  // the port if it sends from other memory, too, else nil
+	// guarded: the transport guards the bytes of datagrams that go in one piece.
+	guarded bool
+	where   *rankmap.Map
+	names   *link.Names // of a job whose ranks are found by name, else nil
+	flow    flowctl.Config
+	buf     *channels.SendBuffer
+	peers   []*peer // by rank, nil until needed
 
 	flowNumber uint8    // link.FlowNack or link.FlowCredits
 	credit     *credits // nil: ACK/NACK
@@ -71,16 +71,20 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	}
 	d := &Driver{
 		img: img, role: role, port: port, where: where,
-		flow: flowctl.DefaultConfig(), frameMost: MaxFrame, buf: img.SendBuffer(),
+		flow: flowctl.DefaultConfig(), buf: img.SendBuffer(),
 		peers: make([]*peer, img.Geometry().Ranks), due: flowctl.NoDeadline,
 	}
 	if where.Named() {
 		names := where.Names()
-		d.names, d.frameMost = &names, link.MaxFrame
+		d.names = &names
 	}
 	d.useFlow()
 	d.receive = d.input
 	d.held, _ = port.(link.Holder)
+	d.lends, _ = port.(link.Borrower)
+	if g, ok := port.(link.Guarded); ok {
+		d.guarded = g.Guarded()
+	}
 	// The agent drives in turns with the process. With a connected socket of its own, too, long streams
 	// beside busy processors came to a stand for a minute.
 	if role == abi.RoleProcess {

@@ -7,10 +7,6 @@ import (
 	"score/flowctl"
 )
 
-// MaxFrame is the longest piece of a message in bytes: half of the longest message,
-// so that copying, sending and receiving overlap where datagrams may be that long.
-const MaxFrame = 32 << 10
-
 // Reserve takes space for a message to a rank on another node, to be filled and committed.
 // Errors are those of SendBuffer.Reserve, ErrRank, ErrGone, ErrClosed and ErrFlow.
 func (d *Driver) Reserve(rank uint32, length int) (channels.Kept, []byte, error) {
@@ -107,13 +103,14 @@ func (d *Driver) Space(rank uint32, length int) error {
 	return d.buf.Space(length)
 }
 
-// frameBytes is the longest frame to the peer. With credits each message is one: on a path too
-// narrow for it, it goes in fragments.
+// frameBytes is the longest frame to the peer: as long as the path takes, since each frame costs both
+// ends as much as some 20 KiB do, and copies beside each other save no more than that. With credits
+// each message is one: on a path too narrow for it, it goes in fragments.
 func (d *Driver) frameBytes(p *peer) int {
 	if d.credit != nil {
 		return int(d.img.Geometry().MaxMessage)
 	}
-	return min(p.size-headBytes, d.frameMost)
+	return p.size - headBytes
 }
 
 // headBytes are those of a datagram with one frame that are not payload.
@@ -169,7 +166,7 @@ func (d *Driver) transmitAll(p *peer) {
 func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 	size := p.size
 	for i := uint32(0); i < b.Count; {
-		head := d.head(p, link.Head{Kind: link.Data, Data: b.Data(i)})
+		head := d.head(p, link.Head{Kind: link.Data, Data: b.Data(i), Guarded: d.guards(p, size)})
 		d.writer.Begin(d.port.Buffer(), size, &head)
 		from, wide := i, 0
 		for ; i < b.Count; i++ {
@@ -177,7 +174,7 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 			if err != nil {
 				return err
 			}
-			if !d.writer.Add(total, start, data) {
+			if !d.add(total, start, data) {
 				wide = len(data) + headBytes
 				break
 			}
@@ -192,6 +189,26 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 		d.queue(p, head.Status, d.writer.Finish(b.Data(i-1).Mark))
 	}
 	return nil
+}
+
+// guards reports whether the transport guards the bytes of a datagram that may be so long. Not those
+// of one that goes in fragments: the kernel may join them with another datagram's, which UDP's
+// checksum misses one time in 65,536.
+func (d *Driver) guards(p *peer, size int) bool {
+	return d.guarded && size > link.LongFrame && size <= d.port.Size(p.address)
+}
+
+// add adds a frame to the datagram being written. What is long is sent from the send buffer, where it
+// stays at least until it is acknowledged.
+func (d *Driver) add(total int, start bool, data []byte) bool {
+	if d.lends == nil || len(data) < link.LongFrame {
+		return d.writer.Add(total, start, data)
+	}
+	if !d.writer.Borrow(total, start, data) {
+		return false
+	}
+	d.lends.Borrow(data)
+	return true
 }
 
 // put sends a datagram without frames.

@@ -101,6 +101,28 @@ func TestCorruption(t *testing.T) {
 	}
 }
 
+// guardedWire is a wire whose transport guards bytes.
+type guardedWire struct{ wire }
+
+func (w *guardedWire) Guarded() bool { return true }
+
+// TestFaultsGuard: the transport guards the bytes but for what is corrupted above it.
+func TestFaultsGuard(t *testing.T) {
+	for _, c := range []struct {
+		port Port
+		f    Faults
+		want bool
+	}{
+		{&guardedWire{}, Faults{Loss: 0.1}, true},
+		{&guardedWire{}, Faults{Loss: 0.1, Corrupt: 0.1}, false},
+		{&wire{}, Faults{Loss: 0.1}, false},
+	} {
+		if got := WithFaults(c.port, c.f).(Guarded).Guarded(); got != c.want {
+			t.Errorf("%T with %v: %v", c.port, c.f, got)
+		}
+	}
+}
+
 func TestReorder(t *testing.T) {
 	p, w, now := bad(t, "reorder=0.1,seed=1")
 	send(p, 0, many)

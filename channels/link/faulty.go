@@ -53,6 +53,12 @@ func WithFaults(p Port, f Faults) Port {
 	return &faulty{Port: p, faults: f, dice: rand.New(rand.NewPCG(seed, 0)), now: time.Now, room: make([]byte, MaxDatagram)}
 }
 
+// Guarded implements Guarded: what is corrupted here no checksum of the transport notices.
+func (p *faulty) Guarded() bool {
+	g, ok := p.Port.(Guarded)
+	return ok && g.Guarded() && p.faults.Corrupt == 0
+}
+
 // Buffer implements Port.
 func (p *faulty) Buffer() []byte {
 	p.release()

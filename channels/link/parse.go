@@ -81,15 +81,41 @@ func Length(data []byte) int {
 	return n
 }
 
+// covered returns how many bytes of a datagram its CRC covers, itself among them: all, or of a guarded
+// one the headers and the beginning of its last frame, which is the only long one. 0: it is not a
+// good datagram.
+func covered(data []byte) int {
+	if Kind(data[kindAt]) != Data || data[statusAt]&guardedBit == 0 {
+		return len(data)
+	}
+	at := HeadBytes
+	for frames := binary.LittleEndian.Uint16(data[framesAt:]); frames > 1; frames-- {
+		size := frameSize(data[at:])
+		if size == 0 || binary.LittleEndian.Uint16(data[at+sizeAt:]) >= LongFrame {
+			return 0
+		}
+		at += size
+	}
+	if size := frameSize(data[at:]); size == 0 || size != len(data)-at {
+		return 0
+	}
+	n := int(binary.LittleEndian.Uint16(data[at+sizeAt:]))
+	if n < LongFrame {
+		return 0
+	}
+	return len(data) - n + upperHeads
+}
+
 // Parse reads a datagram. It checks all of it, frames included, before it returns; any fault is
-// ErrFrame. The frames are in data, which must not change while they are used.
+// ErrFrame. Of a guarded datagram nothing but the transport has checked most of the last frame. The
+// frames are in data, which must not change while they are used.
 func Parse(data []byte) (h Head, frames Frames, err error) {
 	if len(data) < HeadBytes || len(data) > MaxDatagram {
 		return h, frames, ErrFrame
 	}
-	b := (*[HeadBytes]byte)(data)
-	if b[magicAt] != magic || b[versionAt] != version ||
-		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(data[magicAt:], castagnoli) {
+	b, end := (*[HeadBytes]byte)(data), covered(data)
+	if b[magicAt] != magic || b[versionAt] != version || end == 0 ||
+		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(data[magicAt:end], castagnoli) {
 		return h, frames, ErrFrame
 	}
 	h.read(b)
@@ -124,14 +150,14 @@ func (h *Head) read(b *[HeadBytes]byte) {
 	if h.Kind == Here || h.Kind == End {
 		h.Status = b[statusAt]
 	} else {
-		h.Flow, h.Status = b[statusAt]&flowMask, b[statusAt]>>flowBits
+		h.Flow, h.Status, h.Guarded = b[statusAt]&flowMask, b[statusAt]&^guardedBit>>flowBits, b[statusAt]&guardedBit != 0
 	}
 	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
 
 // sane reports whether the header has what its kind has, and nothing else.
 func (h *Head) sane() bool {
-	if h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer || h.Flow > FlowCredits {
+	if h.Guarded && h.Kind != Data || h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer || h.Flow > FlowCredits {
 		return false
 	}
 	switch h.Kind {

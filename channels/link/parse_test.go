@@ -13,11 +13,17 @@ import (
 
 // signed makes the datagram's CRC right again.
 func signed(b []byte) []byte {
-	if len(b) >= magicAt {
-		binary.LittleEndian.PutUint32(b, crc32.Checksum(b[magicAt:], castagnoli))
+	if len(b) < HeadBytes {
+		return b
+	}
+	if end := covered(b); end >= HeadBytes {
+		binary.LittleEndian.PutUint32(b, crc32.Checksum(b[magicAt:end], castagnoli))
 	}
 	return b
 }
+
+// guarded is the index of a guarded datagram.
+const guarded = 8
 
 // TestRefused changes a good datagram; its CRC is made right again.
 func TestRefused(t *testing.T) {
@@ -69,6 +75,20 @@ func TestRefused(t *testing.T) {
 		"rest without data":         {0, set(first+FrameBytes+2+flagsAt, 0)},
 		"start without its total":   {0, func(b []byte) []byte { b[framesAt] = 5; return append(b, 0, 0, 3, 0) }},
 		"a payload after an answer": {2, func(b []byte) []byte { return append(b, 2, 0, 1, 0, 'h', 'i') }},
+		"guarded, a byte more":      {guarded, func(b []byte) []byte { return append(b, 0) }},
+		"guarded, a byte less":      {guarded, func(b []byte) []byte { return b[:len(b)-1] }},
+		"guarded, one frame less":   {guarded, set(framesAt, 1)},
+		"guarded, one frame more":   {guarded, set(framesAt, 3)},
+		"guarded, no frames":        {guarded, func(b []byte) []byte { b[framesAt] = 0; return b[:HeadBytes] }},
+		"guarded, a short frame":    {guarded, func(b []byte) []byte { b[third-1] = LongFrame>>8 - 1; return b[:len(b)-1<<8] }},
+		"guarded, a long one first": {guarded, func(b []byte) []byte { b[framesAt] = 3; return append(b, b[HeadBytes+FrameBytes+2:]...) }},
+		"guarded, two long ones": {guarded, func(b []byte) []byte {
+			b[framesAt] = 2
+			long := b[HeadBytes+FrameBytes+2:]
+			return append(append(b[:HeadBytes:HeadBytes], long...), long...)
+		}},
+		"guarded, short ones alone": {0, set(statusAt, guardedBit)},
+		"guarded answer":            {2, set(statusAt, guardedBit)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := datagrams[c.kind]
@@ -79,8 +99,9 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	for _, d := range [][]byte{write(t, data.head, data.mark, data.parts), write(t, answer.head, 0, nil)} {
-		for bit := range 8 * len(d) {
+	long := datagrams[guarded]
+	for _, d := range [][]byte{write(t, data.head, data.mark, data.parts), write(t, answer.head, 0, nil), write(t, long.head, 0, long.parts)} {
+		for bit := range 8 * covered(d) {
 			d[bit/8] ^= 1 << (bit % 8)
 			if _, _, err := Parse(d); err == nil {
 				t.Errorf("bit %d flipped, and nobody noticed", bit)
@@ -95,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 	buf := make([]byte, MaxDatagram)
 	rapid.Check(t, func(t *rapid.T) {
 		h := Head{
-			Kind: Data, Job: rapid.Uint64().Draw(t, "job"), Channel: rapid.Uint32().Draw(t, "channel"),
+			Kind: Data, Guarded: rapid.Bool().Draw(t, "guarded"), Job: rapid.Uint64().Draw(t, "job"), Channel: rapid.Uint32().Draw(t, "channel"),
 			From: rapid.Uint32().Draw(t, "from"), To: rapid.Uint32().Draw(t, "to"),
 			Data: flowctl.Data{Seq: flowctl.Seq(rapid.Uint32().Draw(t, "seq")), Tx: flowctl.Tx(rapid.Uint32().Draw(t, "tx"))},
 			Answer: flowctl.Answer{
@@ -131,6 +152,7 @@ func TestRoundTrip(t *testing.T) {
 			return
 		}
 		h.Data.Mark, h.Frames = mark, uint16(len(added))
+		h.Guarded = h.Guarded && len(added[len(added)-1].Data) >= LongFrame
 		got, frames, err := Parse(buf[:n])
 		if err != nil || got != h || n > limit {
 			t.Fatalf("%d bytes: got %+v, %v; want %+v", n, got, err, h)

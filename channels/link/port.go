@@ -59,6 +59,20 @@ type Connecter interface {
 	QueueConnected(to Address, n int)
 }
 
+// Guarded is a port that knows whether the transport guards the bytes of datagrams by a checksum of
+// its own, as UDP does. Of other ports nothing does, and datagrams have a CRC over all.
+type Guarded interface {
+	// Guarded reports whether datagrams that go in one piece are guarded.
+	Guarded() bool
+}
+
+// Borrower is a port that sends datagrams from two places of memory.
+type Borrower interface {
+	// Borrow means that the datagram queued next goes on with data behind its bytes of the Buffer
+	// ([Writer.Borrow]). data stays as it is until Flush. Buffer forgets it.
+	Borrow(data []byte)
+}
+
 // Stats counts what a port did since it was made.
 type Stats struct {
 	Sent, SentBytes         uint64 // datagrams that the system took

@@ -15,7 +15,7 @@ type part struct {
 	data  string
 }
 
-// datagrams are one of each kind, with the bytes that they have had since version 1.
+// datagrams are one of each kind, with the bytes that they have in version 3.
 var datagrams = []struct {
 	name  string
 	head  Head
@@ -32,7 +32,7 @@ var datagrams = []struct {
 		},
 		mark:  flowctl.MarkAsk | flowctl.MarkWant,
 		parts: []part{{2, true, "hi"}, {0, true, ""}, {70000, true, "long"}, {0, false, "end"}},
-		bytes: `5c99c92c 53020103 0807060504030201 09000000 0a000000 0b000000 0400 00 02
+		bytes: `64a74141 53030103 0807060504030201 09000000 0a000000 0b000000 0400 00 02
 			0c000000 0d000000 0f000000 10000000 0e00 5100
 			0200 01 00 6869  0000 01 00  0400 03 00 70110100 6c6f6e67  0300 00 00 656e64`,
 	},
@@ -40,42 +40,49 @@ var datagrams = []struct {
 		name:  "ask",
 		head:  Head{Kind: Ask, Job: 1, From: 2, To: 3, Data: flowctl.Data{Seq: 4, Tx: 5, Mark: flowctl.MarkAsk}, Answer: flowctl.Answer{Next: 6}},
 		mark:  flowctl.MarkAsk,
-		bytes: `1cc9c110 53020201 0100000000000000 00000000 02000000 03000000 0000 00 00 04000000 05000000 06000000 00000000 0000 3400`,
+		bytes: `40cec95f 53030201 0100000000000000 00000000 02000000 03000000 0000 00 00 04000000 05000000 06000000 00000000 0000 3400`,
 	},
 	{
 		name:  "answer",
 		head:  Head{Kind: Answer, Job: 1, From: 2, To: 3, Answer: flowctl.Answer{Kind: flowctl.Ready, Room: 4, Next: 5, Echo: 6}},
-		bytes: `9631ba78 53020300 0100000000000000 00000000 02000000 03000000 0000 00 04 00000000 00000000 05000000 06000000 0400 3400`,
+		bytes: `ca36b237 53030300 0100000000000000 00000000 02000000 03000000 0000 00 04 00000000 00000000 05000000 06000000 0400 3400`,
 	},
 	{
 		name:  "where",
 		head:  Head{Kind: Where, Job: 1, Channel: 7, From: 2, To: 3},
-		bytes: `4d7a982e 53020400 0100000000000000 07000000 02000000 03000000 0000 00 00 00000000 00000000 00000000 00000000 0000 3400`,
+		bytes: `117d9061 53030400 0100000000000000 07000000 02000000 03000000 0000 00 00 00000000 00000000 00000000 00000000 0000 3400`,
 	},
 	{
 		name:  "here",
 		head:  Head{Kind: Here, Job: 1, From: 2, To: 3, Status: StatusHere, Port: 0x1234},
-		bytes: `bb609f58 53020500 0100000000000000 00000000 02000000 03000000 0000 01 00 00000000 00000000 00000000 00000000 0000 3412`,
+		bytes: `e7679717 53030500 0100000000000000 00000000 02000000 03000000 0000 01 00 00000000 00000000 00000000 00000000 0000 3412`,
 	},
 	{
 		name:  "end",
 		head:  Head{Kind: End, Job: 1, From: 2, To: 3, Status: EndDied},
-		bytes: `cd46f48d 53020600 0100000000000000 00000000 02000000 03000000 0000 02 00 00000000 00000000 00000000 00000000 0000 3400`,
+		bytes: `9141fcc2 53030600 0100000000000000 00000000 02000000 03000000 0000 02 00 00000000 00000000 00000000 00000000 0000 3400`,
 	},
 	{
 		name:  "answer from a socket that only sends",
 		head:  Head{Kind: Answer, Job: 1, From: 2, To: 3, Status: StatusSendOnly, Answer: flowctl.Answer{Kind: flowctl.Ready, Room: 4, Next: 5, Echo: 6}},
-		bytes: `e377b9ab 53020300 0100000000000000 00000000 02000000 03000000 0000 10 04 00000000 00000000 05000000 06000000 0400 3400`,
+		bytes: `bf70b1e4 53030300 0100000000000000 00000000 02000000 03000000 0000 10 04 00000000 00000000 05000000 06000000 0400 3400`,
 	},
 	{
 		name:  "answer with credits",
 		head:  Head{Kind: Answer, Job: 1, From: 2, To: 3, Flow: FlowCredits, Answer: flowctl.Answer{Kind: flowctl.Ack, Room: 4, Next: 5, Echo: 6}},
-		bytes: `96288610 53020300 0100000000000000 00000000 02000000 03000000 0000 01 00 00000000 00000000 05000000 06000000 0400 3400`,
+		bytes: `ca2f8e5f 53030300 0100000000000000 00000000 02000000 03000000 0000 01 00 00000000 00000000 05000000 06000000 0400 3400`,
+	},
+	{
+		name:  "a short frame and a long one, guarded",
+		head:  Head{Kind: Data, Job: 1, From: 2, To: 3, Frames: 2, Guarded: true, Status: StatusSendOnly},
+		parts: []part{{2, true, "hi"}, {5000, true, strings.Repeat("x", LongFrame)}},
+		bytes: `b1916727 53030100 0100000000000000 00000000 02000000 03000000 0200 90 00 00000000 00000000 00000000 00000000 0000 4210
+			0200 01 00 6869  0010 03 00 88130000` + strings.Repeat("78", LongFrame),
 	},
 	{
 		name:  "end for another flow control",
 		head:  Head{Kind: End, Job: 1, From: 2, To: 3, Status: EndFlow},
-		bytes: `79a8e1d1 53020600 0100000000000000 00000000 02000000 03000000 0000 03 00 00000000 00000000 00000000 00000000 0000 3400`,
+		bytes: `25afe99e 53030600 0100000000000000 00000000 02000000 03000000 0000 03 00 00000000 00000000 00000000 00000000 0000 3400`,
 	},
 }
 
@@ -119,6 +126,28 @@ func TestPinnedBytes(t *testing.T) {
 				t.Errorf("one more frame: %+v", f)
 			}
 		})
+	}
+}
+
+// TestBorrow: a datagram whose last frame was borrowed is the one that has a copy of it.
+func TestBorrow(t *testing.T) {
+	data := bytes.Repeat([]byte{7}, 2*LongFrame)
+	for _, guarded := range []bool{true, false} {
+		h := Head{Kind: Data, Job: 1, Guarded: guarded}
+		want := write(t, h, flowctl.MarkAsk, []part{{3, true, "abc"}, {len(data) + 1, true, string(data)}})
+		var w Writer
+		buf := make([]byte, MaxDatagram)
+		w.Begin(buf, len(want), &h)
+		if !w.Add(3, true, []byte("abc")) || w.Borrow(len(data), true, data[:LongFrame-1]) || w.Borrow(len(data)+1, true, append(data, 0, 0)) {
+			t.Fatal("a frame that is short, or has no room, was borrowed")
+		}
+		if !w.Borrow(len(data)+1, true, data) || w.Room() >= 0 || w.Add(0, true, nil) {
+			t.Fatal("not the last frame")
+		}
+		got := append(buf[:w.Finish(flowctl.MarkAsk)], data...)
+		if !bytes.Equal(got, want) {
+			t.Errorf("guarded %v: the headers are %x, want %x", guarded, got[:HeadBytes], want[:HeadBytes])
+		}
 	}
 }
 

@@ -88,5 +88,8 @@ func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
 	i.installHandlers()
 	ch.Count(i.report)
 	w.ifaces = append(w.ifaces, i)
+	if ch.Flow() == pm.FlowNack {
+		i.bulkLink() // the agent's answer would take longer than the first long transfer
+	}
 	return i
 }

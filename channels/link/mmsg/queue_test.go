@@ -30,3 +30,37 @@ func TestQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestBorrow: a tail is of the datagram queued next alone, counts as bytes of the flush, and is
+// forgotten with it.
+func TestBorrow(t *testing.T) {
+	to := link.AddressOf(netip.MustParseAddrPort("127.0.0.1:7"))
+	tail := make([]byte, 32<<10)
+	var q Queue
+	q.Buffer()
+	q.Borrow(tail)
+	for range 2 { // the second Buffer forgets it
+		q.Buffer()
+		q.Add(to, 10)
+	}
+	for i := 0; !q.Full(); i++ {
+		q.Buffer()
+		q.Borrow(tail)
+		q.Add(to, 10)
+	}
+	if q.Count-2 > ArenaBytes/len(tail) || q.Count-2 < (ArenaBytes-link.MaxDatagram)/len(tail) {
+		t.Errorf("%d tails are full", q.Count-2)
+	}
+	if q.Bytes(1) != 10 || q.Bytes(2) != 10+len(tail) || !q.Borrows() {
+		t.Errorf("datagrams of %d and %d bytes", q.Bytes(1), q.Bytes(2))
+	}
+	count := q.Count
+	if q.Reset(); q.Borrows() || q.Full() {
+		t.Error("not empty")
+	}
+	for i := range count {
+		if q.Tail[i] != nil {
+			t.Errorf("tail %d is kept", i)
+		}
+	}
+}

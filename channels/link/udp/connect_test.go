@@ -23,7 +23,7 @@ func sendOften(t *testing.T, from, to *Port, count int) (last parcel) {
 func stamp(text string) []byte { return stamped(append(make([]byte, link.HeadBytes), text...)) }
 
 func queue(p *Port, to link.Address, text string) {
-	n := copy(p.Buffer(), stamp(text))
+	n := put(p, stamp(text))
 	if p.Connected(to) {
 		p.QueueConnected(to, n)
 		return

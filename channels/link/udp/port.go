@@ -32,6 +32,8 @@ type Port struct {
 var (
 	_ link.Port      = (*Port)(nil)
 	_ link.Connecter = (*Port)(nil)
+	_ link.Guarded   = (*Port)(nil)
+	_ link.Borrower  = (*Port)(nil)
 )
 
 // New makes a port of a bound socket, such as [Listen] opens, and owns the file from then on,

@@ -13,11 +13,13 @@ const segmentedMost = 65535 - headers6
 // sender is what is queued.
 type sender struct {
 	mmsg.Queue
-	conn  int // how many of them may go through the connected socket
-	iov   [mmsg.Batch]unix.Iovec
+	conn  int                        // how many of them may go through the connected socket
+	iov   [2 * mmsg.Batch]unix.Iovec // of each datagram its two parts, the second one if it has a tail
 	calls [mmsg.Batch]mmsg.Message
 	first [mmsg.Batch + 1]int // of each call: index of its first datagram
 	sizes [mmsg.Batch]control
+	lone  unix.Msghdr   // of a datagram with a tail that goes by itself
+	parts [2]unix.Iovec // of it
 }
 
 // Buffer implements link.Port.
@@ -31,6 +33,12 @@ func (p *Port) Buffer() []byte {
 // Queue implements link.Port.
 func (p *Port) Queue(to link.Address, n int) { p.out.Add(to, n) }
 
+// Borrow implements link.Borrower.
+func (p *Port) Borrow(data []byte) { p.out.Borrow(data) }
+
+// Guarded implements link.Guarded: UDP has a checksum over all bytes.
+func (p *Port) Guarded() bool { return true }
+
 // Flush implements link.Port.
 func (p *Port) Flush() {
 	o := &p.out
@@ -40,10 +48,13 @@ func (p *Port) Flush() {
 		return
 	case o.Count > 1:
 		p.sendAll(p.plan(conn), conn)
-	case conn && p.sendTo(p.conn.fd, o.Data[0], nil) == 0:
+	case conn && p.sendTo(p.conn.fd, 0, nil) == 0:
 		p.sent(0, 1, 0)
 	default:
 		p.sendOne(0)
+	}
+	if o.Borrows() {
+		clear(o.iov[:2*o.Count]) // no pointers to others' memory
 	}
 	o.Reset()
 	o.conn = 0
@@ -52,28 +63,32 @@ func (p *Port) Flush() {
 // sendOne sends the datagram with the index by itself.
 func (p *Port) sendOne(i int) {
 	o := &p.out
-	err := p.sendTo(p.fd, o.Data[i], o.To[i].Raw())
+	err := p.sendTo(p.fd, i, o.To[i].Raw())
 	if err == unix.EMSGSIZE {
 		err = p.sendLong(i)
 	}
 	p.sent(i, i+1, err)
 }
 
-// sendTo sends one datagram to a socket address, or to the peer of a socket that has one.
-func (p *Port) sendTo(fd int, data, to []byte) unix.Errno {
+// sendTo sends the datagram with the index to a socket address, or to the peer of a socket that has
+// one.
+func (p *Port) sendTo(fd, i int, to []byte) unix.Errno {
 	p.stats.Calls++
-	return mmsg.Send(fd, data, to)
+	if len(p.out.Tail[i]) > 0 {
+		return p.sendParts(fd, i, to)
+	}
+	return mmsg.Send(fd, p.out.Data[i], to)
 }
 
 // sendLong sends a datagram that is longer than the path takes in fragments: frames that were cut
 // for a wider path must get there, too.
 func (p *Port) sendLong(i int) unix.Errno {
 	o := &p.out
-	if n := len(o.Data[i]); n <= p.Size(o.To[i]) {
+	if n := o.Bytes(i); n <= p.Size(o.To[i]) {
 		p.narrowed(o.To[i], n)
 	}
 	p.stopFragments(p.fd, false)
-	err := p.sendTo(p.fd, o.Data[i], o.To[i].Raw())
+	err := p.sendTo(p.fd, i, o.To[i].Raw())
 	p.stopFragments(p.fd, true)
 	p.stats.Fragmented++
 	return err
@@ -86,8 +101,8 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 		return
 	}
 	p.stats.Sent += uint64(to - from)
-	for _, d := range p.out.Data[from:to] {
-		p.stats.SentBytes += uint64(len(d))
+	for i := from; i < to; i++ {
+		p.stats.SentBytes += uint64(p.out.Bytes(i))
 	}
 }
 
@@ -112,15 +127,15 @@ func (p *Port) plan(conn bool) (calls int) {
 // shorter.
 func (p *Port) run(i int) int {
 	o := &p.out
-	size := len(o.Data[i])
+	size := o.Bytes(i)
 	total, end := size, i+1
 	if size > p.Size(o.To[i]) {
 		return end
 	}
-	for end < o.Count && o.To[end] == o.To[i] && len(o.Data[end]) <= size && total+len(o.Data[end]) <= segmentedMost {
-		total += len(o.Data[end])
+	for end < o.Count && o.To[end] == o.To[i] && o.Bytes(end) <= size && total+o.Bytes(end) <= segmentedMost {
+		total += o.Bytes(end)
 		end++
-		if len(o.Data[end-1]) < size {
+		if o.Bytes(end-1) < size {
 			break
 		}
 	}

@@ -33,10 +33,9 @@ const joinedLength = unix.SizeofCmsghdr + 4
 
 // prepare makes a call of the datagrams from one index to the other.
 func (p *Port) prepare(call, from, to int, conn bool) {
-	o := &p.out
+	o, parts := &p.out, 0
 	for i := from; i < to; i++ {
-		o.iov[i].Base = &o.Data[i][0]
-		o.iov[i].SetLen(len(o.Data[i]))
+		parts += o.fill(o.iov[2*from+parts:], i)
 	}
 	h := &o.calls[call].Header
 	raw := o.To[from].Raw()
@@ -44,8 +43,8 @@ func (p *Port) prepare(call, from, to int, conn bool) {
 	if conn {
 		h.Name, h.Namelen = nil, 0
 	}
-	h.Iov = &o.iov[from]
-	h.SetIovlen(to - from)
+	h.Iov = &o.iov[2*from]
+	h.SetIovlen(parts)
 	h.Control = nil
 	h.SetControllen(0)
 	if to == from+1 {
@@ -54,9 +53,33 @@ func (p *Port) prepare(call, from, to int, conn bool) {
 	c := &o.sizes[call]
 	c.header.Level, c.header.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
 	c.header.SetLen(controlLength)
-	c.size = uint16(len(o.Data[from]))
+	c.size = uint16(o.Bytes(from))
 	h.Control = (*byte)(unsafe.Pointer(c))
 	h.SetControllen(int(unsafe.Sizeof(*c)))
+}
+
+// fill makes the vector of the datagram with the index, and returns how many parts that has.
+func (o *sender) fill(iov []unix.Iovec, i int) (parts int) {
+	iov[0].Base = &o.Data[i][0]
+	iov[0].SetLen(len(o.Data[i]))
+	if len(o.Tail[i]) == 0 {
+		return 1
+	}
+	iov[1].Base = &o.Tail[i][0]
+	iov[1].SetLen(len(o.Tail[i]))
+	return 2
+}
+
+// sendParts sends a datagram that has a tail.
+func (p *Port) sendParts(fd, i int, to []byte) unix.Errno {
+	o := &p.out
+	h := &o.lone
+	h.Name, h.Namelen = unsafe.SliceData(to), uint32(len(to))
+	h.Iov = &o.parts[0]
+	h.SetIovlen(o.fill(o.parts[:], i))
+	_, _, err := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(h)), unix.MSG_DONTWAIT)
+	h.Name, o.parts[1].Base = nil, nil
+	return err
 }
 
 // prepare makes the structures of a slot.

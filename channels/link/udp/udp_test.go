@@ -32,8 +32,17 @@ func receive(p link.Port, count int) (got []parcel) {
 }
 
 // send queues a datagram.
-func send(p link.Port, to link.Address, data []byte) {
-	p.Queue(to, copy(p.Buffer(), data))
+func send(p *Port, to link.Address, data []byte) { p.Queue(to, put(p, data)) }
+
+// put fills the buffer. Of some datagrams all behind the header is borrowed.
+func put(p *Port, data []byte) (n int) {
+	n = len(data)
+	if n > link.HeadBytes && data[n-1]%2 == 0 {
+		n = link.HeadBytes
+	}
+	copy(p.Buffer(), data[:n])
+	p.Borrow(data[n:])
+	return n
 }
 
 // payloads are datagrams of mixed lengths, with runs of equal ones; at most count, and so few bytes
