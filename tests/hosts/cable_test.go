@@ -40,7 +40,7 @@ func (s *site) cable(t *testing.T) {
 
 func (s *site) pull(t *testing.T, c cut) {
 	leader, h := s.leader(s.hosts[0])
-	leader.must("scored config set node_silence " + c.silence)
+	leader.await("scored config set node_silence " + c.silence)
 	var others []string
 	for _, other := range s.hosts {
 		if other != h {
@@ -56,7 +56,7 @@ func (s *site) pull(t *testing.T, c cut) {
 		leader.await("scored job list | grep -E '^" + lost + " .*running'")
 	}
 	s.cutOff(h, c.length, func() {
-		leader.must("scored user set ann share=123") // acknowledged without the host
+		leader.await("scored user set ann share=123") // acknowledged without the host, or typed again if a leader is lost over it
 		if c.length > 20*time.Second {
 			h.refuses()
 		}
@@ -71,7 +71,7 @@ func (s *site) pull(t *testing.T, c cut) {
 	h.await("scored user list | grep '^ann .* 123 '")
 	release()
 	leader.must("scored job list | grep -E '^" + elsewhere + " .*running' && scored job cancel " + elsewhere)
-	leader.must("scored config set node_silence 3s && scored user set ann share=100")
+	leader.await("scored config set node_silence 3s && scored user set ann share=100")
 	leader.await("[ $(scored server list | grep -c healthy) = 3 ]")
 }
 
