@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"score/tests/signals"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,6 +234,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	defer cancel()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	var last []byte
 	for {
 		cmd := exec.CommandContext(ctx, args[1], args[2:]...)
 		if path := filepath.Join(binaries, args[1]); exists(path) {
@@ -246,12 +248,28 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(err)
 			return
 		}
+		if ctx.Err() == nil { // else the command may have been killed
+			last = out
+		}
 		select {
 		case <-ctx.Done():
-			ts.Fatalf("%q did not come (neg=%v): %v\n%s", args[0], neg, err, out)
+			ts.Fatalf("%q did not come (neg=%v): %v\n%s%s", args[0], neg, err, last, logTails(ts))
 		case <-tick.C:
 		}
 	}
+}
+
+// logTails returns the last lines of the daemons' logs.
+func logTails(ts *testscript.TestScript) string {
+	const tail = 2000 // bytes: some ten lines
+	paths, err := filepath.Glob(ts.MkAbs("*.log"))
+	ts.Check(err)
+	var all strings.Builder
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		fmt.Fprintf(&all, "\n%s ends with:\n%s", filepath.Base(path), text[max(0, len(text)-tail):])
+	}
+	return all.String()
 }
 
 func exists(path string) bool {
