@@ -107,8 +107,10 @@ func (in *input) write(i int) {
 			continue
 		}
 		if errors.Is(err, unix.EAGAIN) {
-			// Once only: for a pipe that was full before it says so again, harmlessly.
-			_ = in.loop.watch(s.fd, unix.EPOLLOUT, tag{kindInput, int32(i)})
+			t := tag{kindInput, int32(i)}
+			if in.loop.changeWatch(s.fd, unix.EPOLLOUT, t) != nil { // it is not watched
+				_ = in.loop.watch(s.fd, unix.EPOLLOUT, t)
+			}
 			return
 		}
 		if err != nil { // the rank, or all that had its input, closed it
@@ -134,6 +136,36 @@ func (in *input) shut(s *sink) {
 	in.loop.unwatch(s.fd)
 	closeFD(s.fd)
 	s.fd = -1
+}
+
+// wanted reports whether a rank may still read. It has the loop tell when none does; a terminal ends with
+// its output.
+func (in *input) wanted() bool {
+	if in.terminal {
+		return false
+	}
+	wanted := false
+	for i := range in.sinks {
+		s := &in.sinks[i]
+		if s.fd < 0 {
+			continue
+		}
+		wanted = true
+		if !s.waiting {
+			_ = in.loop.watch(s.fd, 0, tag{kindInput, int32(i)}) // an error comes unasked; else the job's end closes it
+		}
+	}
+	return wanted
+}
+
+// gone takes it that nobody can read one rank's input any more.
+func (in *input) gone(i int) {
+	s := &in.sinks[i]
+	if s.waiting {
+		in.drop(s)
+		return
+	}
+	in.shut(s)
 }
 
 // settled records that s needs no more of the chunk.

@@ -2,8 +2,11 @@ package steward_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"score/nodeagent/steward/client"
 	"score/scored/api/scorev1"
+	"strings"
 	"testing"
 )
 
@@ -91,4 +94,31 @@ func TestInputTaken(t *testing.T) {
 		t.Errorf("the ranks have the input up to %d, want %d", last, 2*pipe+1)
 	}
 	a.exits()
+}
+
+// A rank that has closed its output goes on reading.
+func TestInputOutlivesOutput(t *testing.T) {
+	a := start(t)
+	path := filepath.Join(t.TempDir(), "got")
+	a.run(1, []string{"sh", "-c", "echo out; echo err >&2; exec >&- 2>&-; exec cat >" + path})
+	ranks := a.stdioFrom(testJob, 0)
+	for ended := 0; ended < 2; { // both streams
+		out, end, err := ranks.Receive()
+		if err != nil || end {
+			t.Fatalf("the streams ended: %v, %v", end, err)
+		}
+		if out.GetEof() {
+			ended++
+		}
+	}
+	text := strings.Repeat("more than a pipe holds\n", 10_000)
+	a.do(ranks.Send(piece(0, text, false)))
+	a.do(ranks.Send(piece(uint64(len(text)), "", true)))
+	if _, end, err := ranks.Receive(); err != nil || !end {
+		t.Errorf("at the end of the input: %v, %v", end, err)
+	}
+	a.exits()
+	if got, err := os.ReadFile(path); err != nil || string(got) != text {
+		t.Errorf("the rank got %d bytes of %d, %v", len(got), len(text), err)
+	}
 }

@@ -115,6 +115,10 @@ func (r *relay) handle(t tag, events uint32) {
 	case kindOutputs:
 		r.readOutputs()
 	case kindInput:
+		if events&unix.EPOLLERR != 0 {
+			r.input.gone(int(t.index))
+			return
+		}
 		r.input.write(int(t.index))
 	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindPath:
 	}
@@ -210,9 +214,10 @@ func (r *relay) settleReader() error {
 	return r.reader.flush()
 }
 
-// finish queues the last message once every stream has ended.
+// finish queues the last message once every stream has ended, also those of the input: a program that
+// has closed its output may go on reading.
 func (r *relay) finish() error {
-	if r.last || !r.whole || r.open > 0 {
+	if r.last || !r.whole || r.open > 0 || r.input.wanted() {
 		return nil
 	}
 	last := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Drained{Drained: true}}

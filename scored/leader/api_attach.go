@@ -124,12 +124,12 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	return address
 }
 
-// MayHaveOutput reports whether a rank of the source's attempt may have run. A job whose ranks cannot
-// be started is forgotten at once, and its nodes then refuse those who come for its output.
+// MayHaveOutput reports whether a rank of the source's attempt may have run, or still may. A job whose
+// ranks cannot be started is forgotten at once, and its nodes then refuse those who come for its output.
 func (a *Attachment) MayHaveOutput(ctx context.Context, source *Source) bool {
 	may, err := consult(ctx, a.leader, func(c *controller, answer func(bool, error)) {
 		j := c.jobs[source.Job]
-		answer(j == nil || j.attempts != source.Attempt || j.started != 0 || len(j.exits) > 0, nil)
+		answer(j == nil || j.attempts != source.Attempt || j.verdict == nil || j.started != 0 || len(j.exits) > 0, nil)
 	})
 	return may || err != nil
 }
