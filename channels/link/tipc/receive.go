@@ -7,40 +7,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// slots bounds the datagrams of one batch.
-	slots = 8
-	// fullRuns is how many calls in a row that found all they asked for make a stream.
-	fullRuns = 2
-)
-
 // receiver is what receives.
 type receiver struct {
-	want  int // slots to be filled by the next call
-	run   int // calls in a row that filled all slots they were to
-	data  [slots][]byte
-	from  [slots][unix.SizeofSockaddrTIPC]byte
-	iov   [slots]unix.Iovec
-	calls [slots]mmsg.Message
+	size  mmsg.ReceiveSize
+	data  [mmsg.Slots][]byte
+	from  [mmsg.Slots][unix.SizeofSockaddrTIPC]byte
+	iov   [mmsg.Slots]unix.Iovec
+	calls [mmsg.Slots]mmsg.Message
 }
 
 // Receive implements link.Port.
 func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	r := &p.in
-	if r.want == 0 {
-		r.want = 1
-		r.ready(0)
-	}
-	got := p.receiveCalls(r.want)
+	size := r.size.Next()
+	r.ready(size)
+	got := p.receiveCalls(size)
 	if got == 0 {
-		r.want, r.run = 1, 0
+		r.size.Missed()
 		return 0
 	}
 	count := 0
 	for i := range got {
 		count += p.take(i, handle)
 	}
-	r.adapt(got)
+	r.size.Took(got)
 	return count
 }
 
@@ -57,27 +47,12 @@ func (p *Port) receiveCalls(most int) int {
 	return 1
 }
 
-// adapt makes the next batch larger if this one was full and so was the one before.
-func (r *receiver) adapt(got int) {
-	if got < r.want {
-		r.run = 0
-		return
+// ready makes the first slots, so many.
+func (r *receiver) ready(size int) {
+	for i := size - 1; i >= 0 && r.data[i] == nil; i-- {
+		r.data[i] = make([]byte, mmsg.SlotBytes)
+		r.prepare(i)
 	}
-	if r.run++; r.run < fullRuns || r.want == slots {
-		return
-	}
-	r.want *= 2
-	for i := range r.want {
-		if r.data[i] == nil {
-			r.ready(i)
-		}
-	}
-}
-
-// ready makes a slot.
-func (r *receiver) ready(i int) {
-	r.data[i] = make([]byte, mmsg.SlotBytes)
-	r.prepare(i)
 }
 
 // take hands on what came into a slot, and returns how many datagrams that were. What comes counts

@@ -7,35 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// slots bounds what one call receives. Each may be 64 datagrams that the kernel has joined.
-	slots = 8
-	// fullRuns is how many full calls in a row make a stream.
-	fullRuns = 2
-	// joinIdle is after how many calls in vain a stream has ended.
-	joinIdle = 1024
-)
+// joinIdle is after how many calls in vain a stream has ended.
+const joinIdle = 1024
 
-// receiver is what receives.
+// receiver is what receives. What comes into a slot may be 64 datagrams that the kernel has joined.
 type receiver struct {
-	want  int  // slots to be filled by the next call
-	run   int  // calls in a row that filled all slots they were to
+	size  mmsg.ReceiveSize
 	lone  bool // the last call took one, and was not told whether it is joined
-	data  [slots][]byte
-	from  [slots][unix.SizeofSockaddrInet6]byte
-	ctl   [slots]joined
-	iov   [slots]unix.Iovec
-	calls [slots]mmsg.Message
+	data  [mmsg.Slots][]byte
+	from  [mmsg.Slots][unix.SizeofSockaddrInet6]byte
+	ctl   [mmsg.Slots]joined
+	iov   [mmsg.Slots]unix.Iovec
+	calls [mmsg.Slots]mmsg.Message
 }
 
 // Receive implements link.Port.
 func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	r := &p.in
-	if r.want == 0 {
-		r.want = 1
-		p.ready(0)
-	}
-	got := p.receiveCalls(r.want)
+	size := r.size.Next()
+	r.ready(size)
+	got := p.receiveCalls(size)
 	if got == 0 {
 		p.missed()
 		return 0
@@ -44,7 +35,10 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	for i := range got {
 		count += p.take(i, handle)
 	}
-	p.adapt(got)
+	r.size.Took(got)
+	if got == mmsg.Slots && p.gro && !p.joins {
+		p.setGRO(true)
+	}
 	return count
 }
 
@@ -62,41 +56,20 @@ func (p *Port) receiveCalls(most int) int {
 	return 1
 }
 
-// missed is called when nothing was there: the next one is expected to come alone.
+// missed is called when nothing was there.
 func (p *Port) missed() {
-	p.in.want, p.in.run = 1, 0
+	p.in.size.Missed()
 	if p.idle++; p.joins && p.idle >= joinIdle {
 		p.setGRO(false)
 	}
 }
 
-// adapt makes the next batch larger if this one was full and so was the one before: the first after
-// a wait may be the only one, and is best received by a call for one.
-func (p *Port) adapt(got int) {
-	r := &p.in
-	if got < r.want {
-		r.run = 0
-		return
+// ready makes the first slots, so many.
+func (r *receiver) ready(size int) {
+	for i := size - 1; i >= 0 && r.data[i] == nil; i-- {
+		r.data[i] = make([]byte, mmsg.SlotBytes)
+		r.prepare(i)
 	}
-	r.run++
-	switch {
-	case got == slots && p.gro && !p.joins:
-		p.setGRO(true)
-	case r.run >= fullRuns && r.want < slots:
-		r.want *= 2
-		for i := range r.want {
-			if r.data[i] == nil {
-				p.ready(i)
-			}
-		}
-	}
-}
-
-// ready makes a slot.
-func (p *Port) ready(i int) {
-	r := &p.in
-	r.data[i] = make([]byte, mmsg.SlotBytes)
-	p.in.prepare(i)
 }
 
 // take hands on what came into a slot, and returns how many datagrams that were.
