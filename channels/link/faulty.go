@@ -1,9 +1,6 @@
 package link
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 const (
 	// heldMost bounds what a faulty port holds back; the oldest goes when one more comes.
@@ -23,21 +20,15 @@ const (
 // faulty does to the datagrams that leave through a port what a bad network would do.
 type faulty struct {
 	Port
-	faults Faults
-	dice   *rand.Rand
-	now    func() time.Time
-	room   []byte // what Buffer returns
-	held   []held // in the order of their coming
-	spare  [][]byte
-	lost   uint64
+	delayQueue[datagram]
+	room  []byte // what Buffer returns
+	spare [][]byte
+	lost  uint64
 }
 
-// held is a datagram that goes later.
-type held struct {
+type datagram struct {
 	to   Address
 	data []byte
-	due  time.Time
-	wait int // so many others go first, unless it is due
 }
 
 // WithFaults returns the port behind a network that is as bad as f says; if f is none, the port
@@ -46,11 +37,7 @@ func WithFaults(p Port, f Faults) Port {
 	if f.None() {
 		return p
 	}
-	seed := f.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	return &faulty{Port: p, faults: f, dice: rand.New(rand.NewPCG(seed, 0)), now: time.Now, room: make([]byte, MaxDatagram)}
+	return &faulty{Port: p, delayQueue: newDelayQueue[datagram](f, 0), room: make([]byte, MaxDatagram)}
 }
 
 // Guarded implements Guarded: what is corrupted here no checksum of the transport notices.
@@ -61,7 +48,7 @@ func (p *faulty) Guarded() bool {
 
 // Buffer implements Port.
 func (p *faulty) Buffer() []byte {
-	p.release()
+	p.release(p.sendHeld)
 	return p.room
 }
 
@@ -86,10 +73,6 @@ func (p *faulty) Queue(to Address, n int) {
 	}
 }
 
-func (p *faulty) happens(probability float64) bool {
-	return probability > 0 && p.dice.Float64() < probability
-}
-
 // enter lets a datagram go, or holds it.
 func (p *faulty) enter(to Address, data []byte) {
 	stray := p.happens(p.faults.Reorder)
@@ -98,14 +81,7 @@ func (p *faulty) enter(to Address, data []byte) {
 		p.passed()
 		return
 	}
-	if len(p.held) == heldMost {
-		p.sendHeld(0)
-	}
-	h := held{to: to, data: append(p.memory(), data...), due: p.now().Add(p.faults.Delay)}
-	if stray {
-		h.due, h.wait = h.due.Add(strayTime), 1+p.dice.IntN(overtakers)
-	}
-	p.held = append(p.held, h)
+	p.hold(datagram{to, append(p.memory(), data...)}, stray, p.sendHeld)
 }
 
 // memory returns some that was used before.
@@ -125,71 +101,24 @@ func (p *faulty) send(to Address, data []byte) {
 	p.Port.Queue(to, len(data))
 }
 
-// sendHeld sends the held datagram with the index.
-func (p *faulty) sendHeld(i int) {
-	h := p.held[i]
-	p.held = append(p.held[:i], p.held[i+1:]...)
-	p.send(h.to, h.data)
-	p.spare = append(p.spare, h.data)
+// sendHeld sends what was held.
+func (p *faulty) sendHeld(d datagram) {
+	p.send(d.to, d.data)
+	p.spare = append(p.spare, d.data)
 }
-
-// passed tells the strays that a datagram has overtaken them.
-func (p *faulty) passed() {
-	for i := range p.held {
-		if p.held[i].wait > 0 {
-			p.held[i].wait--
-		}
-	}
-}
-
-// release sends what was held long enough, and reports whether there was any.
-func (p *faulty) release() bool {
-	if len(p.held) == 0 {
-		return false
-	}
-	now, any := p.now(), false
-	for i := 0; i < len(p.held); {
-		h := &p.held[i]
-		if p.stays(h) && now.Before(h.due) {
-			i++
-			continue
-		}
-		p.sendHeld(i)
-		any = true
-	}
-	return any
-}
-
-// stays reports whether a held datagram waits for its time.
-func (p *faulty) stays(h *held) bool { return h.wait > 0 || p.faults.Delay > 0 }
 
 // Wait implements Holder.
-func (p *faulty) Wait() (wait time.Duration, holds bool) {
-	if len(p.held) == 0 {
-		return 0, false
-	}
-	first := p.held[0].due
-	for i := range p.held {
-		h := &p.held[i]
-		if !p.stays(h) {
-			return 0, true
-		}
-		if h.due.Before(first) {
-			first = h.due
-		}
-	}
-	return first.Sub(p.now()), true
-}
+func (p *faulty) Wait() (wait time.Duration, holds bool) { return p.next() }
 
 // Flush implements Port.
 func (p *faulty) Flush() {
-	p.release()
+	p.release(p.sendHeld)
 	p.Port.Flush()
 }
 
 // Receive implements Port.
 func (p *faulty) Receive(handle func(from Address, data []byte)) int {
-	if p.release() {
+	if p.release(p.sendHeld) {
 		p.Port.Flush()
 	}
 	return p.Port.Receive(handle)
