@@ -140,7 +140,7 @@ func (b *Bulk) Take(place []byte) (whole bool, err error) {
 	return n == len(place) && n == int(b.head.Size) && (!b.head.Summed || link.BulkSum(place) == b.head.Sum), nil
 }
 
-// Expect says whether frames are waited for: Wait returns when one comes.
+// Expect sets whether the caller waits for frames. If it does, the channel's Wait returns when one comes.
 func (b *Bulk) Expect(on bool) {
 	if b.expected == on {
 		return

@@ -60,7 +60,7 @@ func (s *site) pull(t *testing.T, c cut) {
 		if c.length > 20*time.Second {
 			h.refuses()
 		}
-		if lost != "" { // a leader that was elected meanwhile begins to count the silence anew
+		if lost != "" { // a new leader counts the silence from its election
 			leader.await("scored history | grep -E '^" + lost + " .*node lost'")
 		}
 	})

@@ -75,7 +75,7 @@ func (c *piece) joins(from, to uint64) bool {
 	return false
 }
 
-// take notes bytes that came, of which none was there.
+// take records bytes that came. None of them was there before.
 func (c *piece) take(from, to uint64) {
 	c.left -= to - from
 	c.heard = true

@@ -86,7 +86,7 @@ func (r *Reader) drop(p *Pull) {
 	}
 }
 
-// Next returns what to ask for now. Asked says that it was asked for; without it the next call
+// Next returns what to ask for now. The caller reports the question by Asked, or the next call
 // returns the same again.
 func (r *Reader) Next() (p *Pull, at, n uint64, ok bool) {
 	if len(r.waiting) == 0 {
