@@ -23,7 +23,7 @@ func names(t *testing.T, file string, pattern *regexp.Regexp) (found []string) {
 }
 
 // TestEachCallIsDocumented compares the calls of the headers with those of the manual pages, and of
-// the Fortran module.
+// the Fortran modules.
 func TestEachCallIsDocumented(t *testing.T) {
 	header := regexp.MustCompile(`(?m)^(?:[a-z_]+ )+\*?((?:score|skifch)_[a-z_]+)\(`)
 	page := regexp.MustCompile(`(?m)^\.BI ".*[ *]((?:score|skifch)_[a-z_]+)\(`)
@@ -37,14 +37,16 @@ func TestEachCallIsDocumented(t *testing.T) {
 		}
 	}
 
-	text, err := os.ReadFile(headers + "score_pm.f90")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := slices.Concat(module.FindAll(text, -1)...)
-	for _, call := range names(t, headers+"pm.h", header) {
-		if !regexp.MustCompile(`\b` + call + `\b`).Match(public) {
-			t.Errorf("the Fortran module has no %s", call)
+	for h, m := range map[string]string{"pm.h": "score_pm.f90", "skifch.h": "score_skifch.f90"} {
+		text, err := os.ReadFile(headers + m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public := slices.Concat(module.FindAll(text, -1)...)
+		for _, call := range names(t, headers+h, header) {
+			if !regexp.MustCompile(`\b` + call + `\b`).Match(public) {
+				t.Errorf("%s has no %s", m, call)
+			}
 		}
 	}
 

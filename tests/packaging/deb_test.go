@@ -75,7 +75,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	copyScripts(t, dir, "testdata", "aside.sh", "deb.sh")
-	copyScripts(t, dir, "../../pm/lib/testdata", "pmchannel.c", "ring.f90")
+	copyScripts(t, dir, "../../pm/lib/testdata", "pmchannel.c", "ring.f90", "pieces.f90")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	// What runs in it ends with it, and so do its mounts.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # An administrator installs the packages, runs a cluster, upgrades, removes and purges. /tmp has score_1.deb, score_2.deb, and
-# the same of libscore1 and libscore-dev; and pmchannel.c and ring.f90, which use what the last has.
+# the same of libscore1 and libscore-dev; and pmchannel.c, ring.f90 and pieces.f90, which use what the last has.
 set -eu
 export HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 cd /root
@@ -86,11 +86,12 @@ zcat /usr/share/man/man3/score_pm.3.gz | grep -q '^.TH "SCORE_PM" 3' || fail "ma
 zcat /usr/share/man/man3/score_strerror.3.gz | grep -q '^.so man3/score_pm.3$' || fail "man page of score_strerror"
 quietly cc -o pmchannel /tmp/pmchannel.c $(pkg-config --cflags --libs score)
 quietly gfortran -J /tmp -o ring /usr/include/score/score_pm.f90 /tmp/ring.f90 $(pkg-config --libs score)
-for program in pmchannel ring; do
+quietly gfortran -J /tmp -o pieces /usr/include/score/score_pm.f90 /usr/include/score/score_skifch.f90 /tmp/pieces.f90 $(pkg-config --libs score)
+for program in pmchannel ring pieces; do
 	[ "$(scrun -n 2 --oversubscribe --channels 2 ./$program)" = "well
 well" ] || fail "$program did not run"
 done
-rm pmchannel ring
+rm pmchannel ring pieces
 
 step upgrade
 sum=$(cat /etc/score/* 2>/dev/null | cksum)
