@@ -25,6 +25,8 @@ var (
 	ErrHeld = errors.New("channels: the driver lock is held")
 	// ErrHolder: whoever holds the driver lock did not let go in time.
 	ErrHolder = errors.New("channels: the holder of the driver lock does not let go")
+	// ErrOwned: another process that lives has the channel open.
+	ErrOwned = errors.New("channels: another process uses this context")
 	// ErrMemory: the system has no memory for a part of the image that is used for
 	// the first time.
 	ErrMemory = errors.New("channels: no memory for this part of the context")

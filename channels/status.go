@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"fmt"
 	"score/channels/abi"
 	"sync/atomic"
 	"time"
@@ -115,11 +116,39 @@ func (img *Image) SetOwner(role uint32, p Process) {
 	atomic.StoreUint32(img.mem.u32(at), p.Pid)
 }
 
+// ownerChanging in Pid marks an Owner that is being written. No process has such a number.
+const ownerChanging uint32 = 1 << 31
+
+// Own notes the process as the one that uses the image. ErrOwned if another one that lives has it
+// open: two processes that receive from one image would damage it. One in another pid namespace
+// cannot be looked at, and gives way.
+func (img *Image) Own(me Process) error {
+	pid := img.mem.u32(img.ownerAt(abi.RoleProcess))
+	seen := atomic.LoadUint32(pid)
+	if seen&ownerChanging != 0 {
+		return ErrOwned
+	}
+	was := img.Owner(abi.RoleProcess)
+	open := img.State() == abi.StateOpen && was.Pid != 0 && was.Space == me.Space
+	if open && was != me && !was.Dead() {
+		return fmt.Errorf("%w: process %d", ErrOwned, was.Pid)
+	}
+	if !atomic.CompareAndSwapUint32(pid, seen, ownerChanging|me.Pid) {
+		return ErrOwned
+	}
+	img.SetOwner(abi.RoleProcess, me)
+	return nil
+}
+
 // Owner is the process that plays a role; its Pid is 0 if none does.
 func (img *Image) Owner(role uint32) Process {
 	at := img.ownerAt(role)
+	pid := atomic.LoadUint32(img.mem.u32(at))
+	if pid&ownerChanging != 0 {
+		return Process{}
+	}
 	return Process{
-		Pid:   atomic.LoadUint32(img.mem.u32(at)),
+		Pid:   pid,
 		Start: atomic.LoadUint64(img.mem.u64(at + 8)),
 		Space: atomic.LoadUint64(img.mem.u64(at + 16)),
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"score/channels"
-	"score/channels/abi"
 	"score/channels/handover"
 	"slices"
 	"time"
@@ -71,12 +70,14 @@ func (c *Channel) start() error {
 	if err != nil {
 		return err
 	}
+	if err := c.img.Own(me); err != nil {
+		return err
+	}
 	c.in, err = c.img.InboxWithin(c.process.lanes, c.wake, c.askLane)
 	if err != nil {
 		return err
 	}
 	c.in.SetOverlap(c.process.settings.Overlap)
-	c.img.SetOwner(abi.RoleProcess, me)
 	if g := c.img.Geometry(); g.Ranks == g.LocalRanks {
 		return nil
 	}

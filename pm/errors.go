@@ -28,7 +28,7 @@ var (
 	ErrClosed = errors.New("pm: channel is closed")
 	// ErrChannel: there is no channel of this number.
 	ErrChannel = errors.New("pm: no such channel")
-	// ErrOpen: the channel is open already.
+	// ErrOpen: the channel is open already, in this process or in another one of the rank.
 	ErrOpen = errors.New("pm: channel is open already")
 	// ErrNoBuffer: Send without GetSendBuffer, or a message given back twice.
 	ErrNoBuffer = errors.New("pm: no such buffer is out")
@@ -82,6 +82,8 @@ func openError(err error) error {
 	switch {
 	case errors.Is(err, handover.ErrLost):
 		return fmt.Errorf("%w: %w", ErrNode, err)
+	case errors.Is(err, channels.ErrOwned):
+		return fmt.Errorf("%w: %w", ErrOpen, err)
 	case errors.Is(err, handover.ErrExhausted), errors.Is(err, channels.ErrMemory):
 		return ErrMemory
 	case errors.Is(err, handover.ErrNotGiven):

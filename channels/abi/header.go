@@ -117,7 +117,7 @@ type Lock struct {
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.
 type Owner struct {
-	Pid   uint32
+	Pid   uint32 // 0: nobody yet; with the highest bit: being written
 	_     uint32
 	Start uint64 // start of the process in clock ticks after boot, from /proc/PID/stat
 	Space uint64 // inode of its pid namespace: a pid means nothing in another one

@@ -84,7 +84,7 @@ const char *score_strerror(int error)
 	case -ENOTCONN:
 		return "the peer closed its channel";
 	case -EBUSY:
-		return "the channel is open already";
+		return "the channel is open already, in this process or in another one of the rank";
 	case -ENOBUFS:
 		return "the job was not given so many channels: start it with scrun --channels N for N of each rank";
 	case -ENODATA:

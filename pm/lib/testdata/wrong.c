@@ -211,7 +211,21 @@ static void closed_peer(int ch, int self)
 	WANT(0, score_pm_close(ch));
 }
 
-int main(int argc, char **argv __attribute__((unused)))
+/* Another process of the rank opens channel 2: this program again, with an argument. */
+static void second_process(const char *how)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/proc/self/exe", "wrong", how, NULL);
+		_exit(9);
+	}
+	WANT(pid, waitpid(pid, &status, 0));
+	WANT(0, status);
+}
+
+int main(int argc, char **argv)
 {
 	static const int errors[] = {EAGAIN, EINVAL, EMSGSIZE, EFAULT, ECONNRESET, ENOTCONN, EBUSY, ENOBUFS, ENODATA,
 				     EHOSTDOWN, ENOMEM, EPROTONOSUPPORT, EUSERS, EBADMSG, EOPNOTSUPP};
@@ -222,6 +236,15 @@ int main(int argc, char **argv __attribute__((unused)))
 		WANT(0, strlen(score_strerror(errors[i])) < 10);
 	}
 	WANT(0, strcmp(score_strerror(-ENOENT), strerror(ENOENT)));
+	if (argc > 1 && strcmp(argv[1], "busy") == 0) {
+		WANT(-EBUSY, score_pm_open(2));
+		WANT(-EBUSY, skifch_open(2));
+		return 0;
+	}
+	if (argc > 1 && strcmp(argv[1], "free") == 0) {
+		WANT(2, score_pm_open(2));
+		return 0;
+	}
 	if (argc > 1) {
 		WANT(-ENODATA, score_pm_open(2));
 		WANT(-ENODATA, skifch_open(2));
@@ -241,8 +264,11 @@ int main(int argc, char **argv __attribute__((unused)))
 	space(ch, self);
 	last = skifch_arguments(self, ranks);
 	child(ch);
+	second_process("busy");
 	closed_peer(last, self);
 	WANT(0, score_pm_close(ch));
+	second_process("free"); /* which leaves it open */
+	second_process("free");
 	puts("each error as it should be");
 	return 0;
 }

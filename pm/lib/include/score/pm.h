@@ -27,7 +27,7 @@
  *	-EFAULT		memory was to be given, and is not there
  *	-ECONNRESET	the peer died
  *	-ENOTCONN	the peer closed its channel
- *	-EBUSY		the channel is open already
+ *	-EBUSY		the channel is open already, in this process or in another one of the rank
  *	-ENOBUFS	the job was not given so many channels
  *	-ENODATA	the program was not started by scrun with channels
  *	-EHOSTDOWN	the node's agent does not answer
