@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"score/nodeagent/stdio"
+	"score/scored/api/filename"
 	"score/scored/api/scorev1"
 	"strings"
 )
@@ -31,7 +32,8 @@ type Config struct {
 type Display struct {
 	format stdio.Format
 	routes [streamErr + 1]route
-	jobID  uint64
+	job    uint64
+	name   string
 	nodes  map[uint32]string
 	open   map[streamKey]*stream
 	files  *stdio.Files
@@ -85,8 +87,12 @@ func openFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 }
 
-// SetJob sets the job's number, for %j.
-func (d *Display) SetJob(id uint64) { d.jobID = id }
+// SetJob sets the job's number and name, for %j and %x.
+func (d *Display) SetJob(id uint64, name string) { d.job, d.name = id, name }
+
+func (d *Display) values(rank uint32) filename.Values {
+	return filename.Values{Rank: int(rank), Node: d.nodes[rank], Job: d.job, JobName: d.name}
+}
 
 // Place sets where the ranks run, for %N, and creates the files of all of them:
 // a rank that writes nothing has no output to show. After an error everything
@@ -171,7 +177,7 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	case route.Kind == stdio.None, route.Kind == stdio.OneRank && route.Rank != int(key.rank):
 		return func([]byte) error { return nil }, nil
 	case route.Kind == stdio.File:
-		name, err := route.Pattern.Expand(stdio.Values{Rank: int(key.rank), Node: d.nodes[key.rank], Job: d.jobID})
+		name, err := route.Pattern.Expand(d.values(key.rank))
 		if err != nil {
 			return nil, err
 		}

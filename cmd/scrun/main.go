@@ -91,7 +91,7 @@ func perform(o *options.Options) int {
 	if s.jobID, err = network.submit(submitting, messages, cluster, spec); err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}
-	s.display.SetJob(s.jobID)
+	s.display.SetJob(s.jobID, spec.GetName())
 	messages.note("job %d was submitted at %s", s.jobID, cluster.Socket())
 	restore, err := s.ownTerminal(o)
 	if err != nil {

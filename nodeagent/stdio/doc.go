@@ -11,6 +11,6 @@
 //	err := lines.Add(chunk, emit) // "03: hello\n" reaches emit
 //	err = lines.End(emit)         // at the end of the stream
 //
-//	target, err := stdio.ParseOutput("out.%t")
-//	name, err := target.Pattern.Expand(stdio.Values{Rank: 3, Node: "n1", Job: 7})
+//	target, err := stdio.ParseTarget("out.%t", 16)
+//	name, err := target.Pattern.Expand(filename.Values{Rank: 3, Node: "n1", Job: 7})
 package stdio

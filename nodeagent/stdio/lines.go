@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 )
 
@@ -56,16 +57,7 @@ func NewLines(rank int, format Format) *Lines {
 
 func label(rank, tasks int) []byte {
 	width := len(strconv.Itoa(max(tasks-1, 0)))
-	return append(pad(nil, uint64(rank), width), ": "...)
-}
-
-// pad appends a number with zeros in front.
-func pad(to []byte, number uint64, width int) []byte {
-	digits := strconv.FormatUint(number, 10)
-	for range width - len(digits) {
-		to = append(to, '0')
-	}
-	return append(to, digits...)
+	return fmt.Appendf(nil, "%0*d: ", width, rank)
 }
 
 // Add passes on what can be of the stream's next bytes. After an error the

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"fmt"
+	"score/scored/api/filename"
 	"strconv"
 )
 
@@ -22,8 +23,8 @@ const (
 // Target is the meaning of the argument of -o, -e or -i.
 type Target struct {
 	Kind    Kind
-	Rank    int     // of OneRank
-	Pattern Pattern // of File
+	Rank    int              // of OneRank
+	Pattern filename.Pattern // of File
 }
 
 // ParseTarget reads what srun's -o, -e and -i take: "all", "none", a rank, or a
@@ -39,11 +40,11 @@ func ParseTarget(text string, tasks int) (Target, error) {
 	if rank, err := strconv.Atoi(text); err == nil {
 		if rank < 0 || rank >= tasks {
 			return Target{}, fmt.Errorf("%w: rank %d is not one of 0 to %d; write ./%s for a file of that name",
-				ErrPattern, rank, tasks-1, text)
+				filename.ErrInvalid, rank, tasks-1, text)
 		}
 		return Target{Kind: OneRank, Rank: rank}, nil
 	}
-	p, err := ParsePattern(text)
+	p, err := filename.Parse(text)
 	if err != nil {
 		return Target{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/stdio"
 	"score/nodeagent/userfs"
+	"score/scored/api/filename"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,7 +100,7 @@ func (f *files) open(j *job, o *output) error {
 	if pattern == "" {
 		return nil
 	}
-	p, err := stdio.ParsePattern(pattern)
+	p, err := filename.Parse(pattern)
 	if err != nil {
 		return err
 	}
@@ -124,11 +125,11 @@ func (f *files) open(j *job, o *output) error {
 
 // expand expands a pattern to a file name; a relative name starts in the working directory.
 func (j *job) expand(pattern string, rank uint32) (string, error) {
-	p, err := stdio.ParsePattern(pattern)
+	p, err := filename.Parse(pattern)
 	if err != nil {
 		return "", err
 	}
-	path, err := p.Expand(stdio.Values{Rank: int(rank), Node: j.node, Job: j.id})
+	path, err := p.Expand(filename.Values{Rank: int(rank), Node: j.node, Job: j.id, JobName: j.spec.GetName()})
 	if err != nil {
 		return "", err
 	}

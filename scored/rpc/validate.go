@@ -5,6 +5,7 @@ import (
 	"path"
 	"score/gang"
 	"score/scored/api"
+	"score/scored/api/filename"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"strings"
@@ -149,11 +150,15 @@ func checkPatterns(s *scorev1.JobSpec) error {
 		{"the file name for standard input", s.GetStdinPattern()},
 	}
 	for _, p := range patterns {
-		if err := checkPath(p.what, p.pattern, maxPath); err != nil {
-			return err
+		if p.pattern == "" {
+			continue
 		}
-		if err := checkPattern(p.what, p.pattern); err != nil {
-			return err
+		pattern, err := filename.Parse(p.pattern)
+		if err == nil {
+			err = pattern.Fits(s.GetName())
+		}
+		if err != nil {
+			return invalid("%s, %q: %v", p.what, clip(p.pattern), err)
 		}
 	}
 	if s.GetDetached() && s.GetStdoutPattern() == "" {
@@ -174,20 +179,6 @@ func checkTerminal(s *scorev1.JobSpec) error {
 		return invalid("a rank with a terminal has its input from there, and its output goes there: leave out --detach and --input")
 	case s.GetRespawn() > 0:
 		return invalid("a terminal ends with the rank that has it: leave out --respawn")
-	}
-	return nil
-}
-
-// checkPattern refuses unknown letters after a percent sign.
-func checkPattern(what, pattern string) error {
-	for i := 0; i < len(pattern); i++ {
-		if pattern[i] != '%' {
-			continue
-		}
-		i++
-		if i == len(pattern) || !strings.ContainsRune("tNj%", rune(pattern[i])) {
-			return invalid("%s, %q, holds a %% that is not %%t (rank), %%N (node), %%j (job) or %%%%", what, clip(pattern))
-		}
 	}
 	return nil
 }

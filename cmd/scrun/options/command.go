@@ -146,7 +146,7 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 		"output",
 		"o",
 		"",
-		"where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank, %N the node, %j the job",
+		"where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank (%3t with three digits), %N the node, %j the job, %x its name",
 	)
 	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")

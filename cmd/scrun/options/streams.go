@@ -28,6 +28,9 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 		return Stream{}, fmt.Errorf("--%s %q: the name contains control characters", option, text)
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
+	if err == nil && target.Kind == stdio.File {
+		err = target.Pattern.Fits(o.jobName())
+	}
 	if err != nil {
 		return Stream{}, fmt.Errorf("--%s %s: %w", option, quote.Word(text), err)
 	}

@@ -1,4 +1,4 @@
-package stdio
+package filename
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestPattern(t *testing.T) {
-	v := Values{Rank: 7, Node: "n-1.x", Job: 42}
+	v := Values{Rank: 7, Node: "n-1.x", Job: 42, JobName: "cfd"}
 	cases := []struct {
 		text, want       string
 		perRank, perNode bool
@@ -21,9 +21,10 @@ func TestPattern(t *testing.T) {
 		{"100%%", "100%", false, false},
 		{"%%t", "%t", false, false},
 		{"a%N", "an-1.x", false, true},
+		{"%x.%j", "cfd.42", false, false},
 	}
 	for _, c := range cases {
-		p, err := ParsePattern(c.text)
+		p, err := Parse(c.text)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
 			continue
@@ -40,7 +41,7 @@ func TestBadPatterns(t *testing.T) {
 		"":                        "empty",
 		"out%":                    "%% for a percent sign",
 		"out%3":                   "%3 at its end",
-		"%x":                      "%x is unknown",
+		"%q":                      "%q is unknown",
 		"%ä":                      "%ä is unknown",
 		"%\xff":                   "unknown",
 		"%11t":                    "at most 10",
@@ -48,49 +49,51 @@ func TestBadPatterns(t *testing.T) {
 		"%3N":                     "only %t and %j take a width",
 		"%0%":                     "only %t and %j take a width",
 		"dir/":                    "is a directory",
-		"a\x00b":                  "zero byte",
+		"a\x00b":                  "holds a NUL",
 		strings.Repeat("a", 5000): "5000 characters",
 	}
 	for text, says := range cases {
-		_, err := ParsePattern(text)
-		if !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), says) {
+		_, err := Parse(text)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q: %v does not say %q", text, err, says)
 		}
 	}
 }
 
 func TestBadExpansions(t *testing.T) {
-	for _, node := range []string{"", "../x", "a\x00"} {
-		p, err := ParsePattern("%N")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Expand(Values{Node: node}); !errors.Is(err, ErrPattern) {
-			t.Errorf("node %q: %v", node, err)
+	for _, sign := range []string{"%N", "%x"} {
+		for _, name := range []string{"", "../x", "a\x00"} {
+			p, err := Parse(sign)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Expand(Values{Node: name, JobName: name}); !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s is %q: %v", sign, name, err)
+			}
 		}
 	}
-	p, err := ParsePattern(strings.Repeat("%10t", 1000))
+	p, err := Parse(strings.Repeat("%10t", 1000))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Expand(Values{}); !errors.Is(err, ErrPattern) {
+	if _, err := p.Expand(Values{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a name of 10,000 characters: %v", err)
 	}
 }
 
-func FuzzParsePattern(f *testing.F) {
-	for _, seed := range []string{"out.%t", "%j/%3t", "%%", "%", "%N", "%12345678901234567890t", "out\xff.%t", "%\xff"} {
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"out.%t", "%j/%3t", "%%", "%", "%N", "%12345678901234567890t", "out\xff.%t", "%\xff", "%x"} {
 		f.Add(seed, "node", 3, uint64(9))
 	}
 	f.Fuzz(func(t *testing.T, text, node string, rank int, job uint64) {
-		p, err := ParsePattern(text)
+		p, err := Parse(text)
 		if err != nil {
-			if !errors.Is(err, ErrPattern) {
+			if !errors.Is(err, ErrInvalid) {
 				t.Fatalf("unexpected kind of error: %v", err)
 			}
 			return
 		}
-		name, err := p.Expand(Values{Rank: max(rank, 0), Node: node, Job: job})
+		name, err := p.Expand(Values{Rank: max(rank, 0), Node: node, Job: job, JobName: node})
 		if err != nil {
 			return
 		}
@@ -101,28 +104,4 @@ func FuzzParsePattern(f *testing.F) {
 			t.Fatalf("%q became %q", text, name)
 		}
 	})
-}
-
-func TestTarget(t *testing.T) {
-	cases := []struct {
-		text string
-		want Target
-	}{
-		{"all", Target{Kind: All}},
-		{"none", Target{Kind: None}},
-		{"0", Target{Kind: OneRank}},
-		{"3", Target{Kind: OneRank, Rank: 3}},
-		{"./3", Target{Kind: File, Pattern: Pattern{text: "./3"}}},
-		{"o.%t", Target{Kind: File, Pattern: Pattern{text: "o.%t", perRank: true}}},
-	}
-	for _, c := range cases {
-		if got, err := ParseTarget(c.text, 4); err != nil || got != c.want {
-			t.Errorf("%q: %+v, %v", c.text, got, err)
-		}
-	}
-	for text, says := range map[string]string{"4": "not one of 0 to 3", "-1": "./-1", "%q": "unknown", "": "empty"} {
-		if _, err := ParseTarget(text, 4); !errors.Is(err, ErrPattern) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
 }
