@@ -8,6 +8,7 @@ import "C"
 import (
 	"context"
 	"score/pm/ofi"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -48,10 +49,19 @@ func score_progress() C.int64_t {
 	return C.int64_t(d.Progress())
 }
 
+// score_wait waits until Progress may have something to do, or another thread does something. It looks
+// at the words under the lock: another thread, or the goroutine that makes progress, may have handled
+// what the caller waits for after the caller looked, and nothing more comes.
+//
 //export score_wait
-func score_wait(microseconds C.int64_t) {
+func score_wait(microseconds C.int64_t, w *C.score_watch) {
 	d := locked()
 	defer d.Unlock()
+	for i, word := range w.word {
+		if atomic.LoadUint64((*uint64)(word)) != uint64(w.seen[i]) {
+			return
+		}
+	}
 	ctx := context.Background()
 	if microseconds >= 0 {
 		short, cancel := context.WithTimeout(ctx, time.Duration(microseconds)*time.Microsecond)

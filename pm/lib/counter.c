@@ -51,9 +51,11 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct pm_counter *c = (struct pm_counter *)fid;
 	int64_t end = end_of(timeout), left;
 	uint64_t failed = cntr_readerr(fid);
+	score_watch w = {.word = {(uint64_t *)&c->value, (uint64_t *)&c->failed}, .seen = {0, failed}};
 
 	for (;;) {
-		if (cntr_read(fid) >= threshold)
+		w.seen[0] = cntr_read(fid);
+		if (w.seen[0] >= threshold)
 			return 0;
 		if (atomic_load(&c->failed) != failed)
 			return -FI_EAVAIL;
@@ -62,7 +64,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			return -FI_ETIMEDOUT;
 		if (pm_forked)
 			return -FI_EOPBADSTATE;
-		score_wait(left);
+		score_wait(left, &w);
 	}
 }
 
@@ -73,9 +75,14 @@ static struct fi_ops_cntr cntr_ops = {
 
 static int cntr_close(struct fid *fid)
 {
+	struct pm_counter *c = (struct pm_counter *)fid;
+
+	if (c->users)
+		return -FI_EBUSY;
 	if (!pm_forked)
-		score_object_close(((struct pm_counter *)fid)->handle);
-	free(fid);
+		score_object_close(c->handle);
+	pm_leave(&c->uses);
+	free(c);
 	return 0;
 }
 
@@ -90,6 +97,7 @@ int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fi
 	if (!c)
 		return -FI_ENOMEM;
 	c->handle = score_counter_open((uint64_t *)&c->value, (uint64_t *)&c->failed);
+	pm_use(&c->uses, &((struct pm_domain *)domain)->users);
 	c->cntr.fid = (struct fid){.fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops};
 	c->cntr.ops = &cntr_ops;
 	*cntr = &c->cntr;

@@ -28,7 +28,8 @@ func main() {}
 const channel = 1
 
 // lib is the one domain of the process, which all domains of the program share, and the objects
-// that C names by number.
+// that C names by number. It stays open when the program closes its last one, since the program may
+// open others: MPI has sessions, and peers take a rank that closed its channel for one that left.
 var lib struct {
 	mu      sync.Mutex
 	d       *ofi.Domain
@@ -50,6 +51,9 @@ func score_domain_open(automatic C.int32_t) C.int64_t {
 		}
 		lib.d = ofi.Open(ch)
 	}
+	if lib.users == 0 {
+		lib.d.StopProgress() // which score_domain_close began
+	}
 	if automatic != 0 {
 		lib.d.StartProgress()
 	}
@@ -57,11 +61,28 @@ func score_domain_open(automatic C.int32_t) C.int64_t {
 	return 0
 }
 
+// score_domain_close leaves the channel to a goroutine when the program closes its last domain: what
+// peers still send to its endpoints is dropped, and their operations on its memory fail.
+//
 //export score_domain_close
 func score_domain_close() {
 	lib.mu.Lock()
 	defer lib.mu.Unlock()
-	if lib.users--; lib.users > 0 {
+	if lib.users--; lib.users == 0 {
+		lib.d.StartProgress()
+	}
+}
+
+// score_leave tells peers, when the program ends, that it has left. One that ends with a domain open
+// may be within a call, and tells nobody.
+//
+//export score_leave
+func score_leave() {
+	if !lib.mu.TryLock() {
+		return
+	}
+	defer lib.mu.Unlock()
+	if lib.d == nil || lib.users > 0 {
 		return
 	}
 	_ = lib.d.Close()

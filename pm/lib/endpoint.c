@@ -5,9 +5,12 @@
 
 static int ep_close(struct fid *fid)
 {
+	struct pm_ep *ep = (struct pm_ep *)fid;
+
 	if (!pm_forked)
-		score_ep_close(((struct pm_ep *)fid)->number);
-	free(fid);
+		score_ep_close(ep->number);
+	pm_leave(&ep->uses);
+	free(ep);
 	return 0;
 }
 
@@ -18,15 +21,19 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	switch (other->fclass) {
 	case FI_CLASS_AV:
 		score_ep_bind_av(ep->number, ((struct pm_av *)other)->handle);
+		pm_use(&ep->uses, &((struct pm_av *)other)->users);
 		return 0;
 	case FI_CLASS_CQ:
 		score_ep_bind_cq(ep->number, ((struct pm_cq *)other)->handle, !!(flags & FI_TRANSMIT), !!(flags & FI_RECV),
 				 !!(flags & FI_SELECTIVE_COMPLETION));
+		pm_use(&ep->uses, &((struct pm_cq *)other)->users);
 		return 0;
 	case FI_CLASS_CNTR:
 		score_ep_bind_counter(ep->number, ((struct pm_counter *)other)->handle, flags);
+		pm_use(&ep->uses, &((struct pm_counter *)other)->users);
 		return 0;
 	case FI_CLASS_EQ:
+		pm_use(&ep->uses, pm_eq_users(other));
 		return 0;
 	default:
 		return -FI_ENOSYS;
@@ -147,6 +154,7 @@ int pm_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 		return (int)number;
 	}
 	e->number = (int32_t)number;
+	pm_use(&e->uses, &((struct pm_domain *)domain)->users);
 	e->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	e->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
 	e->directed = (info->caps | (info->rx_attr ? info->rx_attr->caps : 0)) & FI_DIRECTED_RECV;

@@ -1,6 +1,8 @@
 /* Fabric, domain, address vector, memory region. */
 #include "objects.h"
 
+#include <pthread.h>
+
 int pm_no_bind(struct fid *fid, struct fid *other, uint64_t flags) { return -FI_ENOSYS; }
 int pm_no_control(struct fid *fid, int command, void *arg) { return -FI_ENOSYS; }
 int pm_no_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context) { return -FI_ENOSYS; }
@@ -19,11 +21,21 @@ static struct fi_ops fabric_fid_ops = {
 
 static int no_passive_ep(struct fid_fabric *f, struct fi_info *i, struct fid_pep **pep, void *context) { return -FI_ENOSYS; }
 static int no_wait_open(struct fid_fabric *f, struct fi_wait_attr *a, struct fid_wait **w) { return -FI_ENOSYS; }
-static int no_trywait(struct fid_fabric *f, struct fid **fids, int count) { return -FI_ENOSYS; }
+
+/* Only event queues have a descriptor to wait on. */
+static int trywait(struct fid_fabric *f, struct fid **fids, int count)
+{
+	for (int i = 0; i < count; i++) {
+		int err = fids[i]->fclass == FI_CLASS_EQ ? pm_eq_trywait(fids[i]) : -FI_ENOSYS;
+		if (err)
+			return err;
+	}
+	return 0;
+}
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric), .domain = pm_domain, .passive_ep = no_passive_ep, .eq_open = pm_eq_open,
-	.wait_open = no_wait_open, .trywait = no_trywait,
+	.wait_open = no_wait_open, .trywait = trywait,
 };
 
 int pm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
@@ -46,15 +58,28 @@ int pm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
 
 static int domain_close(struct fid *fid)
 {
+	struct pm_domain *d = (struct pm_domain *)fid;
+
+	if (d->users)
+		return -FI_EBUSY;
 	if (!pm_forked)
 		score_domain_close();
-	free(fid);
+	pm_leave(&d->uses);
+	free(d);
+	return 0;
+}
+
+static int bind_eq(struct pm_uses *uses, struct fid *other)
+{
+	if (other->fclass != FI_CLASS_EQ)
+		return -FI_ENOSYS;
+	pm_use(uses, pm_eq_users(other));
 	return 0;
 }
 
 static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	return other->fclass == FI_CLASS_EQ ? 0 : -FI_ENOSYS;
+	return bind_eq(&((struct pm_domain *)fid)->uses, other);
 }
 
 static struct fi_ops domain_fid_ops = {
@@ -76,8 +101,18 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = pm_query_atomic, .query_collective = no_collective,
 };
 
+/* The peers are told when the program ends that this rank has left. */
+static void leave_at_exit(void)
+{
+	if (!pm_forked)
+		score_leave();
+}
+
+static void watch_exit(void) { atexit(leave_at_exit); }
+
 int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct pm_domain *d = calloc(1, sizeof *d);
 	int mode = info->domain_attr->mr_mode;
 	int64_t err;
@@ -93,6 +128,7 @@ int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain
 		free(d);
 		return (int)err;
 	}
+	pthread_once(&once, watch_exit);
 	d->virtual_addresses = mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & FI_MR_VIRT_ADDR));
 	d->own_keys = mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & FI_MR_PROV_KEY));
 	d->domain.fid = (struct fid){.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops};
@@ -104,10 +140,29 @@ int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain
 
 /* address vector */
 
+/* Events of a vector that reports: one for each name that is none, then one with the number of the others. */
+
+static int report_failed(struct pm_av *av, size_t at, int err, void *context)
+{
+	struct fi_eq_err_entry entry = {.fid = &av->av.fid, .context = context, .data = at, .err = err};
+
+	return pm_eq_put(av->eq, FI_AV_COMPLETE, NULL, 0, &entry);
+}
+
+static int report_done(struct pm_av *av, int done, void *context)
+{
+	struct fi_eq_entry entry = {.fid = &av->av.fid, .context = context, .data = (uint64_t)done};
+
+	return pm_eq_put(av->eq, FI_AV_COMPLETE, &entry, sizeof entry, NULL);
+}
+
 static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t *addresses, uint64_t flags, void *context)
 {
 	struct pm_av *av = (struct pm_av *)fid;
-	int done = 0;
+	int done = 0, full = 0;
+
+	if (av->events && !av->eq)
+		return -FI_ENOEQ;
 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = FI_ADDR_NOTAVAIL;
@@ -116,10 +171,14 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
 			addresses[i] = err ? FI_ADDR_NOTAVAIL : address;
 		if (!err)
 			done++;
-		if ((flags & FI_SYNC_ERR) && context)
+		else if (av->events && !full)
+			full = report_failed(av, i, (int)-err, context);
+		if (!av->events && (flags & FI_SYNC_ERR) && context)
 			((int *)context)[i] = (int)-err;
 	}
-	return done;
+	if (!av->events)
+		return done;
+	return full ? full : report_done(av, done, context);
 }
 
 static int no_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *a, uint64_t flags, void *context)
@@ -164,10 +223,21 @@ static const char *av_straddr(struct fid_av *fid, const void *name, char *buf, s
 	size_t size = *length;
 	int n;
 
-	memcpy(&rank, (const char *)name + 20, sizeof rank);
-	n = snprintf(buf, size, "pm://rank-%u:%u", rank, ((const unsigned char *)name)[8]);
+	memcpy(&rank, (const char *)name + PM_NAME_RANK, sizeof rank);
+	n = snprintf(buf, size, "pm://rank-%u:%u", rank, ((const unsigned char *)name)[PM_NAME_PORT]);
 	*length = (size_t)n + 1;
 	return buf;
+}
+
+void *pm_name_of_rank(uint32_t rank)
+{
+	char *name = calloc(1, PM_NAME_BYTES);
+
+	if (!name)
+		return NULL;
+	name[PM_NAME_PORT] = (char)0xff;
+	memcpy(name + PM_NAME_RANK, &rank, sizeof rank);
+	return name;
 }
 
 static int no_av_set(struct fid_av *av, struct fi_av_set_attr *a, struct fid_av_set **set, void *context) { return -FI_ENOSYS; }
@@ -179,13 +249,26 @@ static struct fi_ops_av av_ops = {
 
 static int av_close(struct fid *fid)
 {
+	struct pm_av *v = (struct pm_av *)fid;
+
+	if (v->users)
+		return -FI_EBUSY;
 	if (!pm_forked)
-		score_object_close(((struct pm_av *)fid)->handle);
-	free(fid);
+		score_object_close(v->handle);
+	pm_leave(&v->uses);
+	free(v);
 	return 0;
 }
 
-static int av_bind(struct fid *fid, struct fid *other, uint64_t flags) { return other->fclass == FI_CLASS_EQ ? 0 : -FI_ENOSYS; }
+static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct pm_av *v = (struct pm_av *)fid;
+	int err = bind_eq(&v->uses, other);
+
+	if (!err)
+		v->eq = (struct pm_eq *)other;
+	return err;
+}
 
 static struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops), .close = av_close, .bind = av_bind, .control = pm_no_control, .ops_open = pm_no_open,
@@ -201,6 +284,8 @@ int pm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av
 	if (!v)
 		return -FI_ENOMEM;
 	v->handle = score_av_open();
+	v->events = attr && attr->flags & FI_EVENT;
+	pm_use(&v->uses, &((struct pm_domain *)domain)->users);
 	v->av.fid = (struct fid){.fclass = FI_CLASS_AV, .context = context, .ops = &av_fid_ops};
 	v->av.ops = &av_ops;
 	if (attr && attr->type == FI_AV_UNSPEC)
@@ -213,16 +298,24 @@ int pm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av
 
 static int mr_close(struct fid *fid)
 {
+	struct pm_mr *m = (struct pm_mr *)fid;
+
 	if (!pm_forked)
-		score_mr_close(((struct pm_mr *)fid)->handle);
-	free(fid);
+		score_mr_close(m->handle);
+	pm_leave(&m->uses);
+	free(m);
 	return 0;
 }
 
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	if (other->fclass == FI_CLASS_CNTR && (flags & (FI_REMOTE_WRITE | FI_REMOTE_READ | FI_RMA_EVENT)))
-		score_mr_watch(((struct pm_mr *)fid)->handle, ((struct pm_counter *)other)->handle, flags);
+	struct pm_mr *m = (struct pm_mr *)fid;
+	struct pm_counter *c = (struct pm_counter *)other;
+
+	if (other->fclass != FI_CLASS_CNTR || !(flags & (FI_REMOTE_WRITE | FI_REMOTE_READ | FI_RMA_EVENT)))
+		return 0;
+	score_mr_watch(m->handle, c->handle, flags);
+	pm_use(&m->uses, &c->users);
 	return 0;
 }
 
@@ -265,6 +358,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t acce
 	}
 	m->mr.fid = (struct fid){.fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops};
 	m->mr.key = key;
+	pm_use(&m->uses, &d->users);
 	*mr = &m->mr;
 	return 0;
 }

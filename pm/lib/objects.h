@@ -30,25 +30,52 @@
 /* The longest message or transfer. */
 #define PM_MAX_MESSAGE ((size_t)1 << 37) /* uct.MaxRMA */
 
+/* How many open objects use one: as long as there are any, closing it fails. */
+typedef _Atomic int pm_users;
+
+/* What an object uses. */
+struct pm_uses {
+	pm_users *of[16];
+	int n;
+};
+
+static inline void pm_use(struct pm_uses *u, pm_users *of)
+{
+	if (u->n == (int)(sizeof u->of / sizeof *u->of))
+		return; /* bound again and again */
+	atomic_fetch_add(of, 1);
+	u->of[u->n++] = of;
+}
+
+static inline void pm_leave(struct pm_uses *u)
+{
+	while (u->n > 0)
+		atomic_fetch_sub(u->of[--u->n], 1);
+}
+
 struct pm_fabric {
 	struct fid_fabric fabric;
 };
 
 struct pm_domain {
 	struct fid_domain domain;
+	pm_users users;
+	struct pm_uses uses;
 	bool virtual_addresses; /* peers name memory by the owner's addresses */
 	bool own_keys;          /* the library chooses keys */
 };
 
 struct pm_cq {
 	struct fid_cq cq;
+	pm_users users;
+	struct pm_uses uses;
 	int64_t handle;
 	enum fi_cq_format format;
 	uint64_t mask;
 	score_entry *ring;
 	atomic_flag lock; /* of the readers */
 	bool taken; /* the last read found something */
-	_Atomic bool signaled;
+	_Atomic uint64_t signaled;
 	/* Of reads that find nothing, see rest and space. */
 	bool busy; /* the last look made progress */
 	uint32_t idle, patience;
@@ -60,22 +87,37 @@ struct pm_cq {
 
 struct pm_counter {
 	struct fid_cntr cntr;
+	pm_users users;
+	struct pm_uses uses;
 	int64_t handle;
 	_Atomic uint64_t value, failed;
 };
 
 struct pm_av {
 	struct fid_av av;
+	pm_users users;
+	struct pm_uses uses;
 	int64_t handle;
+	bool events; /* insertions are reported to eq */
+	struct pm_eq *eq;
 };
 
 struct pm_mr {
 	struct fid_mr mr;
+	struct pm_uses uses;
 	int64_t handle;
 };
 
+/* Places in a name, see package ofi. */
+#define PM_NAME_PORT 8
+#define PM_NAME_RANK 20
+
+/* A name of the rank that is no endpoint's, in memory of its own. */
+void *pm_name_of_rank(uint32_t rank);
+
 struct pm_ep {
 	struct fid_ep ep;
+	struct pm_uses uses;
 	int32_t number;
 	uint64_t tx_flags, rx_flags; /* of operations that name none */
 	size_t min_multi;
@@ -92,6 +134,11 @@ int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 int pm_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int pm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+struct pm_eq;
+pm_users *pm_eq_users(struct fid *eq);
+/* Reports an error, or else an event of so many bytes. The error is -FI_ENOMEM. */
+int pm_eq_put(struct pm_eq *eq, uint32_t event, const void *entry, size_t n, const struct fi_eq_err_entry *failed);
+int pm_eq_trywait(struct fid *eq);
 int pm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);

@@ -208,15 +208,16 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	int64_t end = end_of(timeout), left;
 
 	for (;;) {
+		score_watch w = {.word = {(uint64_t *)&q->tail, (uint64_t *)&q->signaled}, .seen = {atomic_load(&q->tail), 0}};
 		ssize_t n = look(q, buf, count, sources);
 		if (n != 0)
 			return n;
-		if (atomic_exchange(&q->signaled, false))
+		if (atomic_exchange(&q->signaled, 0))
 			return -FI_EAGAIN;
 		left = left_of(end);
 		if (left == 0)
 			return -FI_EAGAIN;
-		score_wait(left);
+		score_wait(left, &w);
 	}
 }
 
@@ -227,7 +228,7 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 
 static int cq_signal(struct fid_cq *fid)
 {
-	atomic_store(&((struct pm_cq *)fid)->signaled, true);
+	atomic_store(&((struct pm_cq *)fid)->signaled, 1);
 	if (!pm_forked)
 		score_progress(); /* who sleeps lets us in, and looks */
 	return 0;
@@ -253,8 +254,11 @@ static int cq_close(struct fid *fid)
 {
 	struct pm_cq *q = (struct pm_cq *)fid;
 
+	if (q->users)
+		return -FI_EBUSY;
 	if (!pm_forked)
 		score_cq_close(q->handle);
+	pm_leave(&q->uses);
 	free(q->ring);
 	free(q);
 	return 0;
@@ -286,6 +290,7 @@ int pm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq
 	q->mask = n - 1;
 	q->format = attr && attr->format != FI_CQ_FORMAT_UNSPEC ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	q->handle = score_cq_open(q->ring, n, (uint64_t *)&q->head, (uint64_t *)&q->tail, (uint32_t *)&q->more);
+	pm_use(&q->uses, &((struct pm_domain *)domain)->users);
 	q->cq.fid = (struct fid){.fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops};
 	q->cq.ops = &cq_ops;
 	*cq = &q->cq;

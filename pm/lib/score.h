@@ -24,4 +24,10 @@ typedef struct {
 	int32_t op, datatype;
 } score_atomic_args;
 
+/* Words that a thread looked at before it waits, and what they were. */
+typedef struct {
+	const uint64_t *word[2];
+	uint64_t seen[2];
+} score_watch;
+
 #endif

@@ -9,6 +9,67 @@ import (
 	"testing"
 )
 
+// TestPortsInTurn: an endpoint does not take the port of one that was just closed, to which peers may
+// still send.
+func TestPortsInTurn(t *testing.T) {
+	j := start(t, 1, 2, 4, ofi.EndpointOptions{})
+	seen := map[uint8]bool{}
+	for range 20 {
+		e, err := j[0].d.Endpoint(ofi.EndpointOptions{})
+		ok(t, err)
+		if seen[e.Port()] {
+			t.Fatalf("port %d again", e.Port())
+		}
+		seen[e.Port()] = true
+		ok(t, e.Close())
+	}
+}
+
+// TestWatchedMemory: counters of memory count what changes it as writes, also what fetches.
+func TestWatchedMemory(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		memory, reads, writes := make([]byte, 64), j[1].d.Counter(), j[1].d.Counter()
+		mr, err := j[1].d.Register(memory, ofi.MROptions{Access: uct.RemoteAll})
+		ok(t, err)
+		j[1].d.Watch(mr, reads, writes)
+		at := ofi.Transfer{Buffer: make([]byte, 8), To: j[0].peers[1], Key: mr.Key()}
+		kind := func(op atomics.Op) uct.AtomicKind { return uct.AtomicKind{Op: op, Type: atomics.Uint64} }
+		got := make([]byte, 8)
+		for _, c := range []struct {
+			what          string
+			begin         func() error
+			reads, writes uint64 // after it
+		}{
+			{"write", func() error { return j[0].ep.Write(at) }, 0, 1},
+			{"sum", func() error { return j[0].ep.Atomic(ofi.AtomicTransfer{Transfer: at, Kind: kind(atomics.Sum)}) }, 0, 2},
+			{"fetch", func() error {
+				return j[0].ep.Atomic(ofi.AtomicTransfer{Transfer: at, Kind: kind(atomics.Sum), Result: got})
+			}, 0, 3},
+			{"compare", func() error {
+				return j[0].ep.Atomic(ofi.AtomicTransfer{
+					Transfer: at, Kind: uct.AtomicKind{Swap: true, Type: atomics.Uint64}, Compare: make([]byte, 8), Result: got,
+				})
+			}, 0, 4},
+			{"look", func() error {
+				look := at
+				look.Buffer = nil
+				return j[0].ep.Atomic(ofi.AtomicTransfer{Transfer: look, Kind: kind(atomics.NoOp), Result: got})
+			}, 1, 4},
+			{"read", func() error { return j[0].ep.Read(at) }, 2, 4},
+		} {
+			ok(t, c.begin())
+			if e := j.next(t, 0); e.Err != 0 {
+				t.Fatalf("%s: %+v", c.what, e)
+			}
+			r, _ := reads.Value()
+			w, _ := writes.Value()
+			if r != c.reads || w != c.writes {
+				t.Errorf("after the %s: %d reads, %d writes", c.what, r, w)
+			}
+		}
+	})
+}
+
 // TestClosedObjects: operations on a closed endpoint fail with the number of a bad descriptor, also
 // when its domain is closed; closing it again changes nothing.
 func TestClosedObjects(t *testing.T) {

@@ -17,6 +17,7 @@ type Domain struct {
 	md     *uct.MD
 	stack  *tag.Stack
 	eps    [tag.Ports]*Endpoint
+	port   int // the one after that which was opened last
 	cqs    []*CQ
 	spare  *transfer
 	rouse  context.CancelFunc // ends a nap
@@ -94,20 +95,22 @@ func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
 	return d.md.Register(buf, o.Access)
 }
 
-// Watch has counters, which may be nil, count peers' operations on memory: what fetches is a read.
-// The counters of the endpoint that the peer named count too.
+// Watch has counters, which may be nil, count peers' operations on memory: writes are those that change
+// it, reads the others. The counters of the endpoint that the peer named count too; for them an atomic
+// operation that fetches is a read. libfabric has it so: OpenSHMEM waits for writes of either kind.
 func (d *Domain) Watch(r *uct.Region, reads, writes *Counter) {
 	r.Notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
-		e := d.at(port)
-		if access&uct.RemoteRead != 0 {
+		if access == uct.RemoteRead {
 			reads.count(nil)
-			if e != nil {
-				e.o.RemoteReads.count(nil)
-			}
-			return
+		} else {
+			writes.count(nil)
 		}
-		writes.count(nil)
-		if e != nil {
+		e := d.at(port)
+		switch {
+		case e == nil:
+		case access&uct.RemoteRead != 0:
+			e.o.RemoteReads.count(nil)
+		default:
 			e.o.RemoteWrites.count(nil)
 		}
 	})

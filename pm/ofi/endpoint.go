@@ -28,9 +28,12 @@ type Endpoint struct {
 	closed  bool
 }
 
-// Endpoint makes an endpoint. The error is ErrNoPort.
+// Endpoint makes an endpoint. The error is ErrNoPort. It takes ports in turn: peers may still send to
+// one that was closed.
 func (d *Domain) Endpoint(o EndpointOptions) (*Endpoint, error) {
-	for port := range d.eps {
+	for range d.eps {
+		port := d.port
+		d.port = (port + 1) % len(d.eps)
 		if d.eps[port] != nil {
 			continue
 		}

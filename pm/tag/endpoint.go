@@ -8,10 +8,11 @@ import (
 
 // Endpoint sends and receives at one port. It belongs to the goroutine of its stack.
 type Endpoint struct {
-	stack *Stack
-	port  uint8
-	open  bool
-	match matchers
+	stack  *Stack
+	port   uint8
+	open   bool
+	closed bool // and not opened again: what comes is dropped
+	match  matchers
 }
 
 // Port is the endpoint's.
@@ -20,14 +21,13 @@ func (e *Endpoint) Port() int { return int(e.port) }
 // Peer names the endpoint at other ranks.
 func (e *Endpoint) Peer() Peer { return Peer{Rank: uint32(e.stack.iface.Attr().Rank), Port: e.port} }
 
-// Close ends all receives with ErrCanceled and drops what came for the port. Sends and fetches that
-// are under way go on.
+// Close ends all receives with ErrCanceled and drops what came for the port, and what comes until it
+// is opened again. Sends and fetches that are under way go on.
 func (e *Endpoint) Close() {
 	if !e.open {
 		return
 	}
-	e.open = false
-	e.stack.ports[e.port] = nil
+	e.open, e.closed = false, true
 	e.endReceives(ErrCanceled, func(*match.Recv) bool { return true })
 	for space := range e.match {
 		for u := range e.match[space].AllHeld() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"score/pm"
 	"score/pm/tag"
+	"slices"
 	"sync"
 	"testing"
 
@@ -43,6 +44,41 @@ func TestClosedEndpoint(t *testing.T) {
 		j.until(t, func() bool { return r.Done() })
 		if string(r.Bytes) != "again" {
 			t.Errorf("%+v", r.Result)
+		}
+	})
+}
+
+// TestSentToClosedEndpoint: what comes for a closed endpoint goes, so that its sender has room for others,
+// and the next one at the port gets nothing of it.
+func TestSentToClosedEndpoint(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		j[1].ep.Close()
+		const n = 300
+		sends := make([]tag.Op, n)
+		for k := range sends {
+			size := 1000
+			if k == n-1 {
+				size = 1 << 20
+			}
+			if err := j[0].ep.SendWith(&sends[k], peer(1), 1, make([]byte, size), tag.SendOptions{Sync: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.until(t, func() bool { return !slices.ContainsFunc(sends, func(o tag.Op) bool { return !o.Done() }) })
+		for k := range sends {
+			if sends[k].Err != nil {
+				t.Fatalf("send %d: %v", k, sends[k].Err)
+			}
+		}
+		if held := j[1].stack.Counts().HeldBytes; held != 0 {
+			t.Errorf("%d bytes are kept", held)
+		}
+		again, err := j[1].stack.Open(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Probe(everything) != nil {
+			t.Error("the next endpoint has a message of the closed one")
 		}
 	})
 }

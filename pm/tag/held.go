@@ -45,7 +45,17 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 		return // the sender died in the middle of it
 	}
 	s.counts.HeldBytes += v.length
-	e.match[v.space()].Hold(&h.msg)
+	s.keep(e, h)
+}
+
+// keep has a message wait for a receive. Nobody will take one that is for a closed endpoint: kept, it
+// would take room that its sender needs for others.
+func (s *Stack) keep(e *Endpoint, h *Held) {
+	if e.closed {
+		s.drop(h)
+		return
+	}
+	e.match[h.envelope.space()].Hold(&h.msg)
 }
 
 // drop forgets a message. A sender that waits for it is told that it was taken.

@@ -249,7 +249,7 @@ func (s *Stack) onOffer(p *uct.Packet) {
 	if r == nil {
 		s.counts.Unexpected++
 		h.msg.Source, h.msg.Tag = h.From.source(), v.tag
-		e.match[v.space()].Hold(&h.msg)
+		s.keep(e, h)
 		return
 	}
 	s.counts.Expected++

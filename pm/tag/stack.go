@@ -6,8 +6,8 @@ import (
 	"score/pm/uct"
 )
 
-// Ports is how many endpoints a stack has at most.
-const Ports = 16
+// Ports is how many endpoints a stack has at most: OpenSHMEM takes one for each context.
+const Ports = 128
 
 const (
 	// DefaultPoolBytes is what all windows together may grow by.
@@ -88,13 +88,16 @@ func (s *Stack) report(c *pm.StackCounts) {
 // Counts returns the totals.
 func (s *Stack) Counts() Counts { return s.counts }
 
-// Open makes the endpoint of a port, 0 to Ports-1. Messages that came for it before are there. The
-// error is ErrPort.
+// Open makes the endpoint of a port, 0 to Ports-1. Messages that came for it before it was first
+// opened are there. The error is ErrPort.
 func (s *Stack) Open(port int) (*Endpoint, error) {
 	if port < 0 || port >= Ports || s.ports[port] != nil && s.ports[port].open {
 		return nil, ErrPort
 	}
 	e := s.endpoint(uint8(port))
+	if e.closed {
+		e = s.newEndpoint(uint8(port)) // who has the closed one keeps that
+	}
 	e.open = true
 	return e, nil
 }

@@ -157,12 +157,19 @@ func onAtomic(p *Packet) {
 		e.replyAtomic(p.Arg, kind, memory, why, operands)
 	}
 	if why == statusOK && r.notify != nil {
-		access := RemoteAtomic
-		if p.Arg != 0 {
-			access |= RemoteRead
-		}
-		r.notify(e, p.To, access, n)
+		r.notify(e, p.To, kind.access(p.Arg != 0), n)
 	}
+}
+
+// access is what an operation did with the memory.
+func (k AtomicKind) access(fetches bool) Access {
+	switch {
+	case !fetches:
+		return RemoteAtomic
+	case !k.Swap && k.Op == atomics.NoOp:
+		return RemoteRead
+	}
+	return RemoteAtomic | RemoteRead
 }
 
 func (e *EP) replyAtomic(call uint32, kind AtomicKind, memory []byte, why status, operands []byte) {

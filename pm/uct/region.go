@@ -149,8 +149,9 @@ func (r *Region) Key() uint64 { return r.key }
 func (r *Region) Bytes() []byte { return r.buf }
 
 // Notify sets what is called after a peer's operation on the region was served: once for each, with
-// RemoteAtomic|RemoteRead for an atomic that fetches, and the port that the peer named. It turns access by
-// load and store off, of which nobody learns here; call it before the key is told.
+// RemoteAtomic|RemoteRead for an atomic that fetches, RemoteRead for one that does nothing else, and the
+// port that the peer named. It turns access by load and store off, of which nobody learns here; call it
+// before the key is told.
 func (r *Region) Notify(f func(ep *EP, port uint8, access Access, length int)) {
 	r.notify = f
 	r.withdraw()

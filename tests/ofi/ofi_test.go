@@ -44,7 +44,7 @@ func build(dir string) error {
 	if err != nil {
 		return err
 	}
-	compile := append([]string{"-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(dir, "consumer")}, sources...)
+	compile := append([]string{"-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-rdynamic", "-o", filepath.Join(dir, "consumer")}, sources...)
 	commands := []*exec.Cmd{
 		exec.Command("go", "build", "-o", dir+"/", "score/cmd/scored", "score/cmd/scrun", "score/tests/ofi/rank"),
 		exec.Command("../../pm/lib/build", filepath.Join(dir, "lib")),

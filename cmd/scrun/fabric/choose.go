@@ -38,6 +38,8 @@ type Request struct {
 	Nodes   int // of the job; 0: not known
 	// Chosen is the variable by which the user has chosen a network of Open MPI himself, if any.
 	Chosen string
+	// ChosenProvider is the variable by which the user has chosen a network of libfabric, if any.
+	ChosenProvider string
 	// NoChannels: the user gives the ranks none.
 	NoChannels bool
 	// AddressSpace is what each rank may have, in bytes; 0: as much as it likes.
@@ -72,7 +74,8 @@ type Choice struct {
 var ErrProgram = errors.New("--fabric pm")
 
 // Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
-// network: between nodes. The error wraps ErrProgram.
+// network: between nodes; and for OpenSHMEM, to which libfabric offers TCP else. The error wraps
+// ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -88,12 +91,16 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind != OpenMPI && p.Kind != Interpreter:
+	case p.Kind != OpenMPI && p.Kind != OpenSHMEM && p.Kind != Interpreter:
 		return Choice{Why: p.describe()}, nil
 	case r.NoChannels:
 		return Choice{Why: "--channels 0"}, nil
 	case r.AddressSpace != 0 && r.AddressSpace < leastAddressSpace:
 		return Choice{Why: "ulimit -v leaves a rank too little address space for them"}, nil
+	case p.Kind == OpenSHMEM && r.ChosenProvider != "":
+		return Choice{Why: r.ChosenProvider + " is set"}, nil
+	case p.Kind == OpenSHMEM: // inside a node, too: it has no network of its own
+		return Choice{Use: true, Why: "--fabric auto, and " + p.describe()}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil
 	case r.Chosen != "":

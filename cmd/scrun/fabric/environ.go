@@ -61,6 +61,20 @@ func Chosen(env, settings []string) string {
 	return ""
 }
 
+// choosingProvider are the variables by which users choose a network of libfabric.
+var choosingProvider = []string{"FI_PROVIDER", "SMA_OFI_PROVIDER", "SHMEM_OFI_PROVIDER"}
+
+// ChosenProvider returns the variable by which the user has chosen a network of libfabric himself; empty:
+// there is none.
+func ChosenProvider(env []string) string {
+	for _, name := range choosingProvider {
+		if value(env, name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // Environ adds the variables to the environment of the ranks, but for those that are set there or by
 // settings. kept are the names of these. ifAble is that of the Choice.
 func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {

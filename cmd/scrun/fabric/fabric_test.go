@@ -12,6 +12,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
+	shmem := Program{"a.out", OpenSHMEM}
 	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
@@ -28,6 +29,12 @@ func TestChoose(t *testing.T) {
 		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
+		{"auto, OpenSHMEM", Request{Wish: Auto, Program: shmem, Nodes: 2}, true, ""},
+		{"auto, OpenSHMEM, one node", Request{Wish: Auto, Program: shmem, Nodes: 1}, true, ""},
+		{"auto, OpenSHMEM, nodes not known", Request{Wish: Auto, Program: shmem}, true, ""},
+		{"auto, OpenSHMEM, the user has chosen", Request{Wish: Auto, Program: shmem, Nodes: 2, ChosenProvider: "FI_PROVIDER"}, false, ""},
+		{"auto, OpenSHMEM, no channels", Request{Wish: Auto, Program: shmem, Nodes: 2, NoChannels: true}, false, ""},
+		{"pm, OpenSHMEM", Request{Wish: PM, Program: shmem, Nodes: 1}, true, ""},
 		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
 		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
 		{"auto, another program", Request{Wish: Auto, Program: other, Nodes: 2}, false, ""},
@@ -230,5 +237,39 @@ func TestInspect(t *testing.T) {
 		if got := Inspect(c.argv, dir, "", ""); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.argv, got, c.want)
 		}
+	}
+}
+
+// TestInspectOpenSHMEM: Sandia's library needs libfabric, and both are found where the loader looks.
+func TestInspectOpenSHMEM(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc here; .ci/setup test installs it")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "a.c")
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, arguments := range [][]string{
+		{"libfabric.so.1", "-shared", "-fPIC", "-Wl,-soname,libfabric.so.1"},
+		{"libsma.so.0", "-shared", "-fPIC", "-Wl,-soname,libsma.so.0", "-l:libfabric.so.1"},
+		{"shmem", "-l:libsma.so.0"},
+		{"other", "-l:libfabric.so.1"},
+	} {
+		flags := append([]string{"-o", filepath.Join(dir, arguments[0]), source, "-L" + dir, "-Wl,-rpath-link," + dir, "-Wl,--no-as-needed"}, arguments[1:]...)
+		if out, err := exec.Command("gcc", flags...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	for name, want := range map[string]Kind{"shmem": OpenSHMEM, "other": Libfabric} {
+		if got := Inspect([]string{"./" + name}, dir, "", dir); got != (Program{name, want}) {
+			t.Errorf("%+v, want kind %d", got, want)
+		}
+	}
+}
+
+func TestChosenProvider(t *testing.T) {
+	if ChosenProvider([]string{"FI_PROVIDER="}) != "" || ChosenProvider([]string{"A=b", "SHMEM_OFI_PROVIDER=tcp"}) != "SHMEM_OFI_PROVIDER" {
+		t.Error("not what the user has chosen")
 	}
 }

@@ -18,6 +18,8 @@ const (
 	Interpreter
 	// OpenMPI loads libfabric by itself.
 	OpenMPI
+	// OpenSHMEM has Sandia's library, whose network is libfabric.
+	OpenSHMEM
 	// Libfabric: the program, or its MPI library, was linked with libfabric.
 	Libfabric
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
@@ -57,7 +59,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == Libfabric {
+		if p.Kind == OpenMPI || p.Kind == OpenSHMEM || p.Kind == Libfabric {
 			return p
 		}
 		if i == 0 {
@@ -78,7 +80,12 @@ func kindOf(program, libraryPath string) Kind {
 		return OpenMPI
 	case report.Family == mpidetect.StaticUnknown:
 		return Static
-	case needsLibfabric(program, libraryPath):
+	}
+	needed := neededOf(program, libraryPath)
+	switch {
+	case needed.fabric && needed.shmem:
+		return OpenSHMEM
+	case needed.fabric:
 		return Libfabric
 	case report.Family.Parallel():
 		return OtherMPI
@@ -96,17 +103,22 @@ func interprets(program string) bool {
 	return slices.Contains(interpreters, name)
 }
 
-func needsLibfabric(program, libraryPath string) bool {
+// needs are the libraries of a program that matter.
+type needs struct{ fabric, shmem bool }
+
+// shmemLibrary is Sandia OpenSHMEM's.
+const shmemLibrary = "libsma.so"
+
+func neededOf(program, libraryPath string) (n needs) {
 	libraries, err := mpidetect.Libraries(program, libraryPath)
 	if err != nil {
-		return false // the loader will say
+		return n // the loader will say
 	}
 	for _, l := range libraries {
-		if strings.HasPrefix(l.Name, library) {
-			return true
-		}
+		n.fabric = n.fabric || strings.HasPrefix(l.Name, library)
+		n.shmem = n.shmem || strings.HasPrefix(l.Name, shmemLibrary)
 	}
-	return false
+	return n
 }
 
 // refusal says why the program cannot use channels; empty: it may.
@@ -116,7 +128,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, Libfabric:
+	case Unknown, Interpreter, OpenMPI, OpenSHMEM, Libfabric:
 	}
 	return ""
 }
@@ -125,6 +137,8 @@ func (p Program) describe() string {
 	switch p.Kind {
 	case OpenMPI:
 		return p.Name + " was built with Open MPI"
+	case OpenSHMEM:
+		return p.Name + " was built with Sandia OpenSHMEM"
 	case Libfabric:
 		return p.Name + " uses libfabric"
 	case OtherMPI:

@@ -113,13 +113,17 @@ func events(r *rank) {
 		e.write(e.remote(w, make([]byte, length), 8, ofi.Quiet))
 		e.atomic(uint64Sum, e.remote(w, number(1), 0, ofi.Quiet), nil, nil)
 	}
-	post(r, func() error {
-		if done, _ := counter.Value(); done < 2*n {
-			return ofi.ErrAgain
-		}
-		return nil
-	})
-	check(value(w.memory) == n, "the sum is %d", value(w.memory))
+	// One that fetches changes the memory, too. A mere look does not.
+	was, now := make([]byte, 8), make([]byte, 8)
+	e.atomic(uint64Sum, e.remote(w, number(1), 0, ofi.Quiet), nil, was)
+	look := e.remote(w, nil, 0, 0)
+	e.atomic(uct.AtomicKind{Type: atomics.Uint64, Op: atomics.NoOp}, look, nil, now)
+	e.next()
+	check(value(was) == n && value(now) == n+1, "fetched %d, then %d", value(was), value(now))
+	r.barrier()
+	done, _ := counter.Value()
+	check(done == 2*n+1, "%d operations were counted", done)
+	check(value(w.memory) == n+1, "the sum is %d", value(w.memory))
 	r.barrier()
 	must(w.region.Close())
 	e.close()

@@ -10,6 +10,8 @@ int me, other;
 static const char *row = "start";
 static struct end base; /* of swap */
 static uint64_t swaps;
+static const char *directory;
+static int meetings;
 
 void fail(const char *file, int line, const char *what, int err)
 {
@@ -111,12 +113,20 @@ void open_end(struct end *e, const struct setup *s)
 
 static void close_alone(struct end *e)
 {
-	OK(fi_close(&e->ep->fid));
+	if (e->ep)
+		OK(fi_close(&e->ep->fid));
 	OK(fi_close(&e->av->fid));
 	OK(fi_close(&e->cq->fid));
 	OK(fi_close(&e->domain->fid));
 	OK(fi_close(&e->fabric->fid));
 	fi_freeinfo(e->info);
+}
+
+void close_endpoint(struct end *e)
+{
+	barrier();
+	OK(fi_close(&e->ep->fid));
+	e->ep = NULL;
 }
 
 void close_end(struct end *e)
@@ -232,18 +242,18 @@ void close_window(struct window *w)
 }
 
 /* meet writes this rank's name into the directory and waits for the other one's. */
-static void meet(const char *dir)
+static void meet(void)
 {
 	char mine[NAME_BYTES], theirs[NAME_BYTES], path[4096], made[4096];
 	int64_t end = deadline();
 	FILE *f;
 
 	name_of(&base, mine);
-	snprintf(path, sizeof path, "%s/new.%d", dir, me);
-	snprintf(made, sizeof made, "%s/name.%d", dir, me);
+	snprintf(path, sizeof path, "%s/new.%d", directory, me);
+	snprintf(made, sizeof made, meetings ? "%s/name.%d.%d" : "%s/name.%d", directory, me, meetings);
 	CHECK((f = fopen(path, "w")) && fwrite(mine, NAME_BYTES, 1, f) == 1 && fclose(f) == 0);
 	CHECK(rename(path, made) == 0);
-	snprintf(path, sizeof path, "%s/name.%d", dir, other);
+	snprintf(path, sizeof path, meetings ? "%s/name.%d.%d" : "%s/name.%d", directory, other, meetings);
 	while (!(f = fopen(path, "r"))) {
 		expired(end, __FILE__, __LINE__);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -252,6 +262,16 @@ static void meet(const char *dir)
 	fclose(f);
 	insert(&base, mine, &base.self);
 	insert(&base, theirs, &base.peer);
+	meetings++;
+}
+
+void reopen(void)
+{
+	struct setup plain = {0};
+
+	close_end(&base);
+	open_alone(&base, &plain);
+	meet();
 }
 
 static bool chosen(const char *name, int count, char **names)
@@ -273,7 +293,8 @@ int main(int argc, char **argv)
 	other = 1 - me;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_alone(&base, &plain);
-	meet(argv[1]);
+	directory = argv[1];
+	meet();
 	for (const struct row *r = rows; r->name; r++) {
 		if (!chosen(r->name, argc - 2, argv + 2))
 			continue;

@@ -97,6 +97,11 @@ struct fi_info *offer(uint32_t version, struct fi_info *hints);
 /* Opens an end and tells the other rank, which does the same; waits for it and closes. */
 void open_end(struct end *e, const struct setup *s);
 void close_end(struct end *e);
+/* Closes the endpoint alone, before what a row has bound to it. */
+void close_endpoint(struct end *e);
+
+/* Closes all that this rank has, as the other one does, and begins again. No end may be open. */
+void reopen(void);
 
 /* Swaps as many bytes with the other rank, over an endpoint that is no row's. */
 void swap(const void *mine, void *theirs, size_t n);

@@ -216,7 +216,7 @@ void row_rma_event(void)
 	struct fid_cntr *counter;
 	struct end e;
 	struct window w;
-	uint64_t one = 1;
+	uint64_t one = 1, was, now = 0;
 
 	open_end(&e, &s);
 	OK(fi_cntr_open(e.domain, &attr, &counter, NULL));
@@ -229,8 +229,14 @@ void row_rma_event(void)
 		POST(fi_write(e.ep, local, k % 5 ? 8 : 100000, NULL, e.peer, w.at + 8, w.key, NULL));
 		POST(fi_inject_atomic(e.ep, &one, 1, e.peer, w.at, w.key, FI_UINT64, FI_SUM));
 	}
-	OK(fi_cntr_wait(counter, 2 * N, 20000));
-	CHECK(fi_cntr_read(counter) == 2 * N && *(uint64_t *)window == N);
+	/* One that fetches changes the memory, too: OpenSHMEM waits for it. A mere look does not. */
+	POST(fi_fetch_atomic(e.ep, &one, 1, NULL, &was, NULL, e.peer, w.at, w.key, FI_UINT64, FI_SUM, NULL));
+	POST(fi_fetch_atomic(e.ep, NULL, 1, NULL, &now, NULL, e.peer, w.at, w.key, FI_UINT64, FI_ATOMIC_READ, NULL));
+	OK(fi_cntr_wait(counter, 2 * N + 1, 20000));
+	UNTIL(now == N + 1);
+	CHECK(was == N);
+	barrier();
+	CHECK(fi_cntr_read(counter) == 2 * N + 1 && *(uint64_t *)window == N + 1);
 	barrier();
 	OK(fi_close(&w.mr->fid));
 	OK(fi_close(&counter->fid));

@@ -2,6 +2,13 @@
 #include "consumer.h"
 #include "rows.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 void row_addresses(void)
 {
 	struct setup s = {0};
@@ -72,6 +79,207 @@ void row_left_out(void)
 	OK(fi_eq_open(e.fabric, &eq_attr, &eq, NULL)); /* some open one; nothing ever happens there */
 	CHECK(fi_eq_read(eq, &event, buf, sizeof buf, 0) == -FI_EAGAIN);
 	OK(fi_close(&eq->fid));
+	close_end(&e);
+}
+
+/* What the program writes, by each way to wait for it. */
+void row_event_queue(void)
+{
+	struct setup s = {0};
+	struct end e;
+	struct fid_eq *eq;
+	struct fi_eq_attr attr = {.flags = FI_WRITE, .wait_obj = FI_WAIT_FD};
+	struct fi_eq_entry in, out = {.context = &in, .data = 7};
+	struct fid *fids[1];
+	uint32_t event;
+	struct pollfd readable = {.events = POLLIN};
+
+	open_end(&e, &s);
+	OK(fi_eq_open(e.fabric, &attr, &eq, NULL));
+	OK(fi_control(&eq->fid, FI_GETWAIT, &readable.fd));
+	fids[0] = &eq->fid;
+	CHECK(fi_eq_read(eq, &event, &in, sizeof in, 0) == -FI_EAGAIN && fi_trywait(e.fabric, fids, 1) == 0);
+	CHECK(fi_eq_sread(eq, &event, &in, sizeof in, 10, 0) == -FI_EAGAIN && poll(&readable, 1, 0) == 0);
+	CHECK(fi_eq_write(eq, FI_NOTIFY, &out, sizeof out, 0) == sizeof out);
+	CHECK(fi_trywait(e.fabric, fids, 1) == -FI_EAGAIN && poll(&readable, 1, 0) == 1);
+	CHECK(fi_eq_read(eq, &event, &in, sizeof in - 1, 0) == -FI_ETOOSMALL);
+	CHECK(fi_eq_sread(eq, &event, &in, sizeof in, -1, FI_PEEK) == sizeof in && event == FI_NOTIFY && in.data == 7);
+	CHECK(fi_eq_read(eq, &event, &in, sizeof in, 0) == sizeof in && in.context == &in && poll(&readable, 1, 0) == 0);
+	OK(fi_close(&eq->fid));
+	close_end(&e);
+}
+
+/* A vector with FI_EVENT tells of each name that is none, then of how many others there were. */
+void row_av_events(void)
+{
+	struct setup s = {0};
+	struct end e;
+	struct fid_eq *eq;
+	struct fid_av *av;
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_EVENT};
+	struct fi_eq_entry entry;
+	struct fi_eq_err_entry failed;
+	char names[3][NAME_BYTES] = {0};
+	size_t n = NAME_BYTES;
+	fi_addr_t to[3];
+	uint32_t event;
+
+	open_end(&e, &s);
+	OK(fi_getname(&e.ep->fid, names[0], &n));
+	memcpy(names[2], names[0], n);
+	OK(fi_av_open(e.domain, &attr, &av, NULL));
+	CHECK(fi_av_insert(av, names, 3, to, 0, &e) == -FI_ENOEQ);
+	OK(fi_eq_open(e.fabric, &eq_attr, &eq, NULL));
+	OK(fi_av_bind(av, &eq->fid, 0));
+	CHECK(fi_close(&eq->fid) == -FI_EBUSY);
+	OK(fi_av_insert(av, names, 3, to, 0, &e));
+	CHECK(fi_eq_sread(eq, &event, &entry, sizeof entry, -1, 0) == -FI_EAVAIL);
+	CHECK(fi_eq_readerr(eq, &failed, 0) == sizeof failed && failed.data == 1 && failed.err == FI_EINVAL && failed.context == &e);
+	CHECK(fi_eq_sread(eq, &event, &entry, sizeof entry, -1, 0) == sizeof entry && event == FI_AV_COMPLETE);
+	CHECK(entry.fid == &av->fid && entry.context == &e && entry.data == 2 && to[1] == FI_ADDR_NOTAVAIL && to[0] != to[2]);
+	OK(fi_close(&av->fid));
+	OK(fi_close(&eq->fid));
+	close_end(&e);
+}
+
+/* What others use cannot be closed. */
+void row_busy(void)
+{
+	struct setup s = {0};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+	struct fid_cntr *sends, *writes;
+	struct fid_mr *mr;
+	struct end e;
+	char memory[8];
+
+	open_end(&e, &s);
+	OK(fi_cntr_open(e.domain, &attr, &sends, NULL));
+	OK(fi_cntr_open(e.domain, &attr, &writes, NULL));
+	OK(fi_ep_bind(e.ep, &sends->fid, FI_SEND));
+	OK(fi_mr_reg(e.domain, memory, sizeof memory, FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL));
+	OK(fi_mr_bind(mr, &writes->fid, FI_REMOTE_WRITE));
+	struct fid *used[] = {&e.domain->fid, &e.cq->fid, &e.av->fid, &sends->fid, &writes->fid};
+	for (int k = 0; k < 5; k++)
+		CHECK(fi_close(used[k]) == -FI_EBUSY);
+	OK(fi_close(&mr->fid));
+	OK(fi_close(&writes->fid));
+	close_endpoint(&e);
+	OK(fi_close(&sends->fid));
+	close_end(&e);
+}
+
+/* A rank that has closed all it had opens it again: sessions of MPI, and fabtests. */
+void row_reopen(void)
+{
+	enum { N = 3 };
+	struct setup s = {0};
+	char in[3000], out[3000];
+
+	for (int k = 0; k < N; k++) {
+		struct end e;
+		struct fi_cq_tagged_entry rest;
+
+		reopen();
+		open_end(&e, &s);
+		POST(fi_tsend(e.ep, out, 8, NULL, e.peer, 9, out)); /* nobody takes it: the next end must not get it */
+		next(&e);
+		fill(out, sizeof out, me, k);
+		POST(fi_trecv(e.ep, in, sizeof in, NULL, e.peer, 10, 0, in));
+		POST(fi_tsend(e.ep, out, sizeof out, NULL, e.peer, 10, out));
+		pick(&e, in, &rest);
+		CHECK(filled(in, sizeof in, other, k));
+		close_end(&e);
+		open_end(&e, &s);
+		POST(fi_trecv(e.ep, in, sizeof in, NULL, e.peer, 9, 0, in));
+		nothing(&e);
+		barrier();
+		nothing(&e);
+		close_end(&e);
+	}
+}
+
+/* More endpoints than any library but OpenSHMEM takes, which has one for each context. */
+void row_many_endpoints(void)
+{
+	enum { N = 100 };
+	struct setup s = {0};
+	struct fid_ep *ep[N];
+	struct end e;
+
+	open_end(&e, &s);
+	for (int i = 0; i < N; i++)
+		OK(fi_endpoint(e.domain, e.info, &ep[i], NULL));
+	for (int i = 0; i < N; i++)
+		OK(fi_close(&ep[i]->fid));
+	close_end(&e);
+}
+
+/*
+ * One thread waits for what another one handles, which then is silent. The library looks at the clock
+ * between its look at the counter and its wait: there the other thread handles the message.
+ */
+enum { WAITS = 20, SLOW_NS = 20000000, LATE_NS = 30000000 };
+
+static _Thread_local bool slow;
+
+static void sleep_for(long nanoseconds) { nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL); }
+
+/* The library's, too: the program is linked with -rdynamic. */
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	if (slow)
+		sleep_for(SLOW_NS);
+	return (int)syscall(SYS_clock_gettime, clock, t);
+}
+
+struct handler {
+	struct end *e;
+	struct fid_cntr *counter;
+	_Atomic uint64_t turn;
+};
+
+static void *handle(void *arg)
+{
+	struct handler *h = arg;
+
+	for (uint64_t turn = 1; turn <= WAITS; turn++) {
+		int64_t end = deadline();
+		while (atomic_load(&h->turn) < turn)
+			expired(end, __FILE__, __LINE__);
+		sleep_for(LATE_NS);
+		POST(fi_tinject(h->e->ep, "x", 1, h->e->peer, turn));
+		while (fi_cntr_read(h->counter) < turn)
+			expired(end, __FILE__, __LINE__);
+	}
+	return NULL;
+}
+
+void row_waits(void)
+{
+	struct setup s = {.threading = FI_THREAD_SAFE, .cq_flags = FI_SELECTIVE_COMPLETION};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
+	struct handler h = {0};
+	struct end e;
+	pthread_t thread;
+	char in;
+
+	open_end(&e, &s);
+	h.e = &e;
+	OK(fi_cntr_open(e.domain, &attr, &h.counter, NULL));
+	OK(fi_ep_bind(e.ep, &h.counter->fid, FI_RECV));
+	CHECK(pthread_create(&thread, NULL, handle, &h) == 0);
+	for (uint64_t turn = 1; turn <= WAITS; turn++) {
+		POST(fi_trecv(e.ep, &in, 1, NULL, e.peer, turn, 0, NULL));
+		barrier();
+		atomic_store(&h.turn, turn);
+		slow = true;
+		OK(fi_cntr_wait(h.counter, turn, 5000));
+		slow = false;
+	}
+	CHECK(pthread_join(thread, NULL) == 0);
+	close_endpoint(&e);
+	OK(fi_close(&h.counter->fid));
 	close_end(&e);
 }
 
@@ -286,7 +494,8 @@ void row_counters(void)
 	OK(fi_cntr_set(c[0], 0));
 	CHECK(fi_cntr_read(c[0]) == 0);
 	close_window(&w);
-	close_end(&e);
+	close_endpoint(&e);
 	for (int k = 0; k < 4; k++)
 		OK(fi_close(&c[k]->fid));
+	close_end(&e);
 }

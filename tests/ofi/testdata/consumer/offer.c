@@ -226,6 +226,12 @@ void row_mr_mode(void)
 		CHECK((i = offer(API, h)) && i->domain_attr->mr_mode == kinds[k]);
 		fi_freeinfo(i);
 	}
+	for (int k = FI_MR_BASIC; k <= FI_MR_SCALABLE; k++) {
+		h = hints(FI_RMA);
+		h->domain_attr->mr_mode = k;
+		CHECK((i = offer(API, h)) && i->domain_attr->mr_mode == k);
+		fi_freeinfo(i);
+	}
 	for (int k = FI_MR_BASIC; k <= FI_MR_SCALABLE; k++) { /* of programs before 1.5 */
 		h = hints(FI_RMA);
 		h->domain_attr->mr_mode = k;
@@ -254,7 +260,7 @@ void row_order(void)
 void row_refused(void)
 {
 	static const uint64_t caps[] = {FI_MULTICAST, FI_NAMED_RX_CTX, FI_VARIABLE_MSG, FI_COLLECTIVE, FI_HMEM};
-	struct fi_info *h;
+	struct fi_info *h, *i;
 
 	for (int k = 0; k < 5; k++)
 		CHECK(!offer(FI_VERSION(1, 17), hints(FI_MSG | caps[k])));
@@ -264,6 +270,34 @@ void row_refused(void)
 	h = hints(FI_MSG);
 	h->domain_attr->mr_key_size = 16;
 	CHECK(!offer(API, h));
+	h = hints(FI_MSG);
+	h->domain_attr->ep_cnt = 1 << 20;
+	CHECK(!offer(API, h));
+	h = hints(FI_MSG);
+	h->tx_attr->comp_order = FI_ORDER_STRICT;
+	CHECK(!offer(API, h));
+	h = hints(FI_MSG);
+	h->tx_attr->size = 1 << 20;
+	CHECK(!offer(API, h));
+	h = hints(FI_MSG);
+	h->ep_attr->protocol = FI_PROTO_RXM;
+	CHECK(!offer(API, h));
+	h = hints(FI_MSG);
+	CHECK(fi_getinfo(API, "localhost", NULL, 0, h, &i) == -FI_ENODATA); /* no address that could be looked up */
+	CHECK(fi_getinfo(API, NULL, "9228", FI_SOURCE, h, &i) == 0);
+	CHECK(i->src_addr && i->src_addrlen == NAME_BYTES && !i->dest_addr);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
+/* Each side has the capabilities that are its own. */
+void row_sides(void)
+{
+	struct fi_info *i = offer(API, hints(0));
+
+	CHECK(i && has(i->tx_attr->caps, FI_FENCE | FI_SEND) && !(i->tx_attr->caps & (FI_RECV | FI_DIRECTED_RECV | FI_RMA_EVENT)));
+	CHECK(has(i->rx_attr->caps, FI_RECV | FI_DIRECTED_RECV) && !(i->rx_attr->caps & (FI_FENCE | FI_SEND)));
+	fi_freeinfo(i);
 }
 
 void row_versions(void)

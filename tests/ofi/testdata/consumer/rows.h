@@ -15,9 +15,16 @@ void row_progress(void);
 void row_mr_mode(void);
 void row_order(void);
 void row_refused(void);
+void row_sides(void);
 void row_versions(void);
 
 /* objects.c: objects, alone or with little traffic */
+void row_event_queue(void);
+void row_av_events(void);
+void row_busy(void);
+void row_reopen(void);
+void row_many_endpoints(void);
+void row_waits(void);
 void row_addresses(void);
 void row_named_av(void);
 void row_left_out(void);
