@@ -20,6 +20,8 @@ const (
 	OpenMPI
 	// Libfabric: the program, or its MPI library, was linked with libfabric.
 	Libfabric
+	// GASNet uses libfabric with the provider pm alone: it was configured for that.
+	GASNet
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
 	OtherMPI
 	// Static: it loads no libraries.
@@ -57,7 +59,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == Libfabric {
+		if p.Kind == OpenMPI || p.Kind == Libfabric || p.Kind == GASNet {
 			return p
 		}
 		if i == 0 {
@@ -74,18 +76,36 @@ func kindOf(program, libraryPath string) Kind {
 		return Unknown
 	case !report.ELF:
 		return Interpreter
-	case report.Family == mpidetect.OpenMPI:
-		return OpenMPI
 	case report.Family == mpidetect.StaticUnknown:
 		return Static
-	case needsLibfabric(program, libraryPath):
-		return Libfabric
-	case report.Family.Parallel():
+	case slices.ContainsFunc(report.Needed, isLibfabric):
+		// What it does with libfabric is not Open MPI's, although Open MPI may start it.
+		return libfabricKind(program)
+	case report.Family == mpidetect.OpenMPI:
+		return OpenMPI
+	}
+	libraries, err := mpidetect.Libraries(program, libraryPath)
+	if err != nil {
+		libraries = nil // the loader will say
+	}
+	switch {
+	case slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return isLibfabric(l.Name) }):
+		return libfabricKind(program)
+	case report.Family == mpidetect.MPICH:
 		return OtherMPI
 	case interprets(program):
 		return Interpreter
 	}
 	return Unknown
+}
+
+func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
+
+func libfabricKind(program string) Kind {
+	if onlyPM(program) {
+		return GASNet
+	}
+	return Libfabric
 }
 
 func interprets(program string) bool {
@@ -96,19 +116,6 @@ func interprets(program string) bool {
 	return slices.Contains(interpreters, name)
 }
 
-func needsLibfabric(program, libraryPath string) bool {
-	libraries, err := mpidetect.Libraries(program, libraryPath)
-	if err != nil {
-		return false // the loader will say
-	}
-	for _, l := range libraries {
-		if strings.HasPrefix(l.Name, library) {
-			return true
-		}
-	}
-	return false
-}
-
 // refusal says why the program cannot use channels; empty: it may.
 func (p Program) refusal() string {
 	switch p.Kind {
@@ -116,7 +123,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, Libfabric:
+	case Unknown, Interpreter, OpenMPI, Libfabric, GASNet:
 	}
 	return ""
 }
@@ -127,6 +134,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with Open MPI"
 	case Libfabric:
 		return p.Name + " uses libfabric"
+	case GASNet:
+		return p.Name + " has a GASNet for channels"
 	case OtherMPI:
 		return p.Name + " was built with an MPI library that does not use libfabric"
 	case Static:
