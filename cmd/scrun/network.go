@@ -28,12 +28,17 @@ func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	found := make(chan network, 1)
 	go func() {
 		n := network{channels: countChannels(o, here)}
-		if o.Verbose || o.Fabric != fabric.None {
+		if o.Verbose || !settled(o) {
 			n.inspectFabric(o, here)
 		}
 		found <- n
 	}()
 	return found
+}
+
+// settled reports whether no look at the program changes the choice: one rank has nobody to talk to.
+func settled(o *options.Options) bool {
+	return o.Fabric == fabric.None || o.Fabric == fabric.Auto && o.Tasks == 1
 }
 
 // knownNodes is on how many nodes the job will be; 0: not known.
