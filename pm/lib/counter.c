@@ -4,8 +4,7 @@
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
-	if (!pm_forked)
-		score_progress();
+	pm_progress();
 	return atomic_load_explicit(&((struct pm_counter *)fid)->value, memory_order_acquire);
 }
 
@@ -17,8 +16,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 /* changed has who waits for a counter look again. */
 static int changed(void)
 {
-	if (!pm_forked)
-		score_progress();
+	pm_progress();
 	return 0;
 }
 
@@ -51,6 +49,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct pm_counter *c = (struct pm_counter *)fid;
 	int64_t end = end_of(timeout), left;
 	uint64_t failed = cntr_readerr(fid);
+	int err;
 
 	for (;;) {
 		if (cntr_read(fid) >= threshold)
@@ -60,9 +59,9 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		left = left_of(end);
 		if (left == 0)
 			return -FI_ETIMEDOUT;
-		if (pm_forked)
-			return -FI_EOPBADSTATE;
-		score_wait(left);
+		err = pm_wait(left);
+		if (err)
+			return err;
 	}
 }
 
