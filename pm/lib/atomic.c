@@ -9,9 +9,13 @@ static ssize_t do_atomic(struct fid_ep *ep, const void *buf, size_t count, const
 		.buf = (void *)buf, .compare = (void *)compare, .result = result, .count = count, .to = to, .offset = at, .key = key,
 		.flags = flags, .context = (uintptr_t)context, .op = (int32_t)op, .datatype = (int32_t)type,
 	};
-	if (pm_forked)
-		return -FI_EOPBADSTATE;
-	return score_atomic(pm_ep_of(ep)->number, &a);
+	ssize_t err = pm_enter();
+
+	if (err)
+		return err;
+	err = score_atomic(pm_ep_of(ep)->number, &a);
+	pm_leave();
+	return err;
 }
 
 static ssize_t a_write(struct fid_ep *ep, const void *buf, size_t count, void *desc, fi_addr_t to, uint64_t at, uint64_t key,

@@ -4,8 +4,7 @@
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
-	if (!pm_forked)
-		score_progress();
+	pm_progress();
 	return atomic_load_explicit(&((struct pm_counter *)fid)->value, memory_order_acquire);
 }
 
@@ -17,8 +16,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 /* changed has who waits for a counter look again. */
 static int changed(void)
 {
-	if (!pm_forked)
-		score_progress();
+	pm_progress();
 	return 0;
 }
 
@@ -52,6 +50,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	int64_t end = end_of(timeout), left;
 	uint64_t failed = cntr_readerr(fid);
 	score_watch w = {.word = {(uint64_t *)&c->value, (uint64_t *)&c->failed}, .seen = {0, failed}};
+	int err;
 
 	for (;;) {
 		w.seen[0] = cntr_read(fid);
@@ -62,9 +61,9 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		left = left_of(end);
 		if (left == 0)
 			return -FI_ETIMEDOUT;
-		if (pm_forked)
-			return -FI_EOPBADSTATE;
-		score_wait(left, &w);
+		err = pm_wait(left, &w);
+		if (err)
+			return err;
 	}
 }
 
@@ -81,7 +80,7 @@ static int cntr_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!pm_forked)
 		score_object_close(c->handle);
-	pm_leave(&c->uses);
+	pm_unuse(&c->uses);
 	free(c);
 	return 0;
 }

@@ -9,7 +9,7 @@ static int ep_close(struct fid *fid)
 
 	if (!pm_forked)
 		score_ep_close(ep->number);
-	pm_leave(&ep->uses);
+	pm_unuse(&ep->uses);
 	free(ep);
 	return 0;
 }

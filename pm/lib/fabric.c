@@ -64,7 +64,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!pm_forked)
 		score_domain_close();
-	pm_leave(&d->uses);
+	pm_unuse(&d->uses);
 	free(d);
 	return 0;
 }
@@ -255,7 +255,7 @@ static int av_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!pm_forked)
 		score_object_close(v->handle);
-	pm_leave(&v->uses);
+	pm_unuse(&v->uses);
 	free(v);
 	return 0;
 }
@@ -302,7 +302,7 @@ static int mr_close(struct fid *fid)
 
 	if (!pm_forked)
 		score_mr_close(m->handle);
-	pm_leave(&m->uses);
+	pm_unuse(&m->uses);
 	free(m);
 	return 0;
 }

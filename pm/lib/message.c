@@ -5,19 +5,27 @@
 static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t to, uint64_t tag, uint64_t data, void *context,
 		       uint64_t flags)
 {
-	if (pm_forked)
-		return -FI_EOPBADSTATE;
-	return score_send(pm_ep_of(fid)->number, (void *)buf, n, to, tag, data, (uintptr_t)context, flags);
+	ssize_t err = pm_enter();
+
+	if (err)
+		return err;
+	err = score_send(pm_ep_of(fid)->number, (void *)buf, n, to, tag, data, (uintptr_t)context, flags);
+	pm_leave();
+	return err;
 }
 
 static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context,
 		       uint64_t flags)
 {
-	if (pm_forked)
-		return -FI_EOPBADSTATE;
+	ssize_t err = pm_enter();
+
+	if (err)
+		return err;
 	if (!pm_ep_of(fid)->directed)
 		from = FI_ADDR_UNSPEC;
-	return score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
+	err = score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
+	pm_leave();
+	return err;
 }
 
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t n, void *desc, fi_addr_t from, void *context)

@@ -21,7 +21,7 @@
 
 #include "_cgo_export.h"
 #include "common.h"
-#include "forked.h"
+#include "enter.h"
 
 #define PM_NAME_BYTES 64
 #define PM_INJECT 4096
@@ -47,7 +47,7 @@ static inline void pm_use(struct pm_uses *u, pm_users *of)
 	u->of[u->n++] = of;
 }
 
-static inline void pm_leave(struct pm_uses *u)
+static inline void pm_unuse(struct pm_uses *u)
 {
 	while (u->n > 0)
 		atomic_fetch_sub(u->of[--u->n], 1);
@@ -152,6 +152,30 @@ int pm_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op
 		    uint64_t flags);
 
 static inline struct pm_ep *pm_ep_of(struct fid_ep *ep) { return (struct pm_ep *)ep; }
+
+/* pm_progress is score_progress for who may be unable to enter Go; the error is that of pm_enter. */
+static inline int64_t pm_progress(void)
+{
+	int64_t n = pm_enter();
+
+	if (n)
+		return n;
+	n = score_progress();
+	pm_leave();
+	return n;
+}
+
+/* pm_wait sleeps until something happens, or has since w was seen, at most for microseconds; -1: as long as it takes. */
+static inline int pm_wait(int64_t microseconds, score_watch *w)
+{
+	int err = pm_enter();
+
+	if (err)
+		return err;
+	score_wait(microseconds, w);
+	pm_leave();
+	return 0;
+}
 
 /* How many reads that find nothing go by before the reader sleeps. */
 uint32_t pm_idle_reads(void);

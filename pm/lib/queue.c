@@ -121,7 +121,10 @@ static void rest(struct pm_cq *q)
 		q->patience /= 4;
 		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
 	}
-	score_nap(nap);
+	if (pm_enter() == 0) {
+		score_nap(nap);
+		pm_leave();
+	}
 	q->idle = 0;
 	q->since = nanoseconds();
 	q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
@@ -131,14 +134,15 @@ static void rest(struct pm_cq *q)
 static ssize_t look(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources)
 {
 	ssize_t n = take(q, buf, count, sources);
+	int64_t made;
 
-	if (n == 0 && pm_forked)
-		return -FI_EOPBADSTATE;
-	if (n == 0) {
-		q->busy = score_progress() > 0;
-		n = take(q, buf, count, sources);
-	}
-	return n;
+	if (n)
+		return n;
+	made = pm_progress();
+	if (made < 0)
+		return made;
+	q->busy = made > 0;
+	return take(q, buf, count, sources);
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
@@ -165,8 +169,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	if (count == 0) {
-		if (!pm_forked)
-			score_progress();
+		pm_progress();
 		return -FI_EAGAIN;
 	}
 	return cq_readfrom(fid, buf, count, NULL);
@@ -217,7 +220,9 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		left = left_of(end);
 		if (left == 0)
 			return -FI_EAGAIN;
-		score_wait(left, &w);
+		n = pm_wait(left, &w);
+		if (n)
+			return n;
 	}
 }
 
@@ -229,8 +234,7 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 static int cq_signal(struct fid_cq *fid)
 {
 	atomic_store(&((struct pm_cq *)fid)->signaled, 1);
-	if (!pm_forked)
-		score_progress(); /* who sleeps lets us in, and looks */
+	pm_progress(); /* who sleeps lets us in, and looks */
 	return 0;
 }
 
@@ -258,7 +262,7 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (!pm_forked)
 		score_cq_close(q->handle);
-	pm_leave(&q->uses);
+	pm_unuse(&q->uses);
 	free(q->ring);
 	free(q);
 	return 0;

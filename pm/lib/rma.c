@@ -5,9 +5,13 @@
 static ssize_t do_rma(struct fid_ep *ep, int read, const void *buf, size_t n, fi_addr_t to, uint64_t at, uint64_t key,
 		      uint64_t data, void *context, uint64_t flags)
 {
-	if (pm_forked)
-		return -FI_EOPBADSTATE;
-	return score_rma(pm_ep_of(ep)->number, read, (void *)buf, n, to, at, key, data, (uintptr_t)context, flags);
+	ssize_t err = pm_enter();
+
+	if (err)
+		return err;
+	err = score_rma(pm_ep_of(ep)->number, read, (void *)buf, n, to, at, key, data, (uintptr_t)context, flags);
+	pm_leave();
+	return err;
 }
 
 static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t n, void *desc, fi_addr_t from, uint64_t at, uint64_t key,

@@ -48,7 +48,7 @@ type Request struct {
 
 // Undecided reports whether the choice depends on the number of nodes, which is not known.
 func (r Request) Undecided() bool {
-	if r.Wish != Auto || r.Nodes != 0 {
+	if r.Wish != Auto || r.Nodes != 0 || r.Program.Kind.alone() {
 		return false
 	}
 	r.Nodes = 2
@@ -74,8 +74,7 @@ type Choice struct {
 var ErrProgram = errors.New("--fabric pm")
 
 // Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
-// network: between nodes; and for OpenSHMEM, to which libfabric offers TCP else. The error wraps
-// ErrProgram.
+// network: between nodes; and for programs that have no other network. The error wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -91,7 +90,7 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind != OpenMPI && p.Kind != OpenSHMEM && p.Kind != Interpreter:
+	case p.Kind != OpenMPI && p.Kind != Interpreter && !p.Kind.alone():
 		return Choice{Why: p.describe()}, nil
 	case r.NoChannels:
 		return Choice{Why: "--channels 0"}, nil
@@ -99,7 +98,7 @@ func Choose(r Request) (Choice, error) {
 		return Choice{Why: "ulimit -v leaves a rank too little address space for them"}, nil
 	case p.Kind == OpenSHMEM && r.ChosenProvider != "":
 		return Choice{Why: r.ChosenProvider + " is set"}, nil
-	case p.Kind == OpenSHMEM: // inside a node, too: it has no network of its own
+	case p.Kind.alone(): // inside a node, too
 		return Choice{Use: true, Why: "--fabric auto, and " + p.describe()}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil

@@ -13,6 +13,7 @@ import (
 func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
 	shmem := Program{"a.out", OpenSHMEM}
+	gasnet := Program{"a.out", GASNet}
 	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
@@ -35,6 +36,9 @@ func TestChoose(t *testing.T) {
 		{"auto, OpenSHMEM, the user has chosen", Request{Wish: Auto, Program: shmem, Nodes: 2, ChosenProvider: "FI_PROVIDER"}, false, ""},
 		{"auto, OpenSHMEM, no channels", Request{Wish: Auto, Program: shmem, Nodes: 2, NoChannels: true}, false, ""},
 		{"pm, OpenSHMEM", Request{Wish: PM, Program: shmem, Nodes: 1}, true, ""},
+		{"auto, GASNet", Request{Wish: Auto, Program: gasnet, Nodes: 2}, true, ""},
+		{"auto, GASNet, one node", Request{Wish: Auto, Program: gasnet, Nodes: 1, Chosen: "OMPI_MCA_pml"}, true, ""},
+		{"auto, GASNet, no channels", Request{Wish: Auto, Program: gasnet, Nodes: 2, NoChannels: true}, false, ""},
 		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
 		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
 		{"auto, another program", Request{Wish: Auto, Program: other, Nodes: 2}, false, ""},
@@ -44,7 +48,9 @@ func TestChoose(t *testing.T) {
 		{"pm, script", Request{Wish: PM, Program: script, Nodes: 1}, true, ""},
 		{"pm, MPICH", Request{Wish: PM, Program: mpich, Nodes: 2}, false, "a.out was built with an MPI library that does not use libfabric"},
 		{"pm, static", Request{Wish: PM, Program: static, Nodes: 2}, false, "a.out is static"},
+		{"pm, GASNet", Request{Wish: PM, Program: gasnet, Nodes: 1}, true, ""},
 		{"none", Request{Wish: None, Program: open, Nodes: 2}, false, ""},
+		{"none, GASNet", Request{Wish: None, Program: gasnet, Nodes: 2}, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			choice, err := Choose(c.request)
@@ -77,6 +83,7 @@ func TestUndecided(t *testing.T) {
 		{Request{Wish: Auto, Program: open, AddressSpace: 1}, false},
 		{Request{Wish: Auto, Program: Program{"run.sh", Interpreter}}, true},
 		{Request{Wish: Auto, Program: Program{"hostname", Unknown}}, false},
+		{Request{Wish: Auto, Program: Program{"a.out", GASNet}}, false},
 		{Request{Wish: PM, Program: open}, false},
 	} {
 		if got := c.request.Undecided(); got != c.want {
@@ -197,11 +204,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// program marks itself as GASNet does when it is compiled with PROVIDERS.
+const program = `
+#ifdef PROVIDERS
+const char mark[] = "$GASNetOfiProvidersSupported: " PROVIDERS " $";
+#endif
+int main(void) { return 0; }
+`
+
 // TestInspect looks at programs as users start them.
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "a.c")
-	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "run"), []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -220,6 +235,17 @@ func TestInspect(t *testing.T) {
 	compile("mpich", "mpicc.mpich", "-Wl,--no-as-needed", "-lmpich")
 	compile("static", "gcc", "-static")
 	compile("plain", "gcc")
+	compile(library, "gcc", "-shared", "-fPIC", "-Wl,-soname="+library)
+	linked := []string{"-Wl,--no-as-needed", filepath.Join(dir, library)}
+	pm := `-DPROVIDERS="pm"`
+	compile("fabric", "gcc", linked...)
+	compile("gasnet", "gcc", append(linked, pm)...)
+	compile("generic", "gcc", append(linked, `-DPROVIDERS="cxi psm2 sockets"`)...)
+	compile("gasnetmpi", "mpicc.openmpi", append(linked, pm, "-lmpi")...)
+	compile("genericmpi", "mpicc.openmpi", append(linked, "-lmpi")...)
+	compile("libpmix.so.2", "gcc", "-shared", "-fPIC", "-Wl,-soname=libpmix.so.2")
+	compile("pmix", "gcc", "-Wl,--no-as-needed", filepath.Join(dir, "libpmix.so.2"))
+	compile("genericpmix", "gcc", append(linked, filepath.Join(dir, "libpmix.so.2"))...)
 	for _, c := range []struct {
 		argv []string
 		want Program
@@ -230,11 +256,19 @@ func TestInspect(t *testing.T) {
 		{[]string{"./static"}, Program{"static", Static}},
 		{[]string{"./static", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./plain"}, Program{"plain", Unknown}},
+		{[]string{"./fabric"}, Program{"fabric", Libfabric}},
+		{[]string{"./gasnet"}, Program{"gasnet", GASNet}},
+		{[]string{"sh", "-c", "./gasnet"}, Program{"gasnet", GASNet}},
+		{[]string{"./generic"}, Program{"generic", Libfabric}},
+		{[]string{"./gasnetmpi"}, Program{"gasnetmpi", GASNet}},
+		{[]string{"./genericmpi"}, Program{"genericmpi", Libfabric}},
+		{[]string{"./pmix"}, Program{"pmix", Unknown}},
+		{[]string{"./genericpmix"}, Program{"genericpmix", Libfabric}},
 		{[]string{"./run"}, Program{"run", Interpreter}},
 		{[]string{"sh", "-c", "./elsewhere"}, Program{"sh", Interpreter}},
 		{[]string{"/elsewhere/a.out"}, Program{"a.out", Unknown}},
 	} {
-		if got := Inspect(c.argv, dir, "", ""); got != c.want {
+		if got := Inspect(c.argv, dir, "", dir); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.argv, got, c.want)
 		}
 	}

@@ -22,11 +22,16 @@ const (
 	OpenSHMEM
 	// Libfabric: the program, or its MPI library, was linked with libfabric.
 	Libfabric
+	// GASNet uses libfabric with the provider pm alone: it was configured for that.
+	GASNet
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
 	OtherMPI
 	// Static: it loads no libraries.
 	Static
 )
+
+// alone reports whether such programs have no network but that of libfabric.
+func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
 
 // Program is one that a job starts.
 type Program struct {
@@ -59,7 +64,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == OpenSHMEM || p.Kind == Libfabric {
+		if p.Kind == OpenMPI || p.Kind == Libfabric || p.Kind.alone() {
 			return p
 		}
 		if i == 0 {
@@ -76,23 +81,44 @@ func kindOf(program, libraryPath string) Kind {
 		return Unknown
 	case !report.ELF:
 		return Interpreter
-	case report.Family == mpidetect.OpenMPI:
-		return OpenMPI
 	case report.Family == mpidetect.StaticUnknown:
 		return Static
+	case slices.ContainsFunc(report.Needed, isLibfabric):
+		// What it does with libfabric is not Open MPI's, although Open MPI may start it.
+		return libfabricKind(program)
+	case report.Family == mpidetect.OpenMPI:
+		return OpenMPI
 	}
-	needed := neededOf(program, libraryPath)
+	libraries, err := mpidetect.Libraries(program, libraryPath)
+	if err != nil {
+		libraries = nil // the loader will say
+	}
+	uses := func(is func(string) bool) bool {
+		return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return is(l.Name) })
+	}
 	switch {
-	case needed.fabric && needed.shmem:
+	case uses(isLibfabric) && uses(isOpenSHMEM):
 		return OpenSHMEM
-	case needed.fabric:
-		return Libfabric
-	case report.Family.Parallel():
+	case uses(isLibfabric):
+		return libfabricKind(program)
+	case report.Family == mpidetect.MPICH:
 		return OtherMPI
 	case interprets(program):
 		return Interpreter
 	}
 	return Unknown
+}
+
+func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
+
+// isOpenSHMEM tells Sandia's library.
+func isOpenSHMEM(name string) bool { return strings.HasPrefix(name, "libsma.so") }
+
+func libfabricKind(program string) Kind {
+	if onlyPM(program) {
+		return GASNet
+	}
+	return Libfabric
 }
 
 func interprets(program string) bool {
@@ -103,24 +129,6 @@ func interprets(program string) bool {
 	return slices.Contains(interpreters, name)
 }
 
-// needs are the libraries of a program that matter.
-type needs struct{ fabric, shmem bool }
-
-// shmemLibrary is Sandia OpenSHMEM's.
-const shmemLibrary = "libsma.so"
-
-func neededOf(program, libraryPath string) (n needs) {
-	libraries, err := mpidetect.Libraries(program, libraryPath)
-	if err != nil {
-		return n // the loader will say
-	}
-	for _, l := range libraries {
-		n.fabric = n.fabric || strings.HasPrefix(l.Name, library)
-		n.shmem = n.shmem || strings.HasPrefix(l.Name, shmemLibrary)
-	}
-	return n
-}
-
 // refusal says why the program cannot use channels; empty: it may.
 func (p Program) refusal() string {
 	switch p.Kind {
@@ -128,7 +136,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, OpenSHMEM, Libfabric:
+	case Unknown, Interpreter, OpenMPI, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""
 }
@@ -141,6 +149,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with Sandia OpenSHMEM"
 	case Libfabric:
 		return p.Name + " uses libfabric"
+	case GASNet:
+		return p.Name + " has a GASNet for channels"
 	case OtherMPI:
 		return p.Name + " was built with an MPI library that does not use libfabric"
 	case Static:

@@ -13,8 +13,10 @@ const (
 	None Family = iota
 	// MPICH: MPICH or one of its descendants; speaks PMI-1, some PMI-2.
 	MPICH
-	// OpenMPI: Open MPI, or PMIx directly; speaks PMIx.
+	// OpenMPI speaks PMIx.
 	OpenMPI
+	// PMIx: calls PMIx itself, without Open MPI.
+	PMIx
 	// PMI2: calls a PMI library of its own, as Slurm's libpmi2.
 	PMI2
 	// StaticUnknown: statically linked, so there is nothing to tell it by.
@@ -29,6 +31,8 @@ func (f Family) String() string {
 		return "mpich"
 	case OpenMPI:
 		return "openmpi"
+	case PMIx:
+		return "pmix"
 	case PMI2:
 		return "pmi2"
 	case StaticUnknown:
@@ -39,7 +43,7 @@ func (f Family) String() string {
 
 // Parallel reports whether ranks of such a program are expected to contact
 // their launcher.
-func (f Family) Parallel() bool { return f == MPICH || f == OpenMPI || f == PMI2 }
+func (f Family) Parallel() bool { return f == MPICH || f == OpenMPI || f == PMIx || f == PMI2 }
 
 // libraries maps beginnings of library names to families. The version tells
 // MPICH's libmpi from Open MPI's: 12 and 0 are the ABI of MPICH and its
@@ -66,8 +70,8 @@ var libraries = []struct {
 	{"liboshmem.so", OpenMPI},
 	{"libopen-rte.so", OpenMPI},
 	{"libopen-pal.so", OpenMPI},
-	{"libpmix.so", OpenMPI},
-	{"libprrte.so", OpenMPI},
+	{"libpmix.so", PMIx},
+	{"libprrte.so", PMIx},
 	{"libpmi2.so", PMI2},
 	{"libpmi.so", PMI2},
 }
@@ -77,7 +81,7 @@ var libraries = []struct {
 func familyOf(needed []string) Family {
 	found := None
 	for _, name := range needed {
-		if family := libraryFamily(name); family != None && (found == None || found == PMI2) {
+		if family := libraryFamily(name); family != None && (found == None || found == PMI2 || found == PMIx) {
 			found = family
 		}
 	}

@@ -90,7 +90,10 @@ func TestFamilies(t *testing.T) {
 		{"Open MPI 4", amd64("libmpi.so.40", "libc.so.6"), OpenMPI},
 		{"Open MPI 2", amd64("libmpi.so.20"), OpenMPI},
 		{"Open MPI from Fortran", amd64("libmpi_usempif08.so.40"), OpenMPI},
-		{"PMIx without MPI", amd64("libpmix.so.2"), OpenMPI},
+		{"PMIx without MPI", amd64("libpmix.so.2"), PMIx},
+		{"PMIx before Open MPI", amd64("libpmix.so.2", "libmpi.so.40"), OpenMPI},
+		{"Open MPI before PMIx", amd64("libmpi.so.40", "libpmix.so.2"), OpenMPI},
+		{"PMIx and MPICH", amd64("libpmix.so.2", "libmpi.so.12"), MPICH},
 		{"Slurm's PMI-2", amd64("libpmi2.so.0", "libc.so.6"), PMI2},
 		{"an MPI over Slurm's PMI-2", amd64("libpmi2.so.0", "libmpich.so.12"), MPICH},
 		{"with a path", amd64("/opt/mpich/lib/libmpi.so.12"), MPICH},
@@ -114,7 +117,7 @@ func TestFamilies(t *testing.T) {
 }
 
 func TestFamilyTraits(t *testing.T) {
-	for family, want := range map[Family]bool{None: false, MPICH: true, OpenMPI: true, PMI2: true, StaticUnknown: false} {
+	for family, want := range map[Family]bool{None: false, MPICH: true, OpenMPI: true, PMIx: true, PMI2: true, StaticUnknown: false} {
 		if family.Parallel() != want {
 			t.Errorf("%v: parallel %v, want %v", family, family.Parallel(), want)
 		}
@@ -280,7 +283,7 @@ func TestFollow(t *testing.T) {
 
 func TestOffers(t *testing.T) {
 	for family, want := range map[Family][2]bool{
-		MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true},
+		MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true}, PMIx: {false, true},
 		StaticUnknown: {true, false}, None: {true, true},
 	} {
 		if pmi, pmix := family.Offers(); [2]bool{pmi, pmix} != want || family.Describe() == "" {

@@ -9,7 +9,7 @@ func (f Family) Offers() (pmi, pmix bool) {
 	switch f {
 	case MPICH, PMI2, StaticUnknown:
 		return true, false
-	case OpenMPI:
+	case OpenMPI, PMIx:
 		return false, true
 	case None:
 	}
@@ -22,7 +22,9 @@ func (f Family) Describe() string {
 	case MPICH:
 		return "was built with MPICH or a relative"
 	case OpenMPI:
-		return "was built with Open MPI or PMIx"
+		return "was built with Open MPI"
+	case PMIx:
+		return "was built with PMIx"
 	case PMI2:
 		return "was built with a PMI library"
 	case StaticUnknown:

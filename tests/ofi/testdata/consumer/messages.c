@@ -3,7 +3,9 @@
 #include "rows.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define LONG_MESSAGE (4 << 20)
 
@@ -352,6 +354,62 @@ void row_threads(void)
 	}
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_join(shares[i].thread, NULL) == 0);
+	nothing(&e);
+	close_end(&e);
+}
+
+/* What a handler of signals did while the program waited. */
+static struct end *interrupted;
+static volatile sig_atomic_t interrupts, injected, unexpected_errors;
+
+static void on_signal(int number)
+{
+	char byte = 'i';
+	ssize_t err = fi_tinject(interrupted->ep, &byte, 1, interrupted->peer, number);
+
+	interrupts++;
+	if (err == 0)
+		injected++;
+	else if (err != -FI_EAGAIN)
+		unexpected_errors++;
+	if (fi_cq_read(interrupted->cq, NULL, 0) != -FI_EAGAIN)
+		unexpected_errors++;
+}
+
+static void *interrupt(void *thread)
+{
+	for (int i = 0; i < 200; i++) {
+		usleep(500);
+		CHECK(pthread_kill(*(pthread_t *)thread, SIGUSR1) == 0);
+	}
+	return NULL;
+}
+
+/* GASNet: handlers of signals send messages and look for some, wherever they interrupt the program. */
+void row_signals(void)
+{
+	struct setup s = {.wait_obj = FI_WAIT_UNSPEC};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART}, before;
+	pthread_t self = pthread_self(), interrupter;
+	struct fi_cq_tagged_entry entry;
+	struct end e;
+	int mine, theirs;
+
+	open_end(&e, &s);
+	interrupted = &e;
+	OK(sigaction(SIGUSR1, &action, &before));
+	CHECK(pthread_create(&interrupter, NULL, interrupt, &self) == 0);
+	CHECK(fi_cq_sread(e.cq, &entry, 1, NULL, 150) == -FI_EAGAIN);
+	CHECK(pthread_join(interrupter, NULL) == 0);
+	OK(sigaction(SIGUSR1, &before, NULL));
+	CHECK(interrupts > 0 && unexpected_errors == 0);
+	mine = injected;
+	swap(&mine, &theirs, sizeof mine);
+	while (theirs-- > 0) {
+		char in = 0;
+		POST(fi_trecv(e.ep, &in, 1, NULL, e.peer, SIGUSR1, 0, &in));
+		CHECK(next(&e).op_context == &in && in == 'i');
+	}
 	nothing(&e);
 	close_end(&e);
 }

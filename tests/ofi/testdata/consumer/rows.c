@@ -41,6 +41,7 @@ const struct row rows[] = {
 	{"inject", row_inject},
 	{"unexpected", row_unexpected},
 	{"threads", row_threads},
+	{"signals", row_signals},
 	{"peek", row_peek},
 	{"claim", row_claim},
 	{"cancel", row_cancel},

@@ -46,6 +46,7 @@ void row_cq_data(void);
 void row_inject(void);
 void row_unexpected(void);
 void row_threads(void);
+void row_signals(void);
 
 /* probe.c */
 void row_peek(void);

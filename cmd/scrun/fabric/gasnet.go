@@ -1,0 +1,46 @@
+package fabric
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+)
+
+// gasnetMark is what GASNet leaves in programs: the providers of libfabric that it was configured for,
+// here pm alone. Such a program ends in its first call without the library of the channels.
+const gasnetMark = "$GASNetOfiProvidersSupported: pm $"
+
+// maxSearched bounds what is read of a program. Marks are among its constants, before the tables for
+// debuggers.
+const maxSearched = 256 << 20
+
+// onlyPM reports whether the file contains the mark.
+func onlyPM(program string) bool {
+	file, err := os.Open(program)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	found, err := contains(io.LimitReader(file, maxSearched), []byte(gasnetMark))
+	return err == nil && found
+}
+
+// contains reports whether the text of r has mark in it.
+func contains(r io.Reader, mark []byte) (bool, error) {
+	buffer := make([]byte, 1<<20)
+	kept := 0 // bytes at the beginning, in which a mark may have begun
+	for {
+		n, err := io.ReadFull(r, buffer[kept:])
+		text := buffer[:kept+n]
+		switch {
+		case bytes.Contains(text, mark):
+			return true, nil
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		kept = copy(buffer, text[len(text)-len(mark)+1:])
+	}
+}
