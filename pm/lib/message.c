@@ -7,6 +7,8 @@ static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t 
 {
 	if (pm_forked)
 		return -FI_EOPBADSTATE;
+	if (nowhere(buf, n))
+		return -FI_EFAULT;
 	return score_send(pm_ep_of(fid)->number, (void *)buf, n, to, tag, data, (uintptr_t)context, flags);
 }
 
@@ -15,6 +17,8 @@ static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, 
 {
 	if (pm_forked)
 		return -FI_EOPBADSTATE;
+	if (nowhere(buf, n) && !(flags & (FI_PEEK | FI_DISCARD)))
+		return -FI_EFAULT;
 	if (!pm_ep_of(fid)->directed)
 		from = FI_ADDR_UNSPEC;
 	return score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);

@@ -7,6 +7,8 @@ static ssize_t do_rma(struct fid_ep *ep, int read, const void *buf, size_t n, fi
 {
 	if (pm_forked)
 		return -FI_EOPBADSTATE;
+	if (nowhere(buf, n))
+		return -FI_EFAULT;
 	return score_rma(pm_ep_of(ep)->number, read, (void *)buf, n, to, at, key, data, (uintptr_t)context, flags);
 }
 

@@ -20,6 +20,12 @@ const pml = mcaPrefix + "pml"
 // choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
+// providers are the variables by which users choose a provider of libfabric, the second for MPICH.
+var providers = []string{"FI_PROVIDER", "MPIR_CVAR_OFI_USE_PROVIDER"}
+
+// provider is ours.
+const provider = "pm"
+
 // variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
 // by default; its one-sided operations over two-sided messages are those that work on every provider.
 // Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
@@ -27,8 +33,8 @@ var choosing = []string{"pml", "mtl", "btl"}
 // own libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
-		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=pm",
-		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=pm", mcaPrefix + "osc=pt2pt",
+		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=" + provider,
+		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider, mcaPrefix + "osc=sm,pt2pt",
 		mcaPrefix + "memory=^patcher",
 		"IPATH_NO_BACKTRACE=1",
 	}
@@ -55,6 +61,11 @@ func Settings(home string) (names []string) {
 func Chosen(env, settings []string) string {
 	for _, name := range choosing {
 		if name = mcaPrefix + name; value(env, name) != "" || slices.Contains(settings, name) {
+			return name
+		}
+	}
+	for _, name := range providers {
+		if v := value(env, name); v != "" && v != provider {
 			return name
 		}
 	}

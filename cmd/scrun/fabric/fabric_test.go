@@ -12,6 +12,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
+	overFabric := Program{"a.out", MPICH}
 	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
@@ -27,6 +28,9 @@ func TestChoose(t *testing.T) {
 		{"auto, ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 30}, false, ""},
 		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
+		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, true, ""},
+		{"auto, MPICH over libfabric, one node", Request{Wish: Auto, Program: overFabric, Nodes: 1}, false, ""},
+		{"auto, MPICH over libfabric, the user has chosen", Request{Wish: Auto, Program: overFabric, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
 		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
 		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
@@ -34,6 +38,7 @@ func TestChoose(t *testing.T) {
 		{"pm", Request{Wish: PM, Program: open}, true, ""},
 		{"pm, though the user has chosen", Request{Wish: PM, Program: open, Chosen: "OMPI_MCA_pml"}, true, ""},
 		{"pm, libfabric", Request{Wish: PM, Program: fabric, Nodes: 1}, true, ""},
+		{"pm, MPICH over libfabric", Request{Wish: PM, Program: overFabric, Nodes: 1}, true, ""},
 		{"pm, script", Request{Wish: PM, Program: script, Nodes: 1}, true, ""},
 		{"pm, MPICH", Request{Wish: PM, Program: mpich, Nodes: 2}, false, "a.out was built with an MPI library that does not use libfabric"},
 		{"pm, static", Request{Wish: PM, Program: static, Nodes: 2}, false, "a.out is static"},
@@ -172,6 +177,19 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+func TestChosenProvider(t *testing.T) {
+	for _, c := range []struct{ env, want string }{
+		{"FI_PROVIDER=tcp", "FI_PROVIDER"},
+		{"FI_PROVIDER=pm", ""},
+		{"FI_PROVIDER=", ""},
+		{"MPIR_CVAR_OFI_USE_PROVIDER=sockets", "MPIR_CVAR_OFI_USE_PROVIDER"},
+	} {
+		if got := Chosen([]string{c.env}, nil); got != c.want {
+			t.Errorf("%s: %q, want %q", c.env, got, c.want)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	root := t.TempDir()
 	bin := filepath.Join(root, "bin")
@@ -212,6 +230,13 @@ func TestInspect(t *testing.T) {
 	compile("open", "mpicc.openmpi", "-Wl,--no-as-needed", "-lmpi")
 	compile("mpich", "mpicc.mpich", "-Wl,--no-as-needed", "-lmpich")
 	compile("static", "gcc", "-static")
+	link := []string{"-Wl,--no-as-needed", "-Wl,-rpath," + dir, "-L" + dir}
+	shared := func(name string) []string { return append(link, "-shared", "-fPIC", "-Wl,-soname,"+name) }
+	const mpi = "libmpi.so.12" // as MPICH calls it
+	compile(library, "gcc", shared(library)...)
+	compile(mpi, "gcc", append(shared(mpi), "-l:"+library)...)
+	compile("overfabric", "gcc", append(link, "-l:"+mpi)...)
+	compile("fabric", "gcc", append(link, "-l:"+library)...)
 	compile("plain", "gcc")
 	for _, c := range []struct {
 		argv []string
@@ -220,6 +245,8 @@ func TestInspect(t *testing.T) {
 		{[]string{"./open", "x"}, Program{"open", OpenMPI}},
 		{[]string{"sh", "-c", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./mpich"}, Program{"mpich", OtherMPI}},
+		{[]string{"./overfabric"}, Program{"overfabric", MPICH}},
+		{[]string{"./fabric"}, Program{"fabric", Libfabric}},
 		{[]string{"./static"}, Program{"static", Static}},
 		{[]string{"./static", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./plain"}, Program{"plain", Unknown}},

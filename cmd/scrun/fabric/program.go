@@ -18,7 +18,9 @@ const (
 	Interpreter
 	// OpenMPI loads libfabric by itself.
 	OpenMPI
-	// Libfabric: the program, or its MPI library, was linked with libfabric.
+	// MPICH, or a relative of it, whose library was linked with libfabric.
+	MPICH
+	// Libfabric: the program was linked with libfabric, itself or by another library.
 	Libfabric
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
 	OtherMPI
@@ -57,7 +59,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == Libfabric {
+		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == Libfabric {
 			return p
 		}
 		if i == 0 {
@@ -79,6 +81,9 @@ func kindOf(program, libraryPath string) Kind {
 	case report.Family == mpidetect.StaticUnknown:
 		return Static
 	case needsLibfabric(program, libraryPath):
+		if report.Family == mpidetect.MPICH {
+			return MPICH
+		}
 		return Libfabric
 	case report.Family.Parallel():
 		return OtherMPI
@@ -116,7 +121,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, Libfabric:
+	case Unknown, Interpreter, OpenMPI, MPICH, Libfabric:
 	}
 	return ""
 }
@@ -125,6 +130,8 @@ func (p Program) describe() string {
 	switch p.Kind {
 	case OpenMPI:
 		return p.Name + " was built with Open MPI"
+	case MPICH:
+		return p.Name + " was built with MPICH over libfabric"
 	case Libfabric:
 		return p.Name + " uses libfabric"
 	case OtherMPI:
