@@ -71,8 +71,8 @@ type Choice struct {
 // ErrProgram is a program that cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides. Auto chooses channels where they were measured to be faster than the MPI library's
-// own network: between nodes. The error wraps ErrProgram.
+// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
+// network: between nodes. Other programs that use libfabric get them by PM. The error wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -88,7 +88,7 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind != OpenMPI && p.Kind != MPICH && p.Kind != Interpreter:
+	case p.Kind != OpenMPI && p.Kind != Interpreter:
 		return Choice{Why: p.describe()}, nil
 	case r.NoChannels:
 		return Choice{Why: "--channels 0"}, nil

@@ -20,20 +20,21 @@ const pml = mcaPrefix + "pml"
 // choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
-// providers are the variables by which users choose a provider of libfabric, the second for MPICH.
-var providers = []string{"FI_PROVIDER", "MPIR_CVAR_OFI_USE_PROVIDER"}
-
-// provider is ours.
-const provider = "pm"
+// providerVariable is that by which users choose a provider of libfabric; provider is ours.
+const (
+	providerVariable = "FI_PROVIDER"
+	provider         = "pm"
+)
 
 // variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
-// by default; its one-sided operations over two-sided messages are those that work on every provider.
+// by default; its one-sided operations over two-sided messages are those that work on every provider,
+// and only sm has windows that the ranks of a node share (MPI_Win_allocate_shared).
 // Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
 // threads: a rank in some hundreds died of that, and channels need no hooks. The last keeps Debian's
 // own libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
-		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=" + provider,
+		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
 		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider, mcaPrefix + "osc=sm,pt2pt",
 		mcaPrefix + "memory=^patcher",
 		"IPATH_NO_BACKTRACE=1",
@@ -64,10 +65,8 @@ func Chosen(env, settings []string) string {
 			return name
 		}
 	}
-	for _, name := range providers {
-		if v := value(env, name); v != "" && v != provider {
-			return name
-		}
+	if v := value(env, providerVariable); v != "" && v != provider {
+		return providerVariable
 	}
 	return ""
 }

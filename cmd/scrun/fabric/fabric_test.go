@@ -28,9 +28,8 @@ func TestChoose(t *testing.T) {
 		{"auto, ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 30}, false, ""},
 		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
-		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, true, ""},
-		{"auto, MPICH over libfabric, one node", Request{Wish: Auto, Program: overFabric, Nodes: 1}, false, ""},
-		{"auto, MPICH over libfabric, the user has chosen", Request{Wish: Auto, Program: overFabric, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
+		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, false, ""},
+		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
 		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
 		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
@@ -117,7 +116,8 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "empty",
 			want: []string{
-				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_memory=^patcher", "IPATH_NO_BACKTRACE=1",
+				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
+				"OMPI_MCA_memory=^patcher", "IPATH_NO_BACKTRACE=1",
 			},
 		},
 		{name: "other libraries", env: []string{"LD_LIBRARY_PATH=/a:/b"}, want: []string{"LD_LIBRARY_PATH=/l:/a:/b"}},
@@ -182,7 +182,6 @@ func TestChosenProvider(t *testing.T) {
 		{"FI_PROVIDER=tcp", "FI_PROVIDER"},
 		{"FI_PROVIDER=pm", ""},
 		{"FI_PROVIDER=", ""},
-		{"MPIR_CVAR_OFI_USE_PROVIDER=sockets", "MPIR_CVAR_OFI_USE_PROVIDER"},
 	} {
 		if got := Chosen([]string{c.env}, nil); got != c.want {
 			t.Errorf("%s: %q, want %q", c.env, got, c.want)
