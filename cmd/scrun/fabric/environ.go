@@ -30,13 +30,16 @@ const (
 // by default; its one-sided operations over two-sided messages are those that work on every provider,
 // and only sm has windows that the ranks of a node share (MPI_Win_allocate_shared).
 // Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
-// threads: a rank in some hundreds died of that, and channels need no hooks. The last keeps Debian's
+// threads: a rank in some hundreds died of that, and channels need no hooks. MPICH leaves its own shared
+// memory alone: a rank that looks for messages in vain sleeps between looks, and only a channel's message
+// wakes it. The last keeps Debian's
 // own libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
 		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider, mcaPrefix + "osc=sm,pt2pt",
 		mcaPrefix + "memory=^patcher",
+		"MPIR_CVAR_NOLOCAL=1",
 		"IPATH_NO_BACKTRACE=1",
 	}
 }
