@@ -5,8 +5,11 @@
 static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t to, uint64_t tag, uint64_t data, void *context,
 		       uint64_t flags)
 {
-	ssize_t err = pm_enter();
+	ssize_t err;
 
+	if (nowhere(buf, n))
+		return -FI_EFAULT;
+	err = pm_enter();
 	if (err)
 		return err;
 	err = score_send(pm_ep_of(fid)->number, (void *)buf, n, to, tag, data, (uintptr_t)context, flags);
@@ -17,8 +20,11 @@ static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t 
 static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context,
 		       uint64_t flags)
 {
-	ssize_t err = pm_enter();
+	ssize_t err;
 
+	if (nowhere(buf, n) && !(flags & (FI_PEEK | FI_DISCARD)))
+		return -FI_EFAULT;
+	err = pm_enter();
 	if (err)
 		return err;
 	if (!pm_ep_of(fid)->directed)

@@ -16,4 +16,7 @@ static inline const struct iovec *only(const struct iovec *iov, size_t count)
 	return count ? iov : &none;
 }
 
+/* Whether bytes are nowhere: they would go as an empty message. Open MPI 4.1 sends so what MPI_BOTTOM's type describes. */
+static inline bool nowhere(const void *buf, size_t n) { return !buf && n; }
+
 #endif

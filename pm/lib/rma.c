@@ -5,8 +5,11 @@
 static ssize_t do_rma(struct fid_ep *ep, int read, const void *buf, size_t n, fi_addr_t to, uint64_t at, uint64_t key,
 		      uint64_t data, void *context, uint64_t flags)
 {
-	ssize_t err = pm_enter();
+	ssize_t err;
 
+	if (nowhere(buf, n))
+		return -FI_EFAULT;
+	err = pm_enter();
 	if (err)
 		return err;
 	err = score_rma(pm_ep_of(ep)->number, read, (void *)buf, n, to, at, key, data, (uintptr_t)context, flags);

@@ -53,6 +53,7 @@ var rows = []row{
 	{"claim", true, "FI_CLAIM by the context of the look, FI_DISCARD"},
 	{"cancel", false, "FI_ECANCELED of what no message has matched"},
 	{"truncation", true, "FI_ETRUNC, and nothing behind the buffer"},
+	{"nowhere", false, "buffers at no address are errors unless they are empty; they do not go as empty messages"},
 	{"match-complete", true, "synchronous sends complete when they are received"},
 	{"delivery-message", false, "messages with FI_DELIVERY_COMPLETE complete when a receive has the bytes"},
 	{"rma", true, "writes and reads of a byte to 1 MiB by offset and chosen key"},

@@ -36,7 +36,7 @@ type Request struct {
 	Wish    Wish
 	Program Program
 	Nodes   int // of the job; 0: not known
-	// Chosen is the variable by which the user has chosen a network of Open MPI himself, if any.
+	// Chosen is the variable by which the user has chosen a network of MPI himself, if any.
 	Chosen string
 	// ChosenProvider is the variable by which the user has chosen a network of libfabric, if any.
 	ChosenProvider string

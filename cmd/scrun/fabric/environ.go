@@ -20,16 +20,26 @@ const pml = mcaPrefix + "pml"
 // choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
+// providerVariable is that by which users choose a provider of libfabric; provider is ours.
+const (
+	providerVariable = "FI_PROVIDER"
+	provider         = "pm"
+)
+
 // variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
-// by default; its one-sided operations over two-sided messages are those that work on every provider.
+// by default; its one-sided operations over two-sided messages are those that work on every provider,
+// and only sm has windows that the ranks of a node share (MPI_Win_allocate_shared).
 // Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
-// threads: a rank in some hundreds died of that, and channels need no hooks. The last keeps Debian's
+// threads: a rank in some hundreds died of that, and channels need no hooks. MPICH leaves its own shared
+// memory alone: a rank that looks for messages in vain sleeps between looks, and only a channel's message
+// wakes it. The last keeps Debian's
 // own libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
-		"FI_PROVIDER_PATH=" + dir, "FI_PROVIDER=pm",
-		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=pm", mcaPrefix + "osc=pt2pt",
+		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
+		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider, mcaPrefix + "osc=sm,pt2pt",
 		mcaPrefix + "memory=^patcher",
+		"MPIR_CVAR_NOLOCAL=1",
 		"IPATH_NO_BACKTRACE=1",
 	}
 }
@@ -58,17 +68,20 @@ func Chosen(env, settings []string) string {
 			return name
 		}
 	}
+	if v := value(env, providerVariable); v != "" && v != provider {
+		return providerVariable
+	}
 	return ""
 }
 
 // choosingProvider are the variables by which users choose a network of libfabric.
-var choosingProvider = []string{"FI_PROVIDER", "SMA_OFI_PROVIDER", "SHMEM_OFI_PROVIDER"}
+var choosingProvider = []string{providerVariable, "SMA_OFI_PROVIDER", "SHMEM_OFI_PROVIDER"}
 
 // ChosenProvider returns the variable by which the user has chosen a network of libfabric himself; empty:
 // there is none.
 func ChosenProvider(env []string) string {
 	for _, name := range choosingProvider {
-		if value(env, name) != "" {
+		if v := value(env, name); v != "" && v != provider {
 			return name
 		}
 	}

@@ -14,6 +14,7 @@ func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
 	shmem := Program{"a.out", OpenSHMEM}
 	gasnet := Program{"a.out", GASNet}
+	overFabric := Program{"a.out", MPICH}
 	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
@@ -29,6 +30,8 @@ func TestChoose(t *testing.T) {
 		{"auto, ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 30}, false, ""},
 		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
+		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, false, ""},
+		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
 		{"auto, OpenSHMEM", Request{Wish: Auto, Program: shmem, Nodes: 2}, true, ""},
 		{"auto, OpenSHMEM, one node", Request{Wish: Auto, Program: shmem, Nodes: 1}, true, ""},
@@ -45,6 +48,7 @@ func TestChoose(t *testing.T) {
 		{"pm", Request{Wish: PM, Program: open}, true, ""},
 		{"pm, though the user has chosen", Request{Wish: PM, Program: open, Chosen: "OMPI_MCA_pml"}, true, ""},
 		{"pm, libfabric", Request{Wish: PM, Program: fabric, Nodes: 1}, true, ""},
+		{"pm, MPICH over libfabric", Request{Wish: PM, Program: overFabric, Nodes: 1}, true, ""},
 		{"pm, script", Request{Wish: PM, Program: script, Nodes: 1}, true, ""},
 		{"pm, MPICH", Request{Wish: PM, Program: mpich, Nodes: 2}, false, "a.out was built with an MPI library that does not use libfabric"},
 		{"pm, static", Request{Wish: PM, Program: static, Nodes: 2}, false, "a.out is static"},
@@ -126,7 +130,8 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "empty",
 			want: []string{
-				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_memory=^patcher", "IPATH_NO_BACKTRACE=1",
+				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
+				"OMPI_MCA_memory=^patcher", "MPIR_CVAR_NOLOCAL=1", "IPATH_NO_BACKTRACE=1",
 			},
 		},
 		{name: "other libraries", env: []string{"LD_LIBRARY_PATH=/a:/b"}, want: []string{"LD_LIBRARY_PATH=/l:/a:/b"}},
@@ -234,8 +239,13 @@ func TestInspect(t *testing.T) {
 	compile("open", "mpicc.openmpi", "-Wl,--no-as-needed", "-lmpi")
 	compile("mpich", "mpicc.mpich", "-Wl,--no-as-needed", "-lmpich")
 	compile("static", "gcc", "-static")
+	link := []string{"-Wl,--no-as-needed", "-Wl,-rpath," + dir, "-L" + dir}
+	shared := func(name string) []string { return append(link, "-shared", "-fPIC", "-Wl,-soname,"+name) }
+	const mpi = "libmpi.so.12" // as MPICH calls it
+	compile(library, "gcc", shared(library)...)
+	compile(mpi, "gcc", append(shared(mpi), "-l:"+library)...)
+	compile("overfabric", "gcc", append(link, "-l:"+mpi)...)
 	compile("plain", "gcc")
-	compile(library, "gcc", "-shared", "-fPIC", "-Wl,-soname="+library)
 	linked := []string{"-Wl,--no-as-needed", filepath.Join(dir, library)}
 	pm := `-DPROVIDERS="pm"`
 	compile("fabric", "gcc", linked...)
@@ -253,6 +263,8 @@ func TestInspect(t *testing.T) {
 		{[]string{"./open", "x"}, Program{"open", OpenMPI}},
 		{[]string{"sh", "-c", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./mpich"}, Program{"mpich", OtherMPI}},
+		{[]string{"./overfabric"}, Program{"overfabric", MPICH}},
+		{[]string{"./fabric"}, Program{"fabric", Libfabric}},
 		{[]string{"./static"}, Program{"static", Static}},
 		{[]string{"./static", "./open"}, Program{"open", OpenMPI}},
 		{[]string{"./plain"}, Program{"plain", Unknown}},
@@ -302,8 +314,17 @@ func TestInspectOpenSHMEM(t *testing.T) {
 	}
 }
 
+// TestChosenProvider: programs of Open MPI know one variable, those of Sandia OpenSHMEM three.
 func TestChosenProvider(t *testing.T) {
-	if ChosenProvider([]string{"FI_PROVIDER="}) != "" || ChosenProvider([]string{"A=b", "SHMEM_OFI_PROVIDER=tcp"}) != "SHMEM_OFI_PROVIDER" {
-		t.Error("not what the user has chosen")
+	for _, c := range []struct{ env, chosen, provider string }{
+		{"FI_PROVIDER=tcp", "FI_PROVIDER", "FI_PROVIDER"},
+		{"SHMEM_OFI_PROVIDER=tcp", "", "SHMEM_OFI_PROVIDER"},
+		{"FI_PROVIDER=pm", "", ""},
+		{"FI_PROVIDER=", "", ""},
+	} {
+		env := []string{"A=b", c.env}
+		if chosen, provider := Chosen(env, nil), ChosenProvider(env); chosen != c.chosen || provider != c.provider {
+			t.Errorf("%s: %q and %q, want %q and %q", c.env, chosen, provider, c.chosen, c.provider)
+		}
 	}
 }

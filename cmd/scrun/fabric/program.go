@@ -18,9 +18,11 @@ const (
 	Interpreter
 	// OpenMPI loads libfabric by itself.
 	OpenMPI
+	// MPICH, or a relative of it, whose library was linked with libfabric.
+	MPICH
 	// OpenSHMEM has Sandia's library, whose network is libfabric.
 	OpenSHMEM
-	// Libfabric: the program, or its MPI library, was linked with libfabric.
+	// Libfabric: the program was linked with libfabric, itself or by another library.
 	Libfabric
 	// GASNet uses libfabric with the provider pm alone: it was configured for that.
 	GASNet
@@ -64,7 +66,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == Libfabric || p.Kind.alone() {
+		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == Libfabric || p.Kind.alone() {
 			return p
 		}
 		if i == 0 {
@@ -99,6 +101,8 @@ func kindOf(program, libraryPath string) Kind {
 	switch {
 	case uses(isLibfabric) && uses(isOpenSHMEM):
 		return OpenSHMEM
+	case uses(isLibfabric) && report.Family == mpidetect.MPICH:
+		return MPICH
 	case uses(isLibfabric):
 		return libfabricKind(program)
 	case report.Family == mpidetect.MPICH:
@@ -136,7 +140,7 @@ func (p Program) refusal() string {
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, OpenSHMEM, Libfabric, GASNet:
+	case Unknown, Interpreter, OpenMPI, MPICH, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""
 }
@@ -147,6 +151,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with Open MPI"
 	case OpenSHMEM:
 		return p.Name + " was built with Sandia OpenSHMEM"
+	case MPICH:
+		return p.Name + " was built with MPICH over libfabric"
 	case Libfabric:
 		return p.Name + " uses libfabric"
 	case GASNet:

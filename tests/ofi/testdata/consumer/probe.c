@@ -180,6 +180,34 @@ void row_delivery_message(void)
 }
 
 /* A synchronous send completes when a receive has the message, not before. */
+void row_nowhere(void)
+{
+	struct setup s = {0};
+	struct end e;
+	struct iovec iov = {.iov_len = 8};
+	struct fi_msg_tagged m = {.msg_iov = &iov, .iov_count = 1, .tag = 9};
+
+	open_end(&e, &s);
+	m.addr = e.peer;
+	CHECK(fi_tsend(e.ep, NULL, 8, NULL, e.peer, 1, &e) == -FI_EFAULT);
+	CHECK(fi_tinject(e.ep, NULL, 8, e.peer, 1) == -FI_EFAULT);
+	CHECK(fi_tsendmsg(e.ep, &m, 0) == -FI_EFAULT);
+	CHECK(fi_send(e.ep, NULL, 8, NULL, e.peer, &e) == -FI_EFAULT);
+	CHECK(fi_trecv(e.ep, NULL, 8, NULL, e.peer, 1, 0, &e) == -FI_EFAULT);
+	CHECK(fi_recv(e.ep, NULL, 8, NULL, FI_ADDR_UNSPEC, &e) == -FI_EFAULT);
+	CHECK(fi_write(e.ep, NULL, 8, NULL, e.peer, 0, 1, &e) == -FI_EFAULT);
+	CHECK(fi_read(e.ep, NULL, 8, NULL, e.peer, 0, 1, &e) == -FI_EFAULT);
+	/* A look needs no buffer, and what is empty none either. */
+	OK(fi_trecvmsg(e.ep, &m, FI_PEEK));
+	CHECK(next_error(&e).err == FI_ENOMSG);
+	POST(fi_trecv(e.ep, NULL, 0, NULL, e.peer, 1, 0, in));
+	POST(fi_tsend(e.ep, NULL, 0, NULL, e.peer, 1, out));
+	CHECK(next(&e).len == 0);
+	CHECK(next(&e).len == 0);
+	nothing(&e);
+	close_end(&e);
+}
+
 void row_match_complete(void)
 {
 	struct setup s = {0};

@@ -46,6 +46,7 @@ const struct row rows[] = {
 	{"claim", row_claim},
 	{"cancel", row_cancel},
 	{"truncation", row_truncation},
+	{"nowhere", row_nowhere},
 	{"match-complete", row_match_complete},
 	{"delivery-message", row_delivery_message},
 	{"rma", row_rma},

@@ -53,6 +53,7 @@ void row_peek(void);
 void row_claim(void);
 void row_cancel(void);
 void row_truncation(void);
+void row_nowhere(void);
 void row_match_complete(void);
 void row_delivery_message(void);
 
