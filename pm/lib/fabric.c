@@ -1,5 +1,6 @@
 /* Fabric, domain, address vector, memory region. */
 #include "objects.h"
+#include "openmpi.h"
 
 #include <pthread.h>
 
@@ -163,7 +164,7 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
 
 	if (av->events && !av->eq)
 		return -FI_ENOEQ;
-
+	pm_mend_openmpi();
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = FI_ADDR_NOTAVAIL;
 		int64_t err = score_av_insert(av->handle, (char *)names + i * PM_NAME_BYTES, &address);

@@ -49,6 +49,7 @@ var rows = []row{
 	{"unexpected", true, "thousands of messages before their receives, both ways, without deadlock"},
 	{"threads", false, "threads that share an endpoint and a queue"},
 	{"signals", false, "handlers of signals that send and look, wherever they interrupt a rank"},
+	{"urgent", false, "a handler for SIGURG, which runtimes send to themselves"},
 	{"peek", true, "FI_PEEK makes progress, and completes at once: with the message, or as an error"},
 	{"claim", true, "FI_CLAIM by the context of the look, FI_DISCARD"},
 	{"cancel", false, "FI_ECANCELED of what no message has matched"},

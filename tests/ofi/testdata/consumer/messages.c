@@ -413,3 +413,31 @@ void row_signals(void)
 	nothing(&e);
 	close_end(&e);
 }
+
+static volatile sig_atomic_t urgent;
+
+static void on_urgent(int number)
+{
+	(void)number;
+	urgent++;
+}
+
+/* PETSc: a program has a handler for SIGURG, which ends it. No runtime in the library sends that signal. */
+void row_urgent(void)
+{
+	struct setup s = {.wait_obj = FI_WAIT_UNSPEC};
+	struct sigaction action = {.sa_handler = on_urgent, .sa_flags = SA_ONSTACK | SA_RESTART}, before;
+	struct fi_cq_tagged_entry entry;
+
+	OK(sigaction(SIGURG, &action, &before));
+	for (int i = 0; i < 20; i++) {
+		struct end e;
+
+		open_end(&e, &s);
+		CHECK(fi_cq_sread(e.cq, &entry, 1, NULL, 20) == -FI_EAGAIN);
+		nothing(&e);
+		close_end(&e);
+	}
+	OK(sigaction(SIGURG, &before, NULL));
+	CHECK(urgent == 0);
+}

@@ -42,6 +42,7 @@ const struct row rows[] = {
 	{"unexpected", row_unexpected},
 	{"threads", row_threads},
 	{"signals", row_signals},
+	{"urgent", row_urgent},
 	{"peek", row_peek},
 	{"claim", row_claim},
 	{"cancel", row_cancel},

@@ -47,6 +47,7 @@ void row_inject(void);
 void row_unexpected(void);
 void row_threads(void);
 void row_signals(void);
+void row_urgent(void);
 
 /* probe.c */
 void row_peek(void);
