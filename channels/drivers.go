@@ -94,6 +94,14 @@ func (img *Image) SetExtra(places uint32) { atomic.StoreUint32(img.extra(), plac
 
 func (img *Image) extra() *uint32 { return img.mem.u32(img.layout.Lock + 56) }
 
+// Located counts the answers about where peers are, whichever driver took them.
+func (img *Image) Located() uint32 { return atomic.LoadUint32(img.located()) }
+
+// NoteLocated counts an answer.
+func (img *Image) NoteLocated() { atomic.AddUint32(img.located(), 1) }
+
+func (img *Image) located() *uint32 { return img.mem.u32(img.layout.Lock + 60) }
+
 // epoch relates this process's monotonic clock to the host's.
 var epochTime, epochNanos = epoch()
 

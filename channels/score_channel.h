@@ -144,7 +144,7 @@ struct score_lock {
 	uint32_t got;
 	uint64_t tail;
 	uint32_t extra;
-	uint8_t pad0[4];
+	uint32_t located;
 };
 _Static_assert(sizeof(struct score_lock) == 64, "score_lock");
 _Static_assert(offsetof(struct score_lock, holder) == 0, "holder");
@@ -159,6 +159,7 @@ _Static_assert(offsetof(struct score_lock, seq) == 40, "seq");
 _Static_assert(offsetof(struct score_lock, got) == 44, "got");
 _Static_assert(offsetof(struct score_lock, tail) == 48, "tail");
 _Static_assert(offsetof(struct score_lock, extra) == 56, "extra");
+_Static_assert(offsetof(struct score_lock, located) == 60, "located");
 
 /* Who plays a role: process first, then agent. */
 struct score_owner {

@@ -112,7 +112,7 @@ type Lock struct {
 	Got     uint32 // Arrival.Got of the rank before
 	Tail    uint64 // tail of lane 0 before
 	Extra   uint32 // places of lane 0 reserved for ranks of other nodes, less the first credits of all; modulo 2^32
-	_       [4]byte
+	Located uint32 // counts the answers about where peers are, whichever driver took them
 }
 
 // Owner says who plays a role, exactly enough to tell whether it still lives.

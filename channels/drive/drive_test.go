@@ -2,6 +2,8 @@ package drive
 
 import (
 	"bytes"
+	"errors"
+	"score/channels"
 	"score/channels/abi"
 	"score/channels/link"
 	"testing"
@@ -275,4 +277,44 @@ func (w *world) turn(i int, away *bool) {
 	}
 	r.agent.Suspend(w.now)
 	r.agent.Follow()
+}
+
+// TestAnswersTaken: a process whose questions are answered, but each time while the agent drives,
+// does not give up the peer: also not if the answer is that the peer is not there yet.
+func TestAnswersTaken(t *testing.T) {
+	for name, fate := range map[string]func(d datagram) []datagram{
+		"here":    nil,
+		"not yet": notYet,
+	} {
+		t.Run(name, func(t *testing.T) { eachFlow(t, func(t *testing.T, g abi.Geometry) { answersTaken(t, g, fate) }) })
+	}
+}
+
+// notYet changes what directories say.
+func notYet(d datagram) []datagram {
+	h, _, err := link.Parse(d.data)
+	if err != nil || h.Kind != link.Here {
+		return []datagram{d}
+	}
+	h.Status, h.Port = link.StatusNotYet, 0
+	return []datagram{{d.from, d.to, encode(&h, "")}}
+}
+
+func answersTaken(t *testing.T, g abi.Geometry, fate func(d datagram) []datagram) {
+	w := newWorld(t, 2, g)
+	w.fate = fate
+	from, to := w.ranks[0], w.ranks[1]
+	for range 150 {
+		w.now += int64(100 * time.Millisecond)
+		if err := from.process.Space(1, 1); err != nil && !errors.Is(err, channels.ErrFull) {
+			t.Fatalf("given up: %v", err)
+		}
+		from.send(1, []byte("x"))
+		from.drive(true)
+		to.drive(false)
+		from.drive(true)
+		if m, ok := to.in.Poll(); ok {
+			_ = to.in.Release(m)
+		}
+	}
 }

@@ -15,8 +15,8 @@ const (
 	lookupFirst = int64(time.Millisecond)
 	// lookupMost bounds the doubled waits.
 	lookupMost = int64(50 * time.Millisecond)
-	// lookupStale is after what time without a question the silence before it counts no more:
-	// another driver may have had the answer, or the context was away.
+	// lookupStale is after what time without a question the silence before it counts no more: the
+	// context may have been away.
 	lookupStale = 20 * lookupMost
 )
 
@@ -26,6 +26,7 @@ type lookup struct {
 	since int64 // when the directory was first asked without any answer; 0: it answers
 	asked int64 // when it was last asked
 	wait  int64
+	count uint32 // Image.Located at since
 }
 
 // requestAddress asks for the peer's address, if it is time to.
@@ -34,8 +35,10 @@ func (d *Driver) requestAddress(p *peer) {
 	if l.at != flowctl.NoDeadline && d.now < l.at {
 		return
 	}
-	if l.since == 0 || d.now-l.asked > lookupStale {
-		l.since = d.now
+	// Both drivers read the same socket, so the answer may have come to the other one. An answer of any
+	// directory ends the silence: a late verdict does less harm than to give up a rank that lives.
+	if count := d.img.Located(); l.since == 0 || l.count != count || d.now-l.asked > lookupStale {
+		l.since, l.count = d.now, count
 	}
 	l.asked = d.now
 	if d.now-l.since >= int64(d.flow.FailAfter) {
@@ -65,6 +68,7 @@ func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 // located takes what is known of a peer; at is where it is if it is anywhere.
 func (d *Driver) located(p *peer, status uint8, at link.Address) {
 	p.lookup.since = 0
+	d.img.NoteLocated()
 	switch status {
 	case link.StatusHere:
 		p.address = at

@@ -27,22 +27,20 @@ type Job struct {
 // WriteJob writes the reply to a client's first request.
 func WriteJob(w *bfrops.Writer, j *Job) {
 	w.Text(j.Namespace)
-	j.writeRanks(w, j.writeKeys(w))
+	apps, inApp := j.apps()
+	local := j.writeKeys(w, apps)
+	j.writeRanks(w, local, apps, inApp)
 }
 
 // writeKeys writes what is to know of the job and its nodes, and returns the position of each rank
 // on its node.
-func (j *Job) writeKeys(w *bfrops.Writer) []int {
+func (j *Job) writeKeys(w *bfrops.Writer, apps []app) []int {
 	size := uint64(len(j.RankNode))
-	apps := 1
-	for _, app := range j.RankApp {
-		apps = max(apps, int(app)+1)
-	}
 	number := func(key string, n uint64) { w.KVal(key, bfrops.NewNumber(bfrops.Uint32, n)) }
 	number("pmix.job.size", size)
 	number("pmix.max.size", size)
 	number("pmix.num.nodes", uint64(len(j.NodeNames)))
-	number("pmix.job.napps", uint64(apps))
+	number("pmix.job.napps", uint64(len(apps)))
 	w.KVal("pmix.jobid", bfrops.NewString(j.Namespace))
 	w.KVal("pmix.nlist", bfrops.NewString(strings.Join(j.NodeNames, ",")))
 	w.KVal("pmix.bfrops.mod", bfrops.NewString(j.Version))
@@ -58,7 +56,49 @@ func (j *Job) writeKeys(w *bfrops.Writer) []int {
 	w.KVal("pmix.ssn.arr", bfrops.NewInfos(
 		bfrops.Info{Key: "pmix.session.id", Value: bfrops.NewNumber(bfrops.Uint32, uint64(noSession))},
 		bfrops.Info{Key: "pmix.univ.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(j.universe()))}))
+	writeApps(w, apps)
 	return j.writeNodes(w)
+}
+
+// app is one of the job's commands.
+type app struct{ first, size int }
+
+// apps returns the commands, and the position of each rank among those of its own.
+func (j *Job) apps() (apps []app, inApp []int) {
+	apps, inApp = make([]app, 1), make([]int, len(j.RankNode))
+	for rank := range j.RankNode {
+		number := j.app(rank)
+		for number >= len(apps) {
+			apps = append(apps, app{})
+		}
+		a := &apps[number]
+		if a.size == 0 {
+			a.first = rank
+		}
+		inApp[rank] = a.size
+		a.size++
+	}
+	return apps, inApp
+}
+
+func (j *Job) app(rank int) int {
+	if j.RankApp == nil {
+		return 0
+	}
+	return int(j.RankApp[rank])
+}
+
+// writeApps writes what is to know of each command. Of a single one the job's keys say it.
+func writeApps(w *bfrops.Writer, apps []app) {
+	if len(apps) == 1 {
+		return
+	}
+	for i, a := range apps {
+		w.KVal("pmix.app.arr", bfrops.NewInfos(
+			bfrops.Info{Key: "pmix.appnum", Value: bfrops.NewNumber(bfrops.Uint32, uint64(i))},
+			bfrops.Info{Key: "pmix.app.size", Value: bfrops.NewNumber(bfrops.Uint32, uint64(a.size))},
+			bfrops.Info{Key: "pmix.aldr", Value: bfrops.NewNumber(bfrops.Rank, uint64(a.first))}))
+	}
 }
 
 // noSession is the number of a session that is not known.
@@ -100,23 +140,22 @@ func (j *Job) writeNodes(w *bfrops.Writer) []int {
 	return local
 }
 
-func (j *Job) writeRanks(w *bfrops.Writer, local []int) {
-	inApp := make(map[int32]int)
+func (j *Job) writeRanks(w *bfrops.Writer, local []int, apps []app, inApp []int) {
 	for rank, node := range j.RankNode {
-		app := int32(0)
-		if j.RankApp != nil {
-			app = j.RankApp[rank]
-		}
+		number := j.app(rank)
 		inner := w.Sub()
 		inner.One(bfrops.NewNumber(bfrops.Rank, uint64(rank)))
 		inner.KVal("pmix.lrank", bfrops.NewNumber(bfrops.Uint16, uint64(local[rank])))
 		inner.KVal("pmix.nrank", bfrops.NewNumber(bfrops.Uint16, uint64(local[rank])))
 		inner.KVal("pmix.nodeid", bfrops.NewNumber(bfrops.Uint32, uint64(node)))
 		inner.KVal("pmix.hname", bfrops.NewString(j.NodeNames[node]))
-		inner.KVal("pmix.appnum", bfrops.NewNumber(bfrops.Uint32, uint64(app)))
+		inner.KVal("pmix.appnum", bfrops.NewNumber(bfrops.Uint32, uint64(number)))
 		inner.KVal("pmix.grank", bfrops.NewNumber(bfrops.Rank, uint64(rank)))
-		inner.KVal("pmix.apprank", bfrops.NewNumber(bfrops.Rank, uint64(inApp[app])))
-		inApp[app]++
+		inner.KVal("pmix.apprank", bfrops.NewNumber(bfrops.Rank, uint64(inApp[rank])))
+		if len(apps) > 1 { // libpmix 4 looks for these among the rank's own keys, not among its command's
+			inner.KVal("pmix.app.size", bfrops.NewNumber(bfrops.Uint32, uint64(apps[number].size)))
+			inner.KVal("pmix.aldr", bfrops.NewNumber(bfrops.Rank, uint64(apps[number].first)))
+		}
 		w.KVal("pmix.pblob", bfrops.NewBytes(inner.Bytes()))
 	}
 }
@@ -127,7 +166,8 @@ func WriteForeignJob(w *bfrops.Writer, j *Job) {
 	w.Status(Success)
 	inner := w.Sub()
 	inner.One(bfrops.NewProc(bfrops.Proc{Namespace: j.Namespace, Rank: bfrops.Wildcard}))
-	local := j.writeKeys(inner)
+	apps, _ := j.apps()
+	local := j.writeKeys(inner, apps)
 	for rank, node := range j.RankNode {
 		inner.KVal("pmix.pdata", bfrops.NewInfos(
 			bfrops.Info{Key: "pmix.rank", Value: bfrops.NewNumber(bfrops.Rank, uint64(rank))},

@@ -77,6 +77,33 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// TestApps checks what ranks are told of the commands of a job with two.
+func TestApps(t *testing.T) {
+	job := &Job{Namespace: "score_7", NodeNames: []string{"a", "b"}, RankNode: []int32{0, 1, 0}, RankApp: []int32{0, 1, 1}}
+	for _, encoding := range []bfrops.Encoding{bfrops.V41, bfrops.V3} {
+		w := bfrops.NewWriter(encoding, nil)
+		WriteJob(w, job)
+		_, keys := ReadJob(bfrops.NewReader(encoding, w.Bytes()))
+		if keys["pmix.job.napps"][0].Number != 2 || len(keys["pmix.app.arr"]) != 2 {
+			t.Fatalf("%v: %v", encoding, keys)
+		}
+		for i, want := range []uint64{1, 2, 1} {
+			if info := keys["pmix.app.arr"][1].Parts[i].Parts; info[2].Number != want {
+				t.Errorf("%v: %s of the second command is %d", encoding, info[0].Text, info[2].Number)
+			}
+		}
+		blob, rank := bfrops.NewReader(encoding, []byte(keys["pmix.pblob"][2].Text)), make(map[string]uint64)
+		_ = blob.Rank()
+		for blob.Left() > 0 && blob.Err() == nil {
+			key, value := blob.KVal()
+			rank[key] = value.Number
+		}
+		if rank["pmix.nodeid"] != 0 || rank["pmix.appnum"] != 1 || rank["pmix.apprank"] != 1 || rank["pmix.app.size"] != 2 || rank["pmix.aldr"] != 1 {
+			t.Errorf("%v: the last rank is told %v", encoding, rank)
+		}
+	}
+}
+
 // TestForeignJob is for the reply to a get: a process, then keys.
 func TestForeignJob(t *testing.T) {
 	job := &Job{Namespace: "score_8", NodeNames: []string{"a", "b"}, RankNode: []int32{0, 1, 1}}
