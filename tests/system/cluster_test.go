@@ -99,20 +99,10 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 // killAndWait returns when the process has ended: on a busy machine that takes a while, and an agent
 // cannot know before.
 func killAndWait(pid int) error {
-	const patience = 10_000 // ms
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil // one may go by itself because another was killed
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err // one may go by itself because another was killed
 	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
-	return err
+	return processes.AwaitEnd(pid)
 }
 
 // ours finds the processes that belong to a script: its working directory is
