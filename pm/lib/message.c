@@ -17,6 +17,20 @@ static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t 
 	return err;
 }
 
+static ssize_t do_peek(struct pm_ep *ep, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context, uint64_t flags)
+{
+	bool look = !soon(&ep->peeks);
+	int64_t came = score_peek(ep->number, from, tag, ignore, (uintptr_t)context, flags, look);
+
+	if (came < 0)
+		return came;
+	if (came == SCORE_FOUND)
+		found(&ep->peeks);
+	else if (look)
+		looked(&ep->peeks, came == SCORE_BUSY);
+	return 0;
+}
+
 static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context,
 		       uint64_t flags)
 {
@@ -29,7 +43,10 @@ static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, 
 		return err;
 	if (!pm_ep_of(fid)->directed)
 		from = FI_ADDR_UNSPEC;
-	err = score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
+	if (flags & FI_PEEK)
+		err = do_peek(pm_ep_of(fid), from, tag, ignore, context, flags);
+	else
+		err = score_recv(pm_ep_of(fid)->number, buf, n, from, tag, ignore, (uintptr_t)context, flags);
 	pm_leave();
 	return err;
 }

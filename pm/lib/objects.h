@@ -22,6 +22,7 @@
 #include "_cgo_export.h"
 #include "common.h"
 #include "enter.h"
+#include "spacing.h"
 
 #define PM_NAME_BYTES 64
 #define PM_INJECT 4096
@@ -74,12 +75,12 @@ struct pm_cq {
 	uint64_t mask;
 	score_entry *ring;
 	atomic_flag lock; /* of the readers */
-	bool taken; /* the last read found something */
+	bool taken; /* the last read found something, or an error */
 	_Atomic uint64_t signaled;
-	/* Of reads that find nothing, see rest and space. */
-	bool busy; /* the last look made progress */
+	struct pm_spacing reads;
+	/* Of reads that find nothing, see rest. */
 	uint32_t idle, patience;
-	int64_t since, quiet_since, used, due;
+	int64_t since, quiet_since, used;
 	_Alignas(64) _Atomic uint64_t head;
 	_Alignas(64) _Atomic uint64_t tail;
 	_Atomic uint32_t more;
@@ -121,6 +122,7 @@ struct pm_ep {
 	int32_t number;
 	uint64_t tx_flags, rx_flags; /* of operations that name none */
 	size_t min_multi;
+	struct pm_spacing peeks;
 	bool directed; /* receives may name a source; else what they name is ignored */
 };
 

@@ -39,6 +39,25 @@ func score_recv(ep C.int32_t, buf unsafe.Pointer, n, from, tag, ignore C.uint64_
 	return number(err)
 }
 
+// score_peek looks for a message, at the network too with progress. It returns SCORE_FOUND,
+// SCORE_BUSY if something else came, 0, or an error.
+//
+//export score_peek
+func score_peek(ep C.int32_t, from, tag, ignore C.uint64_t, ctx C.uintptr_t, flags C.uint64_t, progress C._Bool) C.int64_t {
+	d := locked()
+	p, err := lib.eps[ep].Peek(ofi.Receive{
+		From: ofi.Address(from), Tag: uint64(tag), Ignore: uint64(ignore), Context: uintptr(ctx), Flags: ofi.Flags(flags),
+	}, bool(progress))
+	d.Unlock()
+	switch {
+	case p.Found:
+		return C.SCORE_FOUND
+	case p.Busy:
+		return C.SCORE_BUSY
+	}
+	return number(err)
+}
+
 //export score_cancel
 func score_cancel(ep C.int32_t, ctx C.uintptr_t) {
 	d := locked()

@@ -16,10 +16,6 @@ enum {
 	QUIET_NS = 10000000,   /* a program that found nothing for so long looks less between sleeps */
 	LONG_QUIET_NS = 100000000,
 	IDLE_NS = 1000000000,
-	/* Programs call a test between small pieces of their work: after CLOCK_READS looks in vain, each of which is a system call,
-	   the next look is due when another 32nd of the time waited so far is over, which no wait notices. */
-	SPACING_PART = 32,
-	SPACING_MOST_NS = 500, /* two thirds of a look */
 };
 
 static void lock(atomic_flag *l)
@@ -78,21 +74,6 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	return n == 0 && head != tail ? -FI_EAVAIL : (ssize_t)n;
 }
 
-/* soon reports whether a read comes so short a time after a look in vain that it does not look again. */
-static bool soon(const struct pm_cq *q) { return q->idle >= CLOCK_READS && !pm_forked && nanoseconds() < q->due; }
-
-/* space sets when the next look is due, after one that found no completion. */
-static void space(struct pm_cq *q)
-{
-	int64_t now, spacing;
-
-	if (q->idle < CLOCK_READS)
-		return;
-	now = nanoseconds();
-	spacing = (now - q->quiet_since) / SPACING_PART;
-	q->due = q->busy ? now : now + (spacing < SPACING_MOST_NS ? spacing : SPACING_MOST_NS);
-}
-
 /*
  * rest is called after a read that found nothing. After many of them it sleeps no longer than they
  * took, so that a program that works between its reads, or looks at many things, loses half its time
@@ -141,14 +122,16 @@ static ssize_t look(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	made = pm_progress();
 	if (made < 0)
 		return made;
-	q->busy = made > 0;
-	return take(q, buf, count, sources);
+	n = take(q, buf, count, sources);
+	if (n == 0)
+		looked(&q->reads, made > 0);
+	return n;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
 {
 	struct pm_cq *q = (struct pm_cq *)fid;
-	bool looks = !q->taken && !soon(q);
+	bool looks = !q->taken && !soon(&q->reads);
 	ssize_t n = looks ? look(q, buf, count, sources) : take(q, buf, count, sources);
 
 	if (n == 0 && !looks) {
@@ -157,12 +140,14 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	}
 	if (n == 0) {
 		rest(q);
-		space(q);
 		return -FI_EAGAIN;
 	}
-	q->idle = 0;
-	q->taken = n > 0;
-	q->since = 0;
+	q->taken = n > 0 || n == -FI_EAVAIL;
+	if (n > 0) {
+		found(&q->reads);
+		q->idle = 0;
+		q->since = 0;
+	}
 	return n;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SCORE_LIB_H
 #define SCORE_LIB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A completion, as package ofi writes it. */
@@ -15,6 +16,9 @@ typedef struct {
 	uint64_t source;
 	uint64_t err; /* libfabric's number of the error; 0: none */
 } score_entry;
+
+/* What a peek came upon: a message that matches; something else. */
+enum { SCORE_FOUND = 1, SCORE_BUSY = 2 };
 
 /* The arguments of an atomic operation; lengths are counts of elements. */
 typedef struct {

@@ -105,6 +105,16 @@ func (c *CQ) addSent(context uintptr, flags Flags, length, number uint64) {
 	c.push()
 }
 
+// addNothing appends the entry of a peek that found no message.
+func (c *CQ) addNothing(context uintptr, flags Flags, tag uint64) {
+	e := c.next()
+	if e == nil {
+		return
+	}
+	e.Context, e.Flags, e.Length, e.Buffer, e.Data, e.Tag, e.Source, e.Err = context, flags, 0, 0, 0, tag, 0, noMessage
+	c.push()
+}
+
 // refill moves entries from behind the ring into it.
 func (c *CQ) refill() {
 	if len(c.spill) > 0 {

@@ -55,6 +55,9 @@ var errnos = []struct {
 	{ErrNoPort, 24},         // EMFILE
 }
 
+// noMessage is the number of ErrNoMessage. Programs that poll for messages get it all the time.
+var noMessage = Errno(ErrNoMessage)
+
 // Errno returns libfabric's number of an error, 0 of nil.
 func Errno(err error) uint64 {
 	if err == nil {

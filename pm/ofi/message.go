@@ -80,20 +80,15 @@ type Receive struct {
 // with the message's length and tag, or with ErrNoMessage. Peek and Claim together keep the message
 // for a receive with Claim and the same context.
 func (e *Endpoint) Receive(r Receive) error {
-	from, err := e.o.AV.source(r.From)
+	if r.Flags&Peek != 0 {
+		_, err := e.Peek(r, true)
+		return err
+	}
+	c, kind, err := e.criteria(r)
 	if err != nil {
 		return err
 	}
-	c := tag.Criteria{Source: from, Tag: r.Tag, Ignore: r.Ignore}
-	kind := Tagged | Received
-	if r.Flags&Tagged == 0 {
-		c.Space, c.Tag, c.Ignore, kind = tag.Untagged, 0, ^uint64(0), Message|Received
-	}
-	switch {
-	case r.Flags&Peek != 0:
-		e.peek(c, r, kind)
-		return nil
-	case r.Flags&Claim != 0:
+	if r.Flags&Claim != 0 {
 		return e.receiveClaimed(r, kind)
 	}
 	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
@@ -104,19 +99,44 @@ func (e *Endpoint) Receive(r Receive) error {
 	return e.tag.Receive(&t.Op, c, r.Buffer)
 }
 
-func (e *Endpoint) peek(c tag.Criteria, r Receive, kind Flags) {
+// criteria says which messages match, and of which kind a completion is.
+func (e *Endpoint) criteria(r Receive) (tag.Criteria, Flags, error) {
+	from, err := e.o.AV.source(r.From)
+	if r.Flags&Tagged == 0 {
+		return tag.Criteria{Space: tag.Untagged, Source: from, Ignore: ^uint64(0)}, Message | Received, err
+	}
+	return tag.Criteria{Source: from, Tag: r.Tag, Ignore: r.Ignore}, Tagged | Received, err
+}
+
+// Peeked is what a peek came upon.
+type Peeked struct {
+	Found bool // a message that matches
+	Busy  bool // something else came
+}
+
+// Peek is Receive with Peek. If no message is there it looks at the network for one, and without
+// progress it does not.
+func (e *Endpoint) Peek(r Receive, progress bool) (p Peeked, err error) {
+	c, kind, err := e.criteria(r)
+	if err != nil {
+		return p, err
+	}
 	h := e.tag.Probe(c)
-	if h == nil {
-		e.d.Progress()
+	if h == nil && progress {
+		p.Busy = e.d.Progress() > 0
 		h = e.tag.Probe(c)
 	}
-	entry := Entry{Context: r.Context, Flags: kind}
+	p.Found = h != nil
+	e.completePeek(h, c, r, kind)
+	return p, nil
+}
+
+func (e *Endpoint) completePeek(h *tag.Held, c tag.Criteria, r Receive, kind Flags) {
 	if h == nil {
-		entry.Err, entry.Tag = Errno(ErrNoMessage), r.Tag
-		e.o.Receive.add(entry)
+		e.o.Receive.addNothing(r.Context, kind, r.Tag)
 		return
 	}
-	entry.Length, entry.Tag, entry.Source = uint64(h.Length()), h.Tag(), e.o.AV.address(h.From)
+	entry := Entry{Context: r.Context, Flags: kind, Length: uint64(h.Length()), Tag: h.Tag(), Source: e.o.AV.address(h.From)}
 	if data, ok := h.Data(); ok {
 		entry.Data, entry.Flags = data, entry.Flags|RemoteData
 	}

@@ -2,6 +2,8 @@
 #include "consumer.h"
 #include "rows.h"
 
+#include <time.h>
+
 #define LONG_MESSAGE 200000
 
 static char in[LONG_MESSAGE], out[LONG_MESSAGE];
@@ -63,6 +65,48 @@ void row_peek(void)
 	CHECK(next(&e).len == 5000 && filled(in, 5000, other, 1));
 	OK(look(&e, 0x70000000, 0xf, &context, FI_PEEK));
 	CHECK(next_error(&e).err == FI_ENOMSG);
+	close_end(&e);
+}
+
+static int64_t ns_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* What Open MPI's MPI_Probe does while nothing comes: it looks, reads what the look says, and makes progress. */
+static void probe_in_vain(struct end *e)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = {0};
+
+	OK(look(e, 1, 0, &entry, FI_PEEK));
+	CHECK(fi_cq_read(e->cq, &entry, 1) == -FI_EAVAIL);
+	CHECK(fi_cq_readerr(e->cq, &error, 0) == 1 && error.err == FI_ENOMSG);
+	CHECK(fi_cq_read(e->cq, &entry, 1) == -FI_EAGAIN);
+	CHECK(fi_cq_read(e->cq, &entry, 1) == -FI_EAGAIN);
+}
+
+/* A program that waits so for long sleeps, as one that only reads its queue does. */
+void row_probe_waits(void)
+{
+	enum { WINDOW_NS = 50000000 };
+	struct setup s = {0};
+	struct end e;
+	int64_t end = deadline(), wall, cpu;
+
+	open_end(&e, &s);
+	do {
+		expired(end, __FILE__, __LINE__);
+		wall = ns_of(CLOCK_MONOTONIC);
+		cpu = ns_of(CLOCK_THREAD_CPUTIME_ID);
+		while (ns_of(CLOCK_MONOTONIC) - wall < WINDOW_NS)
+			probe_in_vain(&e);
+		wall = ns_of(CLOCK_MONOTONIC) - wall;
+		cpu = ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	} while (cpu > wall / 4);
 	close_end(&e);
 }
 

@@ -44,6 +44,7 @@ const struct row rows[] = {
 	{"signals", row_signals},
 	{"urgent", row_urgent},
 	{"peek", row_peek},
+	{"probe-waits", row_probe_waits},
 	{"claim", row_claim},
 	{"cancel", row_cancel},
 	{"truncation", row_truncation},

@@ -51,6 +51,7 @@ void row_urgent(void);
 
 /* probe.c */
 void row_peek(void);
+void row_probe_waits(void);
 void row_claim(void);
 void row_cancel(void);
 void row_truncation(void);
