@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent/launch"
 	"slices"
 	"strings"
 	"testing"
@@ -279,8 +280,13 @@ func TestInspect(t *testing.T) {
 		{[]string{"./run"}, Program{"run", Interpreter}},
 		{[]string{"sh", "-c", "./elsewhere"}, Program{"sh", Interpreter}},
 		{[]string{"/elsewhere/a.out"}, Program{"a.out", Unknown}},
+		{[]string{"env", "A=b", "open"}, Program{"open", OpenMPI}},
+		{[]string{"timeout", "-k", "9", "60", "nice", "open"}, Program{"open", OpenMPI}},
+		{[]string{"env", "run"}, Program{"run", Interpreter}},
+		{[]string{"./plain", "open"}, Program{"plain", Unknown}},
+		{[]string{"env", "elsewhere"}, Program{"env", Unknown}},
 	} {
-		if got := Inspect(c.argv, dir, "", dir); got != c.want {
+		if got := Inspect(c.argv, dir, launch.DefaultPath+":"+dir, dir); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.argv, got, c.want)
 		}
 	}

@@ -45,21 +45,30 @@ type Program struct {
 // and what follows it in a program's name is left out.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
-// maxLooked bounds the arguments that are looked at: wrappers (env, timeout, numactl, a script) name
-// their program among the first.
+// wrappers start a program that follows among their arguments, and find it by PATH. Arguments of others
+// are looked at only where they are paths: a search for each word would take long.
+var wrappers = []string{
+	"catchsegv", "chrt", "env", "gdb", "ionice", "ltrace", "nice", "nohup", "numactl", "perf", "prlimit", "setsid",
+	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
+}
+
+// maxLooked bounds the arguments that are looked at: wrappers and scripts name their program among the
+// first.
 const maxLooked = 16
 
 // Inspect finds out what a command line starts: the first program in it that is known to use
-// libfabric, else the program itself. dir, path and libraryPath are its directory, PATH and
-// LD_LIBRARY_PATH.
+// libfabric, else an interpreter that a wrapper starts, else the program itself. dir, path and
+// libraryPath are its directory, PATH and LD_LIBRARY_PATH.
 func Inspect(argv []string, dir, path, libraryPath string) Program {
 	if path == "" {
 		path = launch.DefaultPath
 	}
-	first := Program{Name: filepath.Base(argv[0])}
+	started := Program{Name: filepath.Base(argv[0])}
+	wrapped := slices.Contains(wrappers, started.Name)
 	for i, word := range argv[:min(len(argv), maxLooked)] {
-		if i > 0 && !strings.Contains(word, "/") {
-			continue // an option, a number; a search for each would take long
+		program := i == 0 || strings.Contains(word, "/") || wrapped && isName(word)
+		if !program {
+			continue
 		}
 		found, err := launch.Resolve(word, dir, path, nil)
 		if err != nil {
@@ -69,11 +78,16 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == Libfabric || p.Kind.alone() {
 			return p
 		}
-		if i == 0 {
-			first = p
+		if i == 0 || wrapped && started.Kind == Unknown && p.Kind == Interpreter {
+			started = p
 		}
 	}
-	return first
+	return started
+}
+
+// isName tells names of programs from a wrapper's options, numbers and variables.
+func isName(word string) bool {
+	return word != "" && strings.IndexByte("-0123456789", word[0]) < 0 && !strings.Contains(word, "=")
 }
 
 func kindOf(program, libraryPath string) Kind {
