@@ -47,8 +47,11 @@ func perform(o *options.Options) int {
 		return 0
 	}
 	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
+	if o.PTY && !isTerminal(os.Stdin) {
+		return messages.fail(noTerminal)
+	}
 	here := options.Here()
-	if isNull(os.Stdin) && !o.PTY {
+	if isNull(os.Stdin) {
 		o.NoInput()
 	}
 	signals := catchSignals()
@@ -140,11 +143,8 @@ func newSession(o *options.Options, messages messenger, cluster *reached, signal
 
 // ownTerminal makes this terminal raw while rank 0 has one of its own.
 func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
-	if s.input == nil || !isTerminal(s.input) {
-		return func() {}, nil
-	}
 	if !o.PTY {
-		s.hint = o.Tasks == 1 && isTerminal(os.Stdout)
+		s.hint = o.Tasks == 1 && s.input != nil && isTerminal(s.input) && isTerminal(os.Stdout)
 		return func() {}, nil
 	}
 	if s.raw, err = newRawTerminal(s.input); err != nil {
