@@ -55,7 +55,16 @@ func jobListCommand(c *caller) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list waiting and running jobs",
-		Args:    cobra.NoArgs,
+		Long: `Lists the jobs of all users that wait or run: the row of the gang matrix that a job is
+in (ROW), the time that its gang was on (RUN TIME) and in how many slices (SLICES), and
+where it runs, or what it waits for (WHERE). 'scored job explain' says more about one.
+
+States: queued, it waits for nodes; starting, its nodes prepare; running; ending, its
+ranks are being ended; done.`,
+		Example: `  scored job list -u ann
+  scored job list -s queued
+  scored job list -a --since 24h`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.listRequest(all, time.Now())
 			if err != nil {

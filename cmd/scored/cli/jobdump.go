@@ -28,6 +28,8 @@ you can read them. 'scored channel read' prints them.
 A node copies channels while nothing in them moves: while the job's gang is not on, or
 its ranks sleep. If the job is always on and busy, the node copies them after a second
 and reports which changed meanwhile.`,
+		Example: `  scored job dump 7
+  scored channel read -a score-7.dump/*`,
 		Args: needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			ids, err := parseJobs(arguments)
