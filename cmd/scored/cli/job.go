@@ -21,13 +21,22 @@ func jobCommand(c *caller) *cobra.Command {
 		jobCancelCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
 }
 
+// parseJob reads a job number.
+func parseJob(argument string) (uint64, error) {
+	id, err := strconv.ParseUint(argument, 10, 64)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%q is not a job number; 'scored job list' shows them", argument)
+	}
+	return id, nil
+}
+
 // parseJobs reads job numbers.
 func parseJobs(arguments []string) ([]uint64, error) {
 	ids := make([]uint64, 0, len(arguments))
 	for _, argument := range arguments {
-		id, err := strconv.ParseUint(argument, 10, 64)
-		if err != nil || id == 0 {
-			return nil, fmt.Errorf("%q is not a job number; 'scored job list' shows them", argument)
+		id, err := parseJob(argument)
+		if err != nil {
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
@@ -154,16 +163,16 @@ func jobExplainCommand(c *caller) *cobra.Command {
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
+			id, err := parseJob(arguments[0])
 			if err != nil {
 				return err
 			}
-			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: ids[0]}))
+			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: id}))
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printExplanationJSON(command.OutOrStdout(), ids[0], reply.Msg)
+				return printExplanationJSON(command.OutOrStdout(), id, reply.Msg)
 			}
 			for _, line := range reply.Msg.GetLines() {
 				fmt.Fprintln(command.OutOrStdout(), printable(line))

@@ -32,16 +32,16 @@ and reports which changed meanwhile.`,
   scored channel read -a score-7.dump/*`,
 		Args: needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
+			id, err := parseJob(arguments[0])
 			if err != nil {
 				return err
 			}
-			request := &scorev1.DumpJobRequest{JobId: ids[0]}
+			request := &scorev1.DumpJobRequest{JobId: id}
 			if rank >= 0 {
 				request.OneRank, request.Rank = true, uint32(min(rank, 1<<32-1))
 			}
 			if dir == "" {
-				dir = fmt.Sprintf("score-%d.dump", ids[0])
+				dir = fmt.Sprintf("score-%d.dump", id)
 			}
 			return dumpJob(command, daemon, request, dir)
 		}),
