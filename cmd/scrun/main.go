@@ -64,17 +64,9 @@ func perform(o *options.Options) int {
 	}
 	defer cluster.Close()
 	network := <-found
-	if err := network.choose(ctx, o, cluster); err != nil {
-		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
-	}
-	o.Channels = network.channels
-	spec, err := o.Spec(here)
+	spec, err := network.describe(ctx, o, here, messages, cluster)
 	if err != nil {
-		return messages.fail(err.Error())
-	}
-	network.apply(messages, spec)
-	if o.PTY {
-		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	if err := stage(ctx, o, messages, cluster, spec); err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
