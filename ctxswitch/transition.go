@@ -2,11 +2,10 @@ package ctxswitch
 
 import "slices"
 
-// decide draws the conclusions from what is known at the instant now. It holds
-// every transition of the machine; DESIGN.md draws them. Each step orders its
-// work from all jobs that have part in it (job.due), and is over when all have
-// answered or its time is up; the stop of jobs without contexts may last beyond
-// the steps after it. A step in which no job has part is passed in the same call.
+// decide draws the conclusions from what is known at the instant now. It makes
+// every transition of the machine, in the order of the steps; DESIGN.md draws
+// them. Each step orders its work from all jobs that have part in it (job.due).
+// A step in which no job has part is passed in the same call.
 func (m *Machine) decide(now int64) {
 	changed := m.selectRow(now)
 	if m.residentsDue && m.chooseResidents() {
@@ -20,79 +19,74 @@ func (m *Machine) decide(now int64) {
 		m.finish(now, m.record.Running == 0)
 	}
 	m.disturbed = false
-	for {
-		if m.state > Stop {
-			m.waits(now, Stop) // who is late by now is noted in any step
-		}
+	for m.over(now) {
 		switch m.state {
-
-		// Steady: the jobs of the row that is on run, all others stand still,
-		// but for those that were late to stop. Ends when a job is not as the
-		// row wants it: another row came on, or a job came.
 		case Steady:
-			if !m.cur.present || m.settled() {
-				m.caused = false
-				return
-			}
 			m.begin(now)
-
-		// Revoke: the outgoing jobs' contexts are being taken from their
-		// processes, which still run. Comes first, for a process stopped within
-		// a critical section would keep the lock until its next slice.
-		case Revoke:
-			if m.waits(now, Revoke) {
-				return
-			}
-			m.enter(now, Stop)
-
-		// Stop: the outgoing jobs are being frozen. Nothing waits for the answers
-		// but the end of the switch, unless a job may run on for long: contexts are
-		// out of the processes' hands already. A job that is late is counted and
-		// left to the kernel.
-		case Stop:
-			if !m.together() && m.waits(now, Stop) {
-				return
-			}
-			m.enter(now, Flush)
-
-		// Flush: what the outgoing jobs have sent is being answered. Comes after
-		// revoke, so that nothing new is sent meanwhile.
-		case Flush:
-			if m.waits(now, Flush) {
-				return
-			}
-			m.enter(now, Save)
-
-		// Save: the outgoing contexts leave their channels. Comes after flush,
-		// since answers can only come to a context that is on its channel.
-		case Save:
-			if m.waits(now, Save) {
-				return
-			}
-			m.enter(now, Load)
-
-		// Load: the incoming contexts take the channels, which save has emptied.
-		// A job may have come meanwhile that must await the stop.
-		case Load:
-			if m.waits(now, Load) || !m.together() && m.waits(now, Stop) {
-				return
-			}
-			m.enter(now, Go)
-
-		// Go: the incoming jobs are being thawed, or launched if it is their
-		// first time. Comes last, so that they find their network in place. Ends
-		// when they run and the outgoing stand still: both are to be known before
-		// the next switch.
+		case Revoke, Stop, Flush, Save, Load:
+			m.enter(now, m.state+1)
 		case Go:
-			going, stopping := m.waits(now, Go), m.waits(now, Stop)
-			if !going {
-				m.running(now)
-			}
-			if going || stopping {
-				return
-			}
 			m.finish(now, false)
 		}
+	}
+}
+
+// over reports whether the present step is over: all jobs that have part in it
+// have answered, or its time is up. The stop of jobs without contexts may last
+// beyond the steps after it.
+func (m *Machine) over(now int64) bool {
+	if m.state > Stop {
+		m.waits(now, Stop) // who is late by now is noted in any step
+	}
+	switch m.state {
+	// Steady: the jobs of the row that is on run, all others stand still,
+	// but for those that were late to stop. Ends when a job is not as the
+	// row wants it: another row came on, or a job came.
+	case Steady:
+		if !m.cur.present || m.settled() {
+			m.caused = false
+			return false
+		}
+		return true
+
+	// Revoke: the outgoing jobs' contexts are being taken from their
+	// processes, which still run. Comes first, for a process stopped within
+	// a critical section would keep the lock until its next slice.
+	case Revoke:
+		return !m.waits(now, Revoke)
+
+	// Stop: the outgoing jobs are being frozen. Nothing waits for the answers
+	// but the end of the switch, unless a job may run on for long: contexts are
+	// out of the processes' hands already. A job that is late is counted and
+	// left to the kernel.
+	case Stop:
+		return m.together() || !m.waits(now, Stop)
+
+	// Flush: what the outgoing jobs have sent is being answered. Comes after
+	// revoke, so that nothing new is sent meanwhile.
+	case Flush:
+		return !m.waits(now, Flush)
+
+	// Save: the outgoing contexts leave their channels. Comes after flush,
+	// since answers can only come to a context that is on its channel.
+	case Save:
+		return !m.waits(now, Save)
+
+	// Load: the incoming contexts take the channels, which save has emptied.
+	// A job may have come meanwhile that must await the stop.
+	case Load:
+		return !m.waits(now, Load) && (m.together() || !m.waits(now, Stop))
+
+	// Go: the incoming jobs are being thawed, or launched if it is their
+	// first time. Comes last, so that they find their network in place. Ends
+	// when they run and the outgoing stand still: both are to be known before
+	// the next switch.
+	default:
+		going, stopping := m.waits(now, Go), m.waits(now, Stop)
+		if !going {
+			m.running(now)
+		}
+		return !going && !stopping
 	}
 }
 

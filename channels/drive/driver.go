@@ -190,7 +190,7 @@ func (d *Driver) Damage() error { return d.damage }
 func (d *Driver) Close() error { return d.port.Close() }
 
 // Drive takes what has come, does what is due and sends what may be sent. It
-// says whether something came.
+// reports whether something came.
 func (d *Driver) Drive(now int64) (progress bool) {
 	d.now, d.clocked = now, true
 	progress = d.take()

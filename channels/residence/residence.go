@@ -279,7 +279,7 @@ func (m *Machine) bringBack(c *Member, now int64) {
 }
 
 // Check looks at a context of a job that is off, which it asked for or to which something came. It
-// says whether the agent is to drive it as it does any whose process does not.
+// reports whether the agent is to drive it as it does any whose process does not.
 func (m *Machine) Check(now int64, c *Member) (drive bool) {
 	if !c.Kept() {
 		m.advance(c, now)

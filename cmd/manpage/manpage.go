@@ -42,7 +42,7 @@ func (p Page) Render() string {
 	section(&out, "NAME")
 	fmt.Fprintf(&out, "%s \\- %s\n", escape(p.title()), escape(c.Short))
 	section(&out, "SYNOPSIS")
-	fmt.Fprintf(&out, ".B %s\n", escape(synopsis(c)))
+	fmt.Fprintf(&out, ".B %s\n", strings.Join(synopsis(c), "\n.br\n.B "))
 	section(&out, "DESCRIPTION")
 	description := c.Long
 	if description == "" {
@@ -64,14 +64,17 @@ func (p Page) Render() string {
 	return out.String()
 }
 
-func synopsis(c *cobra.Command) string {
-	if c.HasAvailableSubCommands() && !c.Runnable() {
-		return c.CommandPath() + " command"
+// synopsis returns the forms of the command line. A command that takes no flags beside others only
+// holds them.
+func synopsis(c *cobra.Command) (forms []string) {
+	holds := len(Visible(c)) > 0
+	if !holds || !c.DisableFlagsInUseLine {
+		forms = append(forms, escape(c.UseLine()))
 	}
-	if c.DisableFlagsInUseLine {
-		return c.Use
+	if holds {
+		forms = append(forms, escape(c.CommandPath()+" command [arguments]"))
 	}
-	return c.UseLine()
+	return forms
 }
 
 func sentence(short string) string {
@@ -136,8 +139,18 @@ func options(out *strings.Builder, title string, flags *pflag.FlagSet) {
 		if kind != "" {
 			fmt.Fprintf(out, " \\fI%s\\fR", escape(kind))
 		}
-		fmt.Fprintf(out, "\n%s\n", escape(sentence(usage)))
+		fmt.Fprintf(out, "\n%s\n", escape(sentence(usage+defaultNote(flag))))
 	})
+}
+
+// defaultNote tells the value of an option that is not given, unless that is nothing.
+func defaultNote(flag *pflag.Flag) string {
+	switch flag.DefValue {
+	case "", "0", "0s", "false", "[]":
+		return ""
+	default:
+		return " (default: " + flag.DefValue + ")"
+	}
 }
 
 func (p Page) seeAlso(out *strings.Builder) {

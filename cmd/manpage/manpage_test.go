@@ -2,6 +2,7 @@ package manpage
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ func TestRender(t *testing.T) {
 	}
 	child.Flags().BoolP("all", "a", false, "every thing")
 	child.Flags().Int("count", 0, "how `many`")
+	child.Flags().Duration("every", time.Second, "the `time` between")
 	child.Flags().Bool("secret", false, "not shown")
 	if err := child.Flags().MarkHidden("secret"); err != nil {
 		t.Fatal(err)
@@ -46,6 +48,9 @@ Every thing.
 .TP
 \fB\-\-count\fR \fImany\fR
 How many.
+.TP
+\fB\-\-every\fR \fItime\fR
+The time between (default: 1s).
 .SH "OPTIONS OF ALL COMMANDS"
 .TP
 \fB\-\-cluster\fR \fIsocket\fR

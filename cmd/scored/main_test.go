@@ -3,8 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func files(t *testing.T) map[string]string {
@@ -52,6 +56,23 @@ func TestEveryCommandHasAPage(t *testing.T) {
 			t.Errorf("a hidden command has a page: %s", name)
 		}
 	}
+}
+
+// Help texts name what an option takes by a word of the user's, not by a type of Go.
+func TestOptionsNameTheirValues(t *testing.T) {
+	types := []string{"string", "strings", "int", "uint", "float", "duration"}
+	var check func(command *cobra.Command)
+	check = func(command *cobra.Command) {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if kind, _ := pflag.UnquoteUsage(flag); slices.Contains(types, kind) && !flag.Hidden && !command.Hidden {
+				t.Errorf("%s --%s %s", command.CommandPath(), flag.Name, kind)
+			}
+		})
+		for _, child := range command.Commands() {
+			check(child)
+		}
+	}
+	check(rootCommand())
 }
 
 func TestWrite(t *testing.T) {

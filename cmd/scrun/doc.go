@@ -1,4 +1,4 @@
-// Scrun runs one parallel program: the user's door to the cluster.
+// Scrun runs one parallel program on the cluster.
 //
 // It reads its command line (package options), finds the daemon of this host
 // (package client) or starts a cluster of its own for as long as the job lasts,

@@ -47,8 +47,11 @@ func perform(o *options.Options) int {
 		return 0
 	}
 	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
+	if o.PTY && !isTerminal(os.Stdin) {
+		return messages.fail(noTerminal)
+	}
 	here := options.Here()
-	if isNull(os.Stdin) && !o.PTY {
+	if isNull(os.Stdin) {
 		o.NoInput()
 	}
 	signals := catchSignals()
@@ -61,17 +64,9 @@ func perform(o *options.Options) int {
 	}
 	defer cluster.Close()
 	network := <-found
-	if err := network.choose(ctx, o, cluster); err != nil {
-		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
-	}
-	o.Channels = network.channels
-	spec, err := o.Spec(here)
+	spec, err := network.describe(ctx, o, here, messages, cluster)
 	if err != nil {
-		return messages.fail(err.Error())
-	}
-	network.apply(messages, spec)
-	if o.PTY {
-		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
+		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
 	if err := stage(ctx, o, messages, cluster, spec); err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
@@ -140,11 +135,8 @@ func newSession(o *options.Options, messages messenger, cluster *reached, signal
 
 // ownTerminal makes this terminal raw while rank 0 has one of its own.
 func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
-	if s.input == nil || !isTerminal(s.input) {
-		return func() {}, nil
-	}
 	if !o.PTY {
-		s.hint = o.Tasks == 1 && isTerminal(os.Stdout)
+		s.hint = o.Tasks == 1 && s.input != nil && isTerminal(s.input) && isTerminal(os.Stdout)
 		return func() {}, nil
 	}
 	if s.raw, err = newRawTerminal(s.input); err != nil {

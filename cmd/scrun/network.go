@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"score/cmd/scrun/fabric"
 	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
@@ -91,6 +92,25 @@ func (n *network) choose(ctx context.Context, o *options.Options, cluster *reach
 	}
 	n.choice = fabric.Choice{Why: err.Error()}
 	return nil
+}
+
+// describe chooses the network and returns the job that the user asks for.
+func (n *network) describe(
+	ctx context.Context, o *options.Options, here options.Process, messages messenger, cluster *reached,
+) (*scorev1.JobSpec, error) {
+	if err := n.choose(ctx, o, cluster); err != nil {
+		return nil, err
+	}
+	o.Channels = n.channels
+	spec, err := o.Spec(here)
+	if err != nil {
+		return nil, err
+	}
+	n.apply(messages, spec)
+	if o.PTY {
+		spec.Terminal = terminalSize(os.Stdin, os.Stdout)
+	}
+	return spec, nil
 }
 
 // nodesFor is on how many nodes the job's ranks will be: 2 if no node has CPUs for all of them. A

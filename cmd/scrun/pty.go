@@ -25,6 +25,11 @@ const (
 // ptyHint is for a person who types to a program that may want a terminal.
 const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it one, for shells, editors and debuggers"
 
+// noTerminal refuses --pty where nobody types. The end of a pipe cannot be told to a program at a
+// terminal: a shell that begins to edit lines after ^D came takes it for another character, and
+// waits for ever.
+const noTerminal = "--pty connects this terminal with rank 0, and the input is not a terminal: leave out --pty"
+
 // rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is
 // typed, ^C and ^Z too, and comes from there as it is to be shown.
 type rawTerminal struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,5 +197,19 @@ func TestHint(t *testing.T) {
 	p.leaves(0)
 	if !strings.Contains(p.screen.String(), ptyHint) {
 		t.Errorf("%q", p.screen.String())
+	}
+}
+
+// Without a terminal there is nothing to connect rank 0 with, whatever else the input is.
+func TestInputIsNoTerminal(t *testing.T) {
+	scrun, _ := alone(t)
+	for name, input := range map[string]io.Reader{"pipe": strings.NewReader("exit\n"), "null": nil} {
+		t.Run(name, func(t *testing.T) {
+			command := scrun("--pty", "sh", "-c", "echo ran")
+			command.Stdin = input
+			if code, out, errs := outcomeOf(t, command); code != exitCluster || out != "" || errs != "scrun: "+noTerminal+"\n" {
+				t.Errorf("exit code %d, output %q, %q", code, out, errs)
+			}
+		})
 	}
 }

@@ -6,5 +6,5 @@
 //
 //	m, err := gossip.New(nodes, self)
 //	for _, e := range m.Learn(gossip.Item{Kind: gossip.PartLost, Node: self}) { ... } // send
-//	for _, e := range m.Receive(from, item) { ... }                              // send, deliver
+//	for _, e := range m.Receive(from, item) { ... }                                   // send, deliver
 package gossip

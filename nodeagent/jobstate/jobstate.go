@@ -60,15 +60,23 @@ func (m *Machine) Deadline() time.Time { return m.nextAt }
 // Step takes an event and returns what is to be done. Events that come too late do nothing.
 func (m *Machine) Step(now time.Time, event Event) []Effect {
 	m.effects = nil
+	m.apply(now, event)
+	if m.exhausted && m.steward && m.settled {
+		m.lose() // no event tells of its end if its connection is closed first, or if it hangs
+	}
+	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted && m.phase != Orphaned) {
+		m.retired = true // not while Sweep kills: what it kills in must not be another job's
+		m.order(Retire)
+	}
+	return m.effects
+}
+
+// apply makes the transition of an event.
+func (m *Machine) apply(now time.Time, event Event) {
 	running := m.phase < Orphaned // afterwards Swept says when no process is left
 	switch event {
 	case Claimed:
-		m.steward = true
-		if m.killed {
-			m.enter(Clearing, Clear)
-		} else {
-			m.enter(Preparing, Switch)
-		}
+		m.claim()
 	case Adopted:
 		m.steward, m.settled = true, true
 		m.enter(Preparing)
@@ -82,13 +90,7 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 			m.enter(Clearing, Clear)
 		}
 	case Settled:
-		m.settled = true
-		if m.killed && m.steward && running { // a kill before the order had nothing to end
-			m.order(KillSteward)
-		}
-		if m.forgotten {
-			m.escalate(now)
-		}
+		m.settle(now, running)
 	case Prepared:
 		if m.phase == Preparing {
 			m.enter(Ready)
@@ -103,21 +105,9 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 			m.lose()
 		}
 	case Swept:
-		switch {
-		case m.phase != Orphaned:
-		case m.goesOn:
-			m.enter(Clearing, ReportKilled, Clear)
-		default:
-			m.enter(Clearing, Clear)
-		}
+		m.clearOrphan()
 	case Cleared:
-		switch {
-		case m.phase != Clearing:
-		case m.refused && !m.killed:
-			m.enter(Over, End)
-		default:
-			m.enter(Over, ReportDone, End)
-		}
+		m.end()
 	case Kill:
 		m.kill(now)
 	case Forget:
@@ -125,14 +115,50 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 	case Tick:
 		m.tick(now)
 	}
-	if m.exhausted && m.steward && m.settled {
-		m.lose() // no event tells of its end if its connection is closed first, or if it hangs
+}
+
+// claim begins with the steward that the job has got, unless the job was killed meanwhile.
+func (m *Machine) claim() {
+	m.steward = true
+	if m.killed {
+		m.enter(Clearing, Clear)
+		return
 	}
-	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted && m.phase != Orphaned) {
-		m.retired = true // not while Sweep kills: what it kills in must not be another job's
-		m.order(Retire)
+	m.enter(Preparing, Switch)
+}
+
+// settle notes that the steward has its order, or will never have one, and ends what a kill before
+// that could not end.
+func (m *Machine) settle(now time.Time, running bool) {
+	m.settled = true
+	if m.killed && m.steward && running {
+		m.order(KillSteward)
 	}
-	return m.effects
+	if m.forgotten {
+		m.escalate(now)
+	}
+}
+
+// clearOrphan goes on with a job without steward when no process of it is left.
+func (m *Machine) clearOrphan() {
+	switch {
+	case m.phase != Orphaned:
+	case m.goesOn:
+		m.enter(Clearing, ReportKilled, Clear)
+	default:
+		m.enter(Clearing, Clear)
+	}
+}
+
+// end ends the job's part. The leader is told, unless it knows why the job could not start.
+func (m *Machine) end() {
+	switch {
+	case m.phase != Clearing:
+	case m.refused && !m.killed:
+		m.enter(Over, End)
+	default:
+		m.enter(Over, ReportDone, End)
+	}
 }
 
 // lose goes on without the steward, unless no process of the job is left.

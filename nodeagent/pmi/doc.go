@@ -1,7 +1,7 @@
 // Package pmi is the process management engine of one job on one node: the
 // key-value sets of the ranks, the fence that exchanges them, node attributes
 // whose readers wait, the requests to the name table and for new processes,
-// abort, and the book of who has initialised and who has finalized.
+// abort, and the record of who has initialised and who has finalized.
 //
 // It is a machine without I/O. Requests of ranks go in as method calls; what
 // cannot be answered at once comes out later as an [Event]. It knows no wire

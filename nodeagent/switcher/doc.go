@@ -5,8 +5,8 @@
 // From its wake-up to the new gang's running the thread hands nothing to
 // another one, allocates nothing and takes no lock, so that neither the
 // garbage collector's work nor a busy goroutine delays a switch; it runs at
-// real-time priority where that is permitted. Everybody else speaks to it
-// through an inbox and hears of it through a bounded channel and Collect.
+// real-time priority where that is permitted. Others give it
+// commands through an inbox, and get its notices from a bounded channel and Collect.
 //
 // It neither makes the plan nor starts or kills a process: a job's launch is
 // a function that the caller gives, which must not block.

@@ -154,9 +154,9 @@ func (o *Op) send() error {
 // sendSync sends an eager message whose receiver says when a receive took it.
 func (o *Op) sendSync(v envelope) error {
 	s := o.ep.stack
-	o.id = s.sends.add(o)
+	o.id = s.sends.Add(o)
 	if err := o.ep.sendEager(o.to, o.peer.Port, v.numbered(o.id), o.buf); err != nil {
-		s.sends.remove(o.id)
+		s.sends.Remove(o.id)
 		return err
 	}
 	o.state = untaken
@@ -232,7 +232,7 @@ func (o *Op) offer(v envelope, want bool) error {
 	if want {
 		bits |= bitWant
 	}
-	o.id = s.sends.add(o)
+	o.id = s.sends.Add(o)
 	buf, err := p.ep.Reserve(uct.Header{ID: idOffer, To: o.peer.Port, From: e.port, Bits: bits, Arg: o.id}, n)
 	if err == nil {
 		o.exposed = s.md.Expose(o.buf)
@@ -242,7 +242,7 @@ func (o *Op) offer(v envelope, want bool) error {
 		}
 	}
 	if err != nil {
-		s.sends.remove(o.id)
+		s.sends.Remove(o.id)
 		if err != uct.ErrAgain { //nolint:errorlint // this very value
 			o.finish(err)
 		}
@@ -258,7 +258,7 @@ func (o *Op) offer(v envelope, want bool) error {
 
 // onTaken ends a send whose bytes a receive has.
 func (s *Stack) onTaken(p *uct.Packet) {
-	o := s.sends.get(p.Arg)
+	o := s.sends.Get(p.Arg)
 	if o == nil || int(o.peer.Rank) != p.Source {
 		return // of a send that was ended when the peer seemed lost, or nonsense
 	}
@@ -271,7 +271,7 @@ func (s *Stack) onTaken(p *uct.Packet) {
 
 // endAwaited ends a send that waits for its receiver's word.
 func (s *Stack) endAwaited(o *Op, err error) {
-	s.sends.remove(o.id)
+	s.sends.Remove(o.id)
 	if o.state == untaken {
 		s.untaken--
 	} else {

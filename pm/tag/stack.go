@@ -4,6 +4,7 @@ import (
 	"score/pm"
 	"score/pm/tag/match"
 	"score/pm/uct"
+	"score/pm/uct/handles"
 )
 
 // Ports is how many endpoints a stack has at most: OpenSHMEM takes one for each context.
@@ -32,8 +33,8 @@ type Stack struct {
 	md       *uct.MD
 	settings Settings
 	ports    [Ports]*Endpoint
-	peers    []*peer // by rank; nil before the first message
-	sends    sends
+	peers    []*peer           // by rank; nil before the first message
+	sends    handles.Table[Op] // whose ends receivers tell
 	pool     pool
 	untaken  int // of the sends: those whose receivers have the bytes
 	copies   int // bytes of copies that wait to be sent
@@ -81,7 +82,7 @@ func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 // report adds the counts to those that the channel publishes.
 func (s *Stack) report(c *pm.StackCounts) {
 	c.Rendezvous += s.counts.Offered
-	c.RendezvousOpen += uint64(s.sends.open() - s.untaken)
+	c.RendezvousOpen += uint64(s.sends.Len() - s.untaken)
 	c.Unexpected += uint64(s.counts.HeldBytes)
 }
 
@@ -212,7 +213,7 @@ func (s *Stack) onGone(ep *uct.EP, err error) {
 		p.gone = true
 		s.narrow(p)
 	}
-	s.sends.each(func(o *Op) {
+	s.sends.Each(func(o *Op) {
 		if int(o.peer.Rank) == ep.Rank() {
 			s.endAwaited(o, err)
 		}
@@ -220,46 +221,6 @@ func (s *Stack) onGone(ep *uct.EP, err error) {
 	for _, e := range s.ports {
 		if e != nil {
 			e.onGone(uint32(ep.Rank()), err)
-		}
-	}
-}
-
-// sends are the sends whose ends receivers tell, by number.
-type sends struct {
-	ops  []*Op
-	free []uint32
-}
-
-func (t *sends) add(o *Op) uint32 {
-	if n := len(t.free); n > 0 {
-		id := t.free[n-1]
-		t.free = t.free[:n-1]
-		t.ops[id] = o
-		return id
-	}
-	t.ops = append(t.ops, o)
-	return uint32(len(t.ops) - 1)
-}
-
-func (t *sends) get(id uint32) *Op {
-	if uint64(id) >= uint64(len(t.ops)) {
-		return nil
-	}
-	return t.ops[id]
-}
-
-func (t *sends) remove(id uint32) {
-	t.ops[id] = nil
-	t.free = append(t.free, id)
-}
-
-// open is how many there are.
-func (t *sends) open() int { return len(t.ops) - len(t.free) }
-
-func (t *sends) each(f func(*Op)) {
-	for _, o := range t.ops {
-		if o != nil {
-			f(o)
 		}
 	}
 }

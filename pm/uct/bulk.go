@@ -116,7 +116,7 @@ func (i *Iface) askBulk() (n int) {
 		if !ok {
 			return n
 		}
-		o := i.calls.get(p.ID)
+		o := i.calls.Get(p.ID)
 		if o.ep.failed != nil {
 			b.reader.Stop(p)
 			continue
@@ -196,7 +196,7 @@ func (i *Iface) takeBulk() (n int) {
 
 // frameOf is the operation that expects a frame, or nil.
 func (i *Iface) frameOf(f pm.Frame, size int) *op {
-	o := i.calls.get(f.Call)
+	o := i.calls.Get(f.Call)
 	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.late || o.ep.deaf {
 		return nil
 	}
@@ -283,7 +283,7 @@ func onSent(p *Packet) {
 	if !p.words(w[:]) {
 		return
 	}
-	o := e.iface.calls.get(p.Arg)
+	o := e.iface.calls.Get(p.Arg)
 	err := status(p.Bits).err()
 	if o == nil || o.ep != e || o.pull == nil || errors.Is(err, ErrPeer) {
 		e.violated()

@@ -260,7 +260,7 @@ func (e *EP) end() {
 	e.cancel(&e.replies, err)
 	e.cancel(&e.out, err)
 	e.cancel(&e.unacked, err)
-	e.iface.calls.each(func(o *op) {
+	e.iface.calls.Each(func(o *op) {
 		if o.ep == e {
 			e.finish(o, err)
 		}

@@ -33,7 +33,7 @@ func (i *Iface) Owed() int { return i.owed }
 
 // Calls is how many operations wait for data.
 func (i *Iface) Calls() (n int) {
-	i.calls.each(func(*op) { n++ })
+	i.calls.Each(func(*op) { n++ })
 	return n
 }
 

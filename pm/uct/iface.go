@@ -2,6 +2,7 @@ package uct
 
 import (
 	"score/pm"
+	"score/pm/uct/handles"
 )
 
 // Handler handles an active message. It must not keep the packet.
@@ -18,12 +19,12 @@ type Iface struct {
 	onWhole  func(rank int, b []byte) // handleWhole
 	most     int                      // longest payload
 
-	active []*EP // have something to send: pieces, acknowledgements, pending operations
-	lost   []*EP // lost, and not over
-	check  int   // the rank that is looked at next
-	inside bool  // a call of Progress is under way
-	spare  *op   // operations for reuse
-	calls  calls // operations that wait for an answer with data
+	active []*EP             // have something to send: pieces, acknowledgements, pending operations
+	lost   []*EP             // lost, and not over
+	check  int               // the rank that is looked at next
+	inside bool              // a call of Progress is under way
+	spare  *op               // operations for reuse
+	calls  handles.Table[op] // operations that were sent and wait for data
 	others *others
 	mapped mapped
 	owed   int // operations that are not complete

@@ -133,11 +133,11 @@ func (e *EP) finish(o *op, err error) {
 		e.serves--
 		i.owed--
 		i.endPull(o)
-		i.calls.remove(o.id)
+		i.calls.Remove(o.id)
 	case opGet, opFetch:
 		i.endPull(o)
 		if o.id != 0 {
-			i.calls.remove(o.id)
+			i.calls.Remove(o.id)
 			e.gets--
 			e.endRead(o)
 		}
@@ -168,43 +168,6 @@ func (e *EP) finish(o *op, err error) {
 func (e *EP) cancel(l *opList, err error) {
 	for l.first != nil {
 		e.finish(l.pop(), err)
-	}
-}
-
-// calls are the operations that were sent and wait for data, by number. Number 0 is none.
-type calls struct {
-	ops  []*op
-	free []uint32
-}
-
-func (c *calls) add(o *op) uint32 {
-	if n := len(c.free); n > 0 {
-		id := c.free[n-1]
-		c.free = c.free[:n-1]
-		c.ops[id-1] = o
-		return id
-	}
-	c.ops = append(c.ops, o)
-	return uint32(len(c.ops))
-}
-
-func (c *calls) get(id uint32) *op {
-	if id == 0 || id > uint32(len(c.ops)) {
-		return nil
-	}
-	return c.ops[id-1]
-}
-
-func (c *calls) remove(id uint32) {
-	c.ops[id-1] = nil
-	c.free = append(c.free, id)
-}
-
-func (c *calls) each(f func(*op)) {
-	for _, o := range c.ops {
-		if o != nil {
-			f(o)
-		}
 	}
 }
 

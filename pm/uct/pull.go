@@ -119,7 +119,7 @@ func (e *EP) read(data []byte, address uint64) bool {
 // copyLate completes pulls whose bytes do not come by a copy between the processes. What their
 // owner sends later is dropped; it may have been told by then that the bytes are here.
 func (i *Iface) copyLate() (n int) {
-	i.calls.each(func(o *op) {
+	i.calls.Each(func(o *op) {
 		if o.address == 0 || o.late || !o.ep.read(o.data, o.address) {
 			return
 		}

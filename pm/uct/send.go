@@ -120,7 +120,7 @@ func (e *EP) sendPutCopy(o *op) (int, bool) {
 
 // sendCall sends a get or a fetching atomic.
 func (e *EP) sendCall(o *op) (int, bool) {
-	o.id = e.iface.calls.add(o) // it has a number only while the peer may answer
+	o.id = e.iface.calls.Add(o) // it has a number only while the peer may answer
 	sent := false
 	switch {
 	case o.kind == opFetch:
@@ -132,7 +132,7 @@ func (e *EP) sendCall(o *op) (int, bool) {
 		sent = e.sendGet(o)
 	}
 	if !sent {
-		e.iface.calls.remove(o.id)
+		e.iface.calls.Remove(o.id)
 		o.id = 0
 		return 0, false
 	}

@@ -294,7 +294,7 @@ func onData(p *Packet) {
 	if !p.words(w[:]) {
 		return
 	}
-	o := e.iface.calls.get(p.Arg)
+	o := e.iface.calls.Get(p.Arg)
 	size := p.Len() - dataHead
 	if o != nil && o.ep == e && o.pull != nil {
 		e.onPulled(p, o, w[0], size)
@@ -330,7 +330,7 @@ func (e *EP) timePull(o *op) {
 
 // onDone ends a call without data.
 func onDone(p *Packet) {
-	o := p.EP.iface.calls.get(p.Arg)
+	o := p.EP.iface.calls.Get(p.Arg)
 	err := status(p.Bits).err()
 	if o == nil || o.ep != p.EP || o.pull != nil || err == ErrPeer { //nolint:errorlint // err returns this very value
 		p.EP.violated()

@@ -108,6 +108,6 @@ func onPutPull(p *Packet) {
 	o.data, o.region, o.incarnation = memory, r, r.incarnation
 	o.key, o.offset, o.port, o.from = w[3], w[4], p.To, p.From
 	o.hasData, o.extra = p.Bits&bitData != 0, w[5]
-	o.id = e.iface.calls.add(o)
+	o.id = e.iface.calls.Add(o)
 	e.iface.startPull(o)
 }

@@ -5,102 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"score/pm"
-	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/uct"
 	"testing"
-	"time"
 )
-
-// rank is a rank of a job that is in this process with all others.
-type rank struct {
-	worker *uct.Worker
-	md     *uct.MD
-	iface  *uct.Iface
-}
-
-type job []*rank
-
-// start starts a job on so many nodes, with so many ranks each.
-func start(t testing.TB, nodes, perNode int) job {
-	t.Helper()
-	return startWith(t, nodes, perNode, pm.DefaultSettings())
-}
-
-func startWith(t testing.TB, nodes, perNode int, settings pm.Settings) job {
-	t.Helper()
-	var j job
-	for _, ch := range localtest.Start(t, nodes, perNode, settings).Channels {
-		r := &rank{worker: uct.NewWorker(), md: uct.NewMD(0)}
-		r.iface = r.worker.Open(ch, r.md)
-		t.Cleanup(func() {
-			_ = r.worker.Close() // a test may have closed it
-			if err := r.md.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		j = append(j, r)
-	}
-	return j
-}
-
-// ep is the way from one rank to another.
-func (j job) ep(t testing.TB, from, to int) *uct.EP {
-	t.Helper()
-	ep, err := j[from].iface.EP(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ep
-}
-
-const patience = 20 * time.Second
-
-// until makes progress everywhere until done says so.
-func (j job) until(t testing.TB, done func() bool) {
-	t.Helper()
-	localtest.Until(t, func() {
-		for _, r := range j {
-			r.worker.Progress()
-		}
-	}, done)
-}
-
-// retry begins an operation, with progress while resources are short.
-func (j job) retry(t testing.TB, begin func() error) {
-	t.Helper()
-	j.until(t, func() bool {
-		err := begin()
-		if err != nil && !errors.Is(err, uct.ErrAgain) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
-}
-
-// done counts completions.
-type done struct {
-	n   int
-	err error
-}
-
-func (d *done) Complete(err error) {
-	d.n++
-	d.err = errors.Join(d.err, err)
-}
-
-const firstID = uct.FirstID
-
-// shapes are the ways between ranks 0 and 1.
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
-func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1])) })
-	}
-}
 
 func TestActiveMessages(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
@@ -130,28 +39,6 @@ func TestActiveMessages(t *testing.T) {
 			t.Errorf("a message too long: %v", err)
 		}
 	})
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
-}
-
-// regions makes memory of rank 1 of both kinds.
-func regions(t *testing.T, j job, size int) map[string]*uct.Region {
-	t.Helper()
-	window, err := j[1].md.Alloc(size, uct.RemoteAll)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := j[1].md.Register(make([]byte, size), uct.RemoteAll)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]*uct.Region{"window": window, "other memory": other}
 }
 
 func TestPutAndGet(t *testing.T) {
@@ -318,94 +205,6 @@ func TestImmediateData(t *testing.T) {
 	})
 }
 
-func TestPull(t *testing.T) {
-	eachShape(t, func(t *testing.T, j job) {
-		window, err := j[1].md.Alloc(1<<20, uct.RemoteRead)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, source := range map[string][]byte{"window": window.Bytes(), "other memory": make([]byte, 1<<20)} {
-			copy(source, randomBytes(len(source)))
-			for turn := range 3 {
-				from := j[1].md.Expose(source)
-				got := make([]byte, len(source))
-				var d done
-				ep := j.ep(t, 0, 1)
-				j.retry(t, func() error { return ep.Pull(got, from, &d) })
-				j.until(t, func() bool { return d.n == 1 })
-				j[1].md.Conceal(from)
-				if d.err != nil || !bytes.Equal(got, source) {
-					t.Errorf("%s, turn %d: %v", name, turn, d.err)
-				}
-			}
-		}
-	})
-}
-
-// TestPullFromBusyPeer: the owner of the bytes makes no progress until they were copied, and its
-// answer, which comes later, changes nothing.
-func TestPullFromBusyPeer(t *testing.T) {
-	j := start(t, 1, 2)
-	data, got := randomBytes(300<<10), make([]byte, 300<<10)
-	var d done
-	ep := j.ep(t, 1, 0)
-	from := j[0].md.Expose(data)
-	j.retry(t, func() error { return ep.Send(uct.Header{ID: firstID}, nil) }) // the peer's process is known
-	j.retry(t, func() error { return ep.Pull(got, from, &d) })
-	job{j[1]}.until(t, func() bool { return d.n == 1 })
-	if d.err != nil || !bytes.Equal(got, data) {
-		t.Fatalf("%v", d.err)
-	}
-	j[0].md.Conceal(from)
-	clear(data)
-	want := bytes.Clone(got)
-	j.until(t, ep.Quiet)
-	if d.n != 1 || !bytes.Equal(got, want) || ep.Err() != nil {
-		t.Errorf("%d completions, %v", d.n, ep.Err())
-	}
-}
-
-// TestConcealEndsAnswers: the owner stops reading memory that it may free.
-func TestConcealEndsAnswers(t *testing.T) {
-	j := start(t, 2, 1)
-	data, got := make([]byte, 8<<20), make([]byte, 8<<20)
-	var d done
-	ep := j.ep(t, 1, 0)
-	from := j[0].md.Expose(data)
-	j.retry(t, func() error { return ep.Pull(got, from, &d) })
-	j.until(t, func() bool { return j[0].iface.Counts().Streamed > 0 })
-	j[0].md.Conceal(from)
-	j[0].md.Expose([]byte{1}) // under the same key; the answer must not go on with it
-	j.until(t, func() bool { return d.n == 1 })
-	if !errors.Is(d.err, uct.ErrKey) {
-		t.Errorf("%v", d.err)
-	}
-}
-
-// TestCrowdedRanksCopy: ranks that share CPUs copy once.
-func TestCrowdedRanksCopy(t *testing.T) {
-	settings := pm.DefaultSettings()
-	settings.Spin = 0
-	j := startWith(t, 1, 2, settings)
-	r, err := j[0].md.Register(randomBytes(1<<20), uct.RemoteAll)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, got := randomBytes(1<<20), make([]byte, 1<<20)
-	var d done
-	ep, at := j.ep(t, 1, 0), uct.Remote{Key: r.Key()}
-	j.retry(t, func() error { return ep.Put(data, at, &d) })
-	j.until(t, func() bool { return d.n == 1 })
-	j.retry(t, func() error { return ep.Get(got, at, &d) })
-	j.until(t, func() bool { return d.n == 2 })
-	if d.err != nil || !bytes.Equal(got, data) || !bytes.Equal(r.Bytes(), data) {
-		t.Error(d.err)
-	}
-	if j[0].iface.Counts().Copied+j[1].iface.Counts().Copied == 0 {
-		t.Error("nothing was copied between the processes")
-	}
-}
-
 func TestFlush(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		r, err := j[1].md.Register(make([]byte, 1<<20), uct.RemoteAll)
@@ -421,42 +220,6 @@ func TestFlush(t *testing.T) {
 		if d.err != nil || !bytes.Equal(r.Bytes(), data) {
 			t.Error("flushed before the put was served", d.err)
 		}
-	})
-}
-
-// pendingSend sends one message when it is its turn.
-type pendingSend struct {
-	ep  *uct.EP
-	arg uint32
-}
-
-func (p *pendingSend) Retry() error {
-	return p.ep.Send(uct.Header{ID: firstID, Arg: p.arg}, make([]byte, 10_000))
-}
-
-func TestPendingKeepsOrder(t *testing.T) {
-	eachShape(t, func(t *testing.T, j job) {
-		next := uint32(0)
-		j[1].iface.Handle(firstID, func(p *uct.Packet) {
-			if p.Arg != next {
-				t.Fatalf("message %d came as number %d", p.Arg, next)
-			}
-			next++
-		})
-		ep := j.ep(t, 0, 1)
-		const n = 500
-		waited := 0
-		for i := range uint32(n) {
-			p := &pendingSend{ep, i}
-			if p.Retry() != nil {
-				ep.Pend(p)
-				waited++
-			}
-		}
-		if waited == 0 {
-			t.Fatal("nothing had to wait")
-		}
-		j.until(t, func() bool { return next == n })
 	})
 }
 

@@ -57,99 +57,136 @@ func (c *controller) step(j *job, e event) {
 	}
 	switch j.state {
 	case queued:
-		switch e := e.(type) {
-		case evPlaced:
-			c.becomeStarting(j)
-		case evStop:
-			c.becomeDone(j, e.verdict)
-		}
-
+		c.stepQueued(j, e)
 	case starting:
-		switch e := e.(type) {
-		case evPrepared:
-			e.part.prepared = true
-			if j.all(func(p *part) bool { return p.prepared }) {
-				c.becomeRunning(j)
-			}
-		case evStop:
-			if j.inherited { // its ranks may run
-				c.orderEnd(j, e.verdict)
-				c.becomeEnding(j, e.verdict)
-				return
-			}
-			c.kill(j, e.verdict.GetMessage())
-			c.becomeDone(j, e.verdict)
-		case evPartLost:
-			if !j.inherited {
-				c.becomeEnding(j, c.withdraw(j, e.part, e.reason))
-				c.finishIfDone(j) // to queued
-				return
-			}
-			e.part.lose(j)
-			c.becomeEnding(j, c.lossVerdict(j, e.reason))
-			c.awaitPart(j, e.part)
-		case evDrain:
-			switch {
-			case !j.inherited:
-				c.becomeEnding(j, c.withdraw(j, nil, e.reason))
-				c.finishIfDone(j) // to queued
-			case j.mayRestart():
-				c.becomeEnding(j, c.orderRequeue(j, e.reason))
-			}
-		case evDeadline:
-			c.onPrepareDeadline(j)
+		if j.inherited {
+			c.stepInherited(j, e)
+		} else {
+			c.stepStarting(j, e)
 		}
-
 	case running:
-		switch e := e.(type) {
-		case evLaunched:
-			c.onLaunched(j, e.part, e.at)
-		case evExited:
-			c.countExit(j, e.part, e.exit) // evStop if it ends the job
-		case evNodeDone:
-			c.onNodeDone(j, e.part, e.usage) // the last: to done
-		case evStop:
-			c.orderEnd(j, e.verdict)
-			c.becomeEnding(j, e.verdict)
-		case evPartLost:
-			e.part.lose(j)
-			if j.spec.GetRecover() {
-				c.continueWithout(j, e.part, e.reason) // the last: to done
-				return
-			}
-			c.becomeEnding(j, c.lossVerdict(j, e.reason))
-			c.awaitPart(j, e.part)
-		case evDrain:
-			if j.mayRestart() {
-				c.becomeEnding(j, c.orderRequeue(j, e.reason))
-			}
-		}
-
+		c.stepRunning(j, e)
 	case ending:
-		switch e := e.(type) {
-		case evLaunched:
-			c.onLaunched(j, e.part, e.at)
-		case evExited:
-			c.countExit(j, e.part, e.exit)
-		case evNodeDone:
-			c.onNodeDone(j, e.part, e.usage) // the last: to done, or to queued
-		case evStop:
-			// Killed ranks may fail in many ways, so only a cancellation ends a job that is to
-			// restart. Before ranks have run, any verdict does.
-			if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
-				j.again, j.restarting, j.verdict = "", false, e.verdict
-				c.orderEnd(j, e.verdict)
-			}
-		case evPartLost:
-			e.part.lose(j)
-			c.blameLoss(j, e.part, e.reason)
-			c.awaitPart(j, e.part) // the last: to done, or to queued
-		case evDeadline:
-			c.onEndDeadline(j) // at last: to done
-		}
-
+		c.stepEnding(j, e)
 	case done, unknown:
 		// The end is decided. Callers get their answers elsewhere.
+	}
+}
+
+// stepQueued is step for a job that waits for nodes.
+func (c *controller) stepQueued(j *job, e event) {
+	switch e := e.(type) {
+	case evPlaced:
+		c.becomeStarting(j)
+	case evStop:
+		c.becomeDone(j, e.verdict)
+	}
+}
+
+// stepStarting is step for a job whose nodes prepare. No rank of it has run.
+func (c *controller) stepStarting(j *job, e event) {
+	switch e := e.(type) {
+	case evPrepared:
+		c.onNodePrepared(j, e.part) // the last: to running
+	case evStop:
+		c.kill(j, e.verdict.GetMessage())
+		c.becomeDone(j, e.verdict)
+	case evPartLost:
+		c.becomeEnding(j, c.withdraw(j, e.part, e.reason))
+		c.finishIfDone(j) // to queued
+	case evDrain:
+		c.becomeEnding(j, c.withdraw(j, nil, e.reason))
+		c.finishIfDone(j) // to queued
+	case evDeadline:
+		c.onPrepareDeadline(j)
+	}
+}
+
+// stepInherited is step for a job that starts by the plan of an earlier leader: its ranks may run.
+func (c *controller) stepInherited(j *job, e event) {
+	switch e := e.(type) {
+	case evPrepared:
+		c.onNodePrepared(j, e.part) // the last: to running
+	case evStop:
+		c.orderEnd(j, e.verdict)
+		c.becomeEnding(j, e.verdict)
+	case evPartLost:
+		c.endWithLoss(j, e.part, e.reason)
+	case evDrain:
+		c.requeueIfAllowed(j, e.reason)
+	case evDeadline:
+		c.onPrepareDeadline(j)
+	}
+}
+
+// stepRunning is step for a job whose nodes were all prepared.
+func (c *controller) stepRunning(j *job, e event) {
+	switch e := e.(type) {
+	case evLaunched:
+		c.onLaunched(j, e.part, e.at)
+	case evExited:
+		c.countExit(j, e.part, e.exit) // evStop if it ends the job
+	case evNodeDone:
+		c.onNodeDone(j, e.part, e.usage) // the last: to done
+	case evStop:
+		c.orderEnd(j, e.verdict)
+		c.becomeEnding(j, e.verdict)
+	case evPartLost:
+		if j.spec.GetRecover() {
+			e.part.lose(j)
+			c.continueWithout(j, e.part, e.reason) // the last: to done
+			return
+		}
+		c.endWithLoss(j, e.part, e.reason)
+	case evDrain:
+		c.requeueIfAllowed(j, e.reason)
+	}
+}
+
+// stepEnding is step for a job that shall end, or restart after its end.
+func (c *controller) stepEnding(j *job, e event) {
+	switch e := e.(type) {
+	case evLaunched:
+		c.onLaunched(j, e.part, e.at)
+	case evExited:
+		c.countExit(j, e.part, e.exit)
+	case evNodeDone:
+		c.onNodeDone(j, e.part, e.usage) // the last: to done, or to queued
+	case evStop:
+		// Killed ranks may fail in many ways, so only a cancellation ends a job that is to
+		// restart. Before ranks have run, any verdict does.
+		if j.again != "" && (!j.restarting || e.verdict.GetReason() == cancelled) {
+			j.again, j.restarting, j.verdict = "", false, e.verdict
+			c.orderEnd(j, e.verdict)
+		}
+	case evPartLost:
+		e.part.lose(j)
+		c.blameLoss(j, e.part, e.reason)
+		c.awaitPart(j, e.part) // the last: to done, or to queued
+	case evDeadline:
+		c.onEndDeadline(j) // at last: to done
+	}
+}
+
+// onNodePrepared notes that a node is ready; once all are, the job runs.
+func (c *controller) onNodePrepared(j *job, p *part) {
+	p.prepared = true
+	if j.all(func(p *part) bool { return p.prepared }) {
+		c.becomeRunning(j)
+	}
+}
+
+// endWithLoss ends a job that may have run on a node which is gone.
+func (c *controller) endWithLoss(j *job, p *part, reason string) {
+	p.lose(j)
+	c.becomeEnding(j, c.lossVerdict(j, reason))
+	c.awaitPart(j, p)
+}
+
+// requeueIfAllowed gets a job that may have run off its nodes, if its user lets it start again.
+func (c *controller) requeueIfAllowed(j *job, reason string) {
+	if j.mayRestart() {
+		c.becomeEnding(j, c.orderRequeue(j, reason))
 	}
 }
 

@@ -39,7 +39,7 @@ type scene struct {
 	orphans  []uint64        // jobs whose scrun was killed
 }
 
-// channels says whether the gangs' contexts fit the nodes' channels together.
+// channels reports whether the gangs' contexts fit the nodes' channels together.
 type channels bool
 
 const (

@@ -2,8 +2,10 @@ package packaging
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +22,28 @@ func names(t *testing.T, file string, pattern *regexp.Regexp) (found []string) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// Pages of ours that a page refers to are there.
+func TestPagesReferToPages(t *testing.T) {
+	const pages = "../../packaging/man/"
+	reference := regexp.MustCompile(`(?m)^\.BR (scrun|score[a-z\\_-]*) \((\d)\)`)
+	files, err := filepath.Glob(pages + "*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range reference.FindAllStringSubmatch(string(text), -1) {
+			page := strings.ReplaceAll(found[1], `\-`, "-") + "." + found[2]
+			if !slices.Contains(files, pages+page) {
+				t.Errorf("%s refers to %s", filepath.Base(file), page)
+			}
+		}
+	}
 }
 
 // TestEachCallIsDocumented compares the calls of the headers with those of the manual pages, and of

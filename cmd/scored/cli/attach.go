@@ -23,11 +23,11 @@ code. ^C detaches; the job continues.`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			var verdict *scorev1.Verdict
 			err := c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-				ids, err := parseJobs(arguments)
+				id, err := parseJob(arguments[0])
 				if err != nil {
 					return err
 				}
-				verdict, err = follow(command, daemon, ids[0], label)
+				verdict, err = follow(command, daemon, id, label)
 				return err
 			})(command, arguments)
 			if err == nil && verdict.GetMessage() != "" {

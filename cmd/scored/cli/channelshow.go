@@ -55,7 +55,7 @@ line for each rank on another node that it exchanged messages with.
 
 // findChannels asks for the channels of JOB RANK [CHANNEL]; there is one at least.
 func findChannels(command *cobra.Command, daemon *client.Client, arguments []string) ([]*scorev1.ChannelState, error) {
-	ids, err := parseJobs(arguments[:1])
+	id, err := parseJob(arguments[0])
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func findChannels(command *cobra.Command, daemon *client.Client, arguments []str
 	for i, argument := range arguments[1:] {
 		n, err := strconv.ParseUint(argument, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not the number of a rank or channel; 'scored channel list --job %d' shows them", argument, ids[0])
+			return nil, fmt.Errorf("%q is not the number of a rank or channel; 'scored channel list --job %d' shows them", argument, id)
 		}
 		numbers[i] = uint32(n)
 	}
-	reply, err := listChannels(command, daemon, &scorev1.ListChannelsRequest{JobId: ids[0], OneRank: true, Rank: numbers[0]})
+	reply, err := listChannels(command, daemon, &scorev1.ListChannelsRequest{JobId: id, OneRank: true, Rank: numbers[0]})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func findChannels(command *cobra.Command, daemon *client.Client, arguments []str
 		channels = slices.DeleteFunc(channels, func(c *scorev1.ChannelState) bool { return c.GetChannel() != numbers[1] })
 	}
 	if len(channels) == 0 {
-		return nil, fmt.Errorf("rank %d of job %d has no such channel; 'scored channel list --job %d' shows them", numbers[0], ids[0], ids[0])
+		return nil, fmt.Errorf("rank %d of job %d has no such channel; 'scored channel list --job %d' shows them", numbers[0], id, id)
 	}
 	return channels, nil
 }

@@ -1,5 +1,5 @@
-// Package cli is what users ask of a cluster besides running a program: scored
-// job, node, metrics, matrix, config and version.
+// Package cli has the commands by which users and administrators show and control
+// a cluster: all of scored except those that run a daemon.
 //
 // Every command is one or two calls of the daemon of this host, and a table for
 // people or, with --json, one object for programs. It starts no daemon (package

@@ -20,6 +20,8 @@ func historyCommand(c *caller) *cobra.Command {
 from their start to their end (ELAPSED), the time that their gang was on (RUN
 TIME), the CPU time of their ranks, the memory of their largest rank, and how they
 ended. Operators see the jobs of all users, others their own.`,
+		Example: `  scored history --since 24h -u ann
+  scored history -s node-lost,time-limit -n 20`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.historyRequest(time.Now())

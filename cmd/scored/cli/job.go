@@ -21,13 +21,22 @@ func jobCommand(c *caller) *cobra.Command {
 		jobCancelCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
 }
 
+// parseJob reads a job number.
+func parseJob(argument string) (uint64, error) {
+	id, err := strconv.ParseUint(argument, 10, 64)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%q is not a job number; 'scored job list' shows them", argument)
+	}
+	return id, nil
+}
+
 // parseJobs reads job numbers.
 func parseJobs(arguments []string) ([]uint64, error) {
 	ids := make([]uint64, 0, len(arguments))
 	for _, argument := range arguments {
-		id, err := strconv.ParseUint(argument, 10, 64)
-		if err != nil || id == 0 {
-			return nil, fmt.Errorf("%q is not a job number; 'scored job list' shows them", argument)
+		id, err := parseJob(argument)
+		if err != nil {
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
@@ -55,7 +64,16 @@ func jobListCommand(c *caller) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list waiting and running jobs",
-		Args:    cobra.NoArgs,
+		Long: `Lists the jobs of all users that wait or run: the row of the gang matrix that a job is
+in (ROW), the time that its gang was on (RUN TIME) and in how many slices (SLICES), and
+where it runs, or what it waits for (WHERE). 'scored job explain' says more about one.
+
+States: queued, it waits for nodes; starting, its nodes prepare; running; ending, its
+ranks are being ended; done.`,
+		Example: `  scored job list -u ann
+  scored job list -s queued
+  scored job list -a --since 24h`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.listRequest(all, time.Now())
 			if err != nil {
@@ -145,16 +163,16 @@ func jobExplainCommand(c *caller) *cobra.Command {
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
+			id, err := parseJob(arguments[0])
 			if err != nil {
 				return err
 			}
-			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: ids[0]}))
+			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: id}))
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printExplanationJSON(command.OutOrStdout(), ids[0], reply.Msg)
+				return printExplanationJSON(command.OutOrStdout(), id, reply.Msg)
 			}
 			for _, line := range reply.Msg.GetLines() {
 				fmt.Fprintln(command.OutOrStdout(), printable(line))

@@ -43,8 +43,13 @@ func joinSentences(failures []error) error {
 
 func jobCancelCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:               "cancel JOB...",
-		Short:             "end jobs",
+		Use:   "cancel JOB...",
+		Short: "end jobs",
+		Long: `Ends jobs that wait or run: the owner of a job and operators may do this. Ranks are
+killed at once (SIGKILL). For an end that the program can prepare, send it a signal
+first: 'scored job signal TERM'.`,
+		Example: `  scored job cancel 7 8
+  scored job signal TERM 7 && sleep 30 && scored job cancel 7`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -69,6 +74,7 @@ how often a job was restarted, and why.
 
 If a node of the job is lost meanwhile, a job without --requeue ends instead, since its
 ranks there may still run.`,
+		Example:           `  scored job requeue 7 --reason "bad input"`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to requeue"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -85,8 +91,12 @@ ranks there may still run.`,
 
 func jobSignalCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:               "signal SIGNAL JOB...",
-		Short:             "send a signal to every rank of jobs",
+		Use:   "signal SIGNAL JOB...",
+		Short: "send a signal to every rank of jobs",
+		Long: `Sends a signal to every rank of jobs that run. SIGNAL is a name, with or without SIG, or
+a number. The owner of a job and operators may do this.`,
+		Example: `  scored job signal USR1 7
+  scored job signal 15 7 8`,
 		ValidArgsFunction: c.completeJobs(1, 0, false),
 		Args:              needs(0, "a signal and the jobs"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -127,8 +137,11 @@ func parseSignal(text string) (int32, error) {
 
 func jobWaitCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
-		Use:               "wait JOB...",
-		Short:             "wait until jobs have ended; exit with the highest of their exit codes",
+		Use:   "wait JOB...",
+		Short: "wait until jobs have ended; exit with the highest of their exit codes",
+		Long: `Waits until all these jobs have ended, and exits with the highest of their exit codes,
+or with 125 if one is not known or the cluster failed.`,
+		Example:           `  scored job wait $(scrun -d -n 4 ./a.out) && ./next-step`,
 		ValidArgsFunction: c.completeJobs(0, 0, true),
 		Args:              needs(0, "the jobs to wait for"),
 		RunE: func(command *cobra.Command, arguments []string) error {

@@ -28,18 +28,20 @@ you can read them. 'scored channel read' prints them.
 A node copies channels while nothing in them moves: while the job's gang is not on, or
 its ranks sleep. If the job is always on and busy, the node copies them after a second
 and reports which changed meanwhile.`,
+		Example: `  scored job dump 7
+  scored channel read -a score-7.dump/*`,
 		Args: needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
+			id, err := parseJob(arguments[0])
 			if err != nil {
 				return err
 			}
-			request := &scorev1.DumpJobRequest{JobId: ids[0]}
+			request := &scorev1.DumpJobRequest{JobId: id}
 			if rank >= 0 {
 				request.OneRank, request.Rank = true, uint32(min(rank, 1<<32-1))
 			}
 			if dir == "" {
-				dir = fmt.Sprintf("score-%d.dump", ids[0])
+				dir = fmt.Sprintf("score-%d.dump", id)
 			}
 			return dumpJob(command, daemon, request, dir)
 		}),

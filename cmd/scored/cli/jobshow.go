@@ -37,11 +37,11 @@ Start: when each phase of the job's start was over on each node.
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
+			id, err := parseJob(arguments[0])
 			if err != nil {
 				return err
 			}
-			reply, err := daemon.Jobs.GetJob(command.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: ids[0]}))
+			reply, err := daemon.Jobs.GetJob(command.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ func (f *listFlags) add(c *caller, command *cobra.Command, since, state string, 
 	flags.StringVarP(&f.user, "user", "u", "", "jobs of this `user` only, by name or number")
 	flags.StringSliceVarP(&f.states, "state", "s", nil, state+" (`words`, with commas between them): "+strings.Join(words, ", "))
 	flags.StringVar(&f.since, "since", "", since+" at this `time` or later: a time ago (90m, 24h), a day (2006-01-02), or 2006-01-02T15:04:05")
-	flags.Uint32VarP(&f.limit, "limit", "n", 0, "the latest `number` of them only")
+	flags.Uint32VarP(&f.limit, "limit", "n", 0, "only the latest ones, at most this `number`")
 	AddJSON(command, &f.asJSON)
 	// They fail for flags that are not there.
 	_ = command.RegisterFlagCompletionFunc("state", completeWords(words))

@@ -108,7 +108,9 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "switch",
 		Short: "show how long the steps of the switches took",
-		Args:  cobra.NoArgs,
+		Example: `  scored metrics switch --node n1
+  scored metrics switch --job 7`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.SwitchMetrics(command.Context(), connect.NewRequest(&request))
 			if err != nil {

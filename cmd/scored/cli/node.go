@@ -42,7 +42,13 @@ func nodeListCommand(c *caller) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "list the nodes",
-		Args:    cobra.NoArgs,
+		Long: `Lists the nodes: CPUs, memory, the memory that is promised to jobs (PROMISED), the
+channels that jobs have of those there are (CHANNELS), and why a node is drained.
+
+States: up; draining, it takes no new jobs and still has some; drained, it takes no new
+jobs and has none; silent, it is not heard from, and its jobs continue for now; lost, it
+was given up together with its jobs; revoked, its certificate is not accepted.`,
+		Args: cobra.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			list, err := listNodes(command, daemon)
 			if err != nil {

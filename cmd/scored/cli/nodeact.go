@@ -30,6 +30,8 @@ queue; the others continue to their end.
 The command returns when the nodes have no jobs left, after --timeout (0: at once), or
 when it is interrupted; the nodes stay drained in any case. 'scored node show' lists the
 jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`,
+		Example: `  scored node drain n3 --reason "new disk"
+  scored node drain n1 n2 --requeue --timeout 10m`,
 		Args:              needs(0, "the nodes to drain"),
 		ValidArgsFunction: c.completeNodeNames(0),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -49,9 +49,12 @@ and shows and controls its jobs and nodes. Use scrun to run programs.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+
+		DisableFlagsInUseLine: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
+	root.PersistentFlags().BoolP("help", "h", false, "print this help")
 	root.AddGroup(
 		&cobra.Group{ID: GroupUse, Title: "Jobs and nodes:"},
 		&cobra.Group{ID: GroupRun, Title: "Daemons:"},
@@ -122,6 +125,8 @@ func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+
+		DisableFlagsInUseLine: true,
 	}
 	command.AddCommand(commands...)
 	return command

@@ -141,9 +141,11 @@ func printSettingsJSON(out io.Writer, values *scorev1.Settings) error {
 func configSetCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:               "set SETTING VALUE",
-		Short:             "change a setting at once",
-		Long:              "Changes a setting of the running cluster at once, on all its servers:\n\n" + settingsHelp(),
+		Use:   "set SETTING VALUE",
+		Short: "change a setting at once",
+		Long:  "Changes a setting of the running cluster at once, on all its servers:\n\n" + settingsHelp(),
+		Example: `  scored config set slice 50ms
+  scored config set history default`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeSettings(true),
 		RunE: func(command *cobra.Command, arguments []string) error {

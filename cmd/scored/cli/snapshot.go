@@ -32,7 +32,8 @@ that was acknowledged before the command began. It is checked before it gets its
 The file contains the environments of users' jobs, so only you can read it. It does not
 contain keys and the authority: back up the directory of the certificates and the key
 file, too.`,
-		Args: needs(1, "the file"),
+		Example: `  scored snapshot save lab.snapshot`,
+		Args:    needs(1, "the file"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			path := arguments[0]
 			if _, err := os.Lstat(path); err == nil && !replace {

@@ -45,9 +45,9 @@ the least recently used files first (agent.stage_limit).`,
 			return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, asJSON)
 		}),
 	}
-	command.Flags().StringVar(&node, "node", "", "only of this `node`")
+	command.Flags().StringVar(&node, "node", "", "files on this `node` only")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
-	command.Flags().BoolVarP(&all, "all", "a", false, "of all users (operators only)")
+	command.Flags().BoolVarP(&all, "all", "a", false, "files of all users (operators only)")
 	AddJSON(command, &asJSON)
 	return command
 }
@@ -76,9 +76,9 @@ func stageClearCommand(c *caller) *cobra.Command {
 			return silentNodes(command.ErrOrStderr(), reply.Msg)
 		}),
 	}
-	command.Flags().StringVar(&node, "node", "", "only on this `node`")
+	command.Flags().StringVar(&node, "node", "", "files on this `node` only")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // it was defined just now
-	command.Flags().BoolVarP(&all, "all", "a", false, "of all users (operators only)")
+	command.Flags().BoolVarP(&all, "all", "a", false, "files of all users (operators only)")
 	AddJSON(command, &asJSON)
 	return command
 }

@@ -55,7 +55,8 @@ func devCommand() *cobra.Command {
 all jobs and leaves nothing behind. The nodes divide the machine's CPUs and memory; if
 there are more nodes than CPUs they share them. An agent that ends early, as by
 kill -9, is restarted, and its jobs continue.`,
-		Args: cobra.NoArgs,
+		Example: `  scored dev --nodes 4`,
+		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if o.nodes < 1 || o.nodes > maxDevNodes {
 				return fmt.Errorf("--nodes %d: it must be between 1 and %d", o.nodes, maxDevNodes)
@@ -80,9 +81,9 @@ kill -9, is restarted, and its jobs continue.`,
 		0,
 		fmt.Sprintf("how `many` channels each node has for the jobs that run together (default: as many as CPUs, and %d at least)", nodeagent.DefaultChannels),
 	)
-	command.Flags().StringVar(&o.link, "link", link.UDP.String(), "what carries messages of PM programs between nodes: udp or tipc")
+	command.Flags().StringVar(&o.link, "link", link.UDP.String(), "`transport` of PM programs' messages between nodes: udp or tipc")
 	command.Flags().StringVar(&o.socket, "socket", "", "`path` of the socket for users (default: where your scrun finds it by itself)")
-	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
+	command.Flags().StringVar(&o.logLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")
 	return command
 }
 

@@ -8,14 +8,14 @@
 //
 // The parent:
 //
-//	child, err := lifeline.Start(ctx, exec.Command("scored", "embedded"))
+//	child, err := parentwatch.Start(ctx, exec.Command("scored", "embedded"))
 //	if err != nil { ... } // the child's own sentence
 //	defer child.Stop()
 //	use(child.Said())
 //
 // The child:
 //
-//	line, err := lifeline.Inherited()
+//	line, err := parentwatch.Inherited()
 //	line.Ready(socket)
 //	<-line.Gone()
 package parentwatch

@@ -122,7 +122,7 @@ func (o *Options) addPlacement(flags *pflag.FlagSet) {
 		newParsed(&o.Distribution, "how", parseDistribution),
 		"distribution",
 		"m",
-		"block: ranks 0, 1, ... on the first node, then the next; cyclic: in turn (default: block)",
+		"order of the ranks: block (0, 1, ... on the first node, then the next) or cyclic (on the nodes in turn; default: block)",
 	)
 	flags.Var(
 		newParsed(&o.Priority, "number", parsePriority),

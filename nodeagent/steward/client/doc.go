@@ -1,5 +1,5 @@
 // Package client is the agent's side of a steward: it starts one in a slot,
-// connects to it, tells it what to do and hears what happens. It keeps no state
+// connects to it, gives it orders and receives its reports. It keeps no state
 // of a job; the steward does, so that an agent can come and go.
 //
 //	process, err := client.Start(client.Slot{Exe: exe, RunDir: dir, Number: 3, Cluster: "lab", Node: "n1"})

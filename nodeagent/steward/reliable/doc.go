@@ -6,7 +6,7 @@
 // it gets. Acknowledgements travel with messages, or by themselves when there are
 // none for a while. The order is not kept: messages overtake each other anyway.
 //
-//	message, err := endpoint.Send(now, peer, data, options) // to be sent
-//	fresh := endpoint.Receive(now, peer, header)         // is the message new?
-//	messages, lost := endpoint.Tick(now)           // at Deadline
+//	message, err := endpoint.Send(now, peer, data, options)   // to be sent
+//	fresh := endpoint.Receive(now, peer, header)              // is the message new?
+//	messages, lost := endpoint.Tick(now)                      // at Deadline
 package reliable

@@ -109,7 +109,7 @@ func (p Pattern) PerNode() bool { return p.perNode }
 // String is the pattern as it was given.
 func (p Pattern) String() string { return p.text }
 
-// Fits says whether the pattern can name files of a job of that name.
+// Fits returns why the pattern cannot name files of a job of that name, or nil.
 func (p Pattern) Fits(jobName string) error {
 	_, err := p.Expand(Values{Node: "n", JobName: jobName})
 	return err

@@ -1,0 +1,83 @@
+package leader
+
+import (
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"score/scored/state/statepb"
+	"slices"
+)
+
+// checkCommand fails on a command that must not be in this log, and on a job that ends otherwise
+// than ordered.
+func (w *world) checkCommand(command *statepb.Command) {
+	w.t.Helper()
+	if needs := state.Needs(command); needs > w.log.Protocol() && command.GetRaise() == nil {
+		w.t.Fatalf("%s needs protocol %d, and the log is written in %d\n%s", commandText(command), needs, w.log.Protocol(), w.seen.String())
+	}
+	switch c := command.GetCommand().(type) {
+	case *statepb.Command_End:
+		record := w.log.Job(c.End.GetJobId())
+		if record != nil && (record.Ending != nil || record.Ordered != "") && c.End.GetVerdict().GetReason() == exited {
+			w.t.Fatalf("job %d ended as if by itself; ordered was %v %q\n%s", record.ID, record.Ending, record.Ordered, w.seen.String())
+		}
+	case *statepb.Command_Requeue:
+		if record := w.log.Job(c.Requeue.GetJobId()); record != nil && record.Ending != nil {
+			w.t.Fatalf("job %d restarts, and was to end\n%s", record.ID, w.seen.String())
+		}
+	}
+}
+
+// check compares the controller with the committed state; they agree between batches.
+func (w *world) check() {
+	w.t.Helper()
+	for _, record := range w.log.Jobs() {
+		j := w.b.jobs[record.ID]
+		want := map[state.Phase][]scorev1.JobState{
+			state.Queued:    {queued},
+			state.Allocated: {starting, running, ending},
+			state.Running:   {running, ending},
+			state.Done:      {done},
+		}[record.Phase]
+		if j == nil {
+			if record.Phase != state.Done {
+				w.t.Fatalf("the controller has lost job %d", record.ID)
+			}
+			continue
+		}
+		if !slices.Contains(want, j.state) {
+			w.t.Fatalf("job %d is %v in the log and %v in the controller\n%s", record.ID, record.Phase, j.state, w.seen.String())
+		}
+		w.checkJob(j, record)
+	}
+	for id := range w.b.jobs {
+		if w.log.Job(id) == nil {
+			w.t.Fatalf("the log has lost job %d", id)
+		}
+	}
+	if len(w.b.names) != len(w.log.Names()) {
+		w.t.Fatalf("%d names in the controller, %d in the log", len(w.b.names), len(w.log.Names()))
+	}
+	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
+		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
+	}
+}
+
+func (w *world) checkJob(j *job, record *state.Job) {
+	w.t.Helper()
+	if j.state == done && j.verdict == nil {
+		w.t.Fatalf("job %d is done without a verdict", j.id)
+	}
+	if j.active() && int32(j.row) != record.Row {
+		w.t.Fatalf("job %d is in row %d of the log and %d of the controller", j.id, record.Row, j.row)
+	}
+	if (j.state == starting || j.state == ending) && j.deadline == 0 {
+		w.t.Fatalf("job %d is %v without a deadline", j.id, j.state)
+	}
+	for _, row := range w.b.rotation.Rows {
+		for _, id := range row.Jobs {
+			if uint64(id) == j.id && j.state != running {
+				w.t.Fatalf("job %d is in the plan and %v", j.id, j.state)
+			}
+		}
+	}
+}
