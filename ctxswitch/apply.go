@@ -161,6 +161,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 		}
 		j.phase, j.late = PhaseStopped, false
 	}
+	j.asked = j.asked && ev.Step != Revoke
 	m.answered(now, j, ev.Step)
 }
 
@@ -169,6 +170,5 @@ func (m *Machine) wants(id JobID) bool {
 	if !m.cur.present || m.slot.Pos < 0 {
 		return false
 	}
-	_, ok := slices.BinarySearch(m.cur.plan.Rows[m.slot.Pos].Jobs, id)
-	return ok
+	return m.cur.has(m.slot.Pos, id)
 }

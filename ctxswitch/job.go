@@ -62,7 +62,9 @@ type job struct {
 	bound    binding
 	want     bool // the row that is on has the job
 	stays    bool // it is off, and its contexts stay on their channels
-	stayed   bool // the same, before chooseResidents
+	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of that
+	asked    bool // that revoke has no answer yet
+	on, fits bool // of the row that fit was called for; its contexts may stay then
 	// mixed: it counts as running, but was frozen in the midst of its launch, so that
 	// part of its processes stand still: if the row wants it, it is to be thawed.
 	mixed bool
@@ -91,7 +93,7 @@ type job struct {
 func (j *job) due(s Step) bool {
 	switch s {
 	case Revoke:
-		return !j.want && j.bound == live && !j.stays
+		return !j.want && !j.stays && (j.bound == live || j.asked)
 	case Stop:
 		return !j.want && (j.phase == PhaseRunning || j.phase == PhaseStopping && !j.late)
 	case Flush, Save:
@@ -105,9 +107,9 @@ func (j *job) due(s Step) bool {
 	return false
 }
 
-// connected reports whether the job finds its contexts on their channels, if it has
-// any. One that came after the load step does not, and waits for the next.
-func (j *job) connected() bool { return j.contexts == 0 || j.bound == live }
+// connected reports whether the job has its contexts on their channels, if it has any, or as good as
+// had them until the boundary. One that came after the load step has not, and waits for the next.
+func (j *job) connected() bool { return j.contexts == 0 || j.bound == live || j.leaves }
 
 // settled reports whether the job is as the row wants it: no step has work with it.
 func (j *job) settled() bool {

@@ -57,6 +57,10 @@ type Machine struct {
 	// on the network, so that a switch in progress has to begin again.
 	disturbed bool
 
+	// leaveAt is the local instant at which contexts begin to leave before the next boundary, or Never.
+	leaveAt int64
+	ahead   ahead
+
 	// residentsDue means that chooseResidents has to decide again.
 	residentsDue bool
 
@@ -74,6 +78,8 @@ type Machine struct {
 func New(config Config) *Machine {
 	m := &Machine{
 		config:  config,
+		leaveAt: Never,
+		ahead:   ahead{aheadFirst},
 		jobs:    make([]job, 0, usualJobs),
 		effects: make([]Effect, 0, 2*usualJobs),
 	}
@@ -99,20 +105,26 @@ func (m *Machine) Handle(now int64, ev Event) []Effect {
 
 // Deadline returns the local instant at which the machine wants a Tick, if
 // nothing is told before: the next boundary at which the node's jobs change,
-// the origin of a plan, or the end of its patience with a step.
+// the instant at which contexts leave ahead of it, the origin of a plan, or the end of its patience
+// with a step.
 func (m *Machine) Deadline() int64 {
 	at := Never
 	if m.waiting() {
 		at = m.patience()
 	}
 	if m.cur.present {
-		at = min(at, m.cur.nextChange(m.slot))
+		change, _ := m.cur.nextChange(m.slot)
+		at = min(at, change, m.leaveAt)
 	}
 	if len(m.coming) > 0 && m.coming[0].clocked {
 		at = min(at, m.coming[0].local(m.coming[0].plan.Origin))
 	}
 	return at
 }
+
+// Loose reports whether the machine wants the next Tick for contexts that begin to leave ahead of a
+// boundary, for which it need not come to the microsecond.
+func (m *Machine) Loose() bool { return m.cur.present && m.Deadline() == m.leaveAt }
 
 // State returns the step of the switch in progress, or Steady.
 func (m *Machine) State() Step { return m.state }

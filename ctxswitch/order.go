@@ -27,13 +27,8 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		m.await(j, Stop, j.stopBy)
 		return
 	}
-	m.seq++
-	by := now + int64(m.timeout(s))
+	by := m.give(now, j, s)
 	m.await(j, s, by)
-	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
-	if s != Stop {
-		j.seq = m.seq
-	}
 	switch s {
 	case Revoke:
 		j.bound = revoked
@@ -56,6 +51,17 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		m.record.In = append(m.record.In, j.id)
 	case Steady, Flush:
 	}
+}
+
+// give gives an order, and says until when its answer is to come.
+func (m *Machine) give(now int64, j *job, s Step) (by int64) {
+	m.seq++
+	by = now + int64(m.timeout(s))
+	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})
+	if s != Stop {
+		j.seq, j.asked = m.seq, false
+	}
+	return by
 }
 
 // launch orders the first go of the jobs whose row is on for the first time,

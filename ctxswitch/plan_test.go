@@ -150,7 +150,7 @@ func TestNextChange(t *testing.T) {
 			}
 			s = next
 		}
-		if got := tl.nextChange(on); got != want {
+		if got, _ := tl.nextChange(on); got != want {
 			t.Fatalf("next change is %d, want %d", got, want)
 		}
 	})
@@ -212,7 +212,7 @@ func TestOffsetNeitherRepeatsNorSkips(t *testing.T) {
 		_, _, on, _ := m.InForce()
 		for range rapid.IntRange(1, 60).Draw(t, "moves") {
 			if rapid.Bool().Draw(t, "boundary") {
-				now = m.cur.nextChange(m.slot)
+				now, _ = m.cur.nextChange(m.slot)
 			} else {
 				m.Handle(now, OffsetChanged(1, rapid.Int64Range(-ms, ms).Draw(t, "offset")))
 			}

@@ -59,21 +59,30 @@ func (t *timeline) find(now int64, on Slot) Slot {
 }
 
 // nextChange returns the local instant of the first boundary after the slot on
-// at which the set of jobs changes, or Never.
-func (t *timeline) nextChange(on Slot) int64 {
+// at which the set of jobs changes, and the row that comes on then; or Never.
+func (t *timeline) nextChange(on Slot) (at int64, pos int) {
 	if t.perCycle == 0 {
-		return Never
+		return Never, 0
 	}
 	rows := t.plan.Rows
-	at := on.End
-	for i := range rows {
-		pos := (on.Pos + 1 + i) % len(rows)
-		if t.changes[pos] {
-			break
-		}
+	at, pos = on.End, (on.Pos+1)%len(rows)
+	for !t.changes[pos] {
 		at += int64(rows[pos].Slice)
+		pos = (pos + 1) % len(rows)
 	}
-	return t.local(at)
+	return t.local(at), pos
+}
+
+// before is the row before the one at pos.
+func (t *timeline) before(pos int) *Row {
+	rows := t.plan.Rows
+	return &rows[(pos+len(rows)-1)%len(rows)]
+}
+
+// has reports whether the row at pos has the job.
+func (t *timeline) has(pos int, id JobID) bool {
+	_, ok := slices.BinarySearch(t.plan.Rows[pos].Jobs, id)
+	return ok
 }
 
 // passed counts the changes at boundaries after the slot from, up to and

@@ -286,7 +286,8 @@ func (d *Driver) schedule(p *peer) {
 		}
 	}
 	d.due = min(d.due, next)
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported())
+	// With p.acked, too: an agent killed before it frees that leaves it to the next (repair).
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.acked || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported())
 }
 
 // Settled reports whether nothing is kept for other nodes, and no answer is due.

@@ -195,3 +195,48 @@ func agentKilledRefusing(t *testing.T, g abi.Geometry) {
 	to.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
 	finish(t, w, 0, 30)
 }
+
+// TestAgentKilledBeforeItFrees: what a peer has acknowledged is freed, also if the agent that heard of
+// it was killed between its tick, by which nothing is left to do for that peer, and that.
+func TestAgentKilledBeforeItFrees(t *testing.T) { eachFlow(t, agentKilledBeforeItFrees) }
+
+func agentKilledBeforeItFrees(t *testing.T, g abi.Geometry) {
+	w := newWorld(t, 2, g)
+	from, to := w.ranks[0], w.ranks[1]
+	exchangeOne(t, w, 0, 30) // so that the addresses are known
+	for range 100 {
+		w.now += 10_000_000
+		from.drive(true)
+		to.drive(true)
+	}
+	free := freeGranules(from)
+	if !from.send(1, message(0, 1, 1, 30)) {
+		t.Fatal("no space")
+	}
+	to.drive(true)
+	w.now += 10_000_000
+	to.drive(true) // acknowledges at the latest now
+	if err := from.agent.Take(0); err != nil {
+		t.Fatal(err)
+	}
+	from.agent.now = w.now
+	from.agent.take()
+	from.agent.tick()
+	from.replaceAgent(t)
+	from.drive(true)
+	if got := freeGranules(from); got != free {
+		t.Errorf("%d granules are free, before the message %d", got, free)
+	}
+}
+
+func freeGranules(r *rank) (n int) {
+	var kept []channels.Kept
+	buf := r.img.SendBuffer()
+	for k, _, err := buf.Reserve(0); err == nil; k, _, err = buf.Reserve(0) {
+		kept = append(kept, k)
+	}
+	for _, k := range kept {
+		_ = buf.Free(k)
+	}
+	return len(kept)
+}

@@ -47,7 +47,7 @@ func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool)
 	j.order.by.Store(by)
 	j.order.word.Store(number<<stepBits | uint64(step))
 	l := j.node.loop
-	if step <= StepFlush || !l.borrow() { // processes and peers take longer than waking the loop
+	if step == StepRevoke || !l.borrow() { // processes take longer than waking the loop
 		return out, !l.request(j)
 	}
 	defer l.giveBack()

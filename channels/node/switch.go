@@ -158,8 +158,13 @@ func (r resident) Suspend(now int64) {
 }
 
 func (r resident) Drive(now int64) (after int64) {
-	r.loop().drives++
-	rounds(r.c, now)
+	l := r.loop()
+	l.drives++
+	if l.borrowed {
+		r.c.driver.Drive(now) // the rest is the loop's
+	} else {
+		rounds(r.c, now)
+	}
 	return channels.Nanos()
 }
 

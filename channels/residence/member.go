@@ -6,8 +6,7 @@ type stage uint8
 const (
 	stageHere     stage = iota // its process drives, or the agent in its place
 	stageWanted                // the process is to let go of the driver lock
-	stageHeld                  // the agent keeps the lock
-	stageFlushing              // and sends nothing more, but waits for answers
+	stageFlushing              // the agent keeps the lock, sends nothing more, and waits for answers
 	stageFlushed               // all has been answered
 	stageAway                  // it refuses all that comes
 )
@@ -26,7 +25,7 @@ type Member struct {
 }
 
 // Kept reports whether the agent has the driver lock beyond a turn.
-func (c *Member) Kept() bool { return c.stage >= stageHeld }
+func (c *Member) Kept() bool { return c.stage >= stageFlushing }
 
 // Wanted reports whether the agent wants the lock, and its holder, who lives, does not let go.
 func (c *Member) Wanted() bool { return c.stage == stageWanted }

@@ -191,27 +191,18 @@ func (m *Machine) advance(c *Member, now int64) {
 		m.bringBack(c, now)
 		return
 	}
-	if !m.claim(c, now) {
+	if !c.Kept() && !m.claim(c, now) {
 		return
-	}
-	if m.step >= Flush && c.stage == stageHeld {
-		c.stage = stageFlushing
-		c.Context.Flush(now)
-		if m.step == Flush {
-			m.flush(c, now)
-		}
 	}
 	if m.step == Save && c.stage != stageAway {
 		m.suspend(c, now)
 	}
 }
 
-// claim takes the driver lock and keeps it. While its holder, who lives, does not let go, the
-// context is left alone.
+// claim takes the driver lock, keeps it and begins to flush: whoever revokes flushes next, and
+// answers come while the other locks are waited for. While its holder, who lives, does not let go,
+// the context is left alone.
 func (m *Machine) claim(c *Member, now int64) bool {
-	if c.Kept() {
-		return true
-	}
 	if c.Context.Take(m.patience(c)) != nil { // which leaves the lock revoked
 		c.stage = stageWanted
 		wait := claimAgain
@@ -222,11 +213,16 @@ func (m *Machine) claim(c *Member, now int64) bool {
 		c.Context.LookAt(now + wait)
 		return false
 	}
-	c.stage, c.tries = stageHeld, 0
+	c.stage, c.tries = stageFlushing, 0
 	if c.Context.Away() {
 		c.stage = stageAway // as a former agent left it
+		c.Context.LookAt(now)
+		return true
 	}
-	c.Context.LookAt(now)
+	c.Context.Flush(now)
+	if m.step < Save {
+		m.flush(c, now)
+	}
 	return true
 }
 
@@ -245,7 +241,11 @@ func (m *Machine) flush(c *Member, now int64) {
 	if c.Context.Flushed() {
 		c.stage = stageFlushed
 	}
-	c.Context.Await(max(min(c.Context.Due(), m.by), after+flushGap))
+	until := c.Context.Due()
+	if m.awaited {
+		until = min(until, m.by)
+	}
+	c.Context.Await(max(until, after+flushGap))
 }
 
 // suspend takes a context from its channel.
@@ -268,14 +268,11 @@ func (m *Machine) bringBack(c *Member, now int64) {
 		return
 	case stageWanted:
 		c.Context.Restore()
-	case stageHeld:
-		c.Context.Leave()
+		c.Context.Back(now)
 	default:
 		c.Context.Resume(now)
 		c.settles = true
-		return
 	}
-	c.Context.Back(now)
 }
 
 // Check looks at a context of a job that is off, which it asked for or to which something came. It

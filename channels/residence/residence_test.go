@@ -91,7 +91,7 @@ func TestRound(t *testing.T) {
 		m.Settle(ms)
 	}
 	m.Settle(ms) // has nothing left to do
-	want := []string{"revoke", "take", "revoke", "flush", "revoke", "suspend", "follow", "resume", "follow", "leave", "back"}
+	want := []string{"revoke", "take", "flush", "revoke", "revoke", "suspend", "follow", "resume", "follow", "leave", "back"}
 	for _, f := range list {
 		if !slices.Equal(f.did, want) {
 			t.Errorf("was done: %v, want %v", f.did, want)
@@ -102,7 +102,7 @@ func TestRound(t *testing.T) {
 // TestLateLock: who lets go late follows the others, as far as they are.
 func TestLateLock(t *testing.T) {
 	for step, want := range map[Step][]string{
-		Revoke: {"revoke", "take"},
+		Revoke: {"revoke", "take", "flush"},
 		Flush:  {"revoke", "take", "flush"},
 		Save:   {"revoke", "take", "flush", "suspend", "follow"},
 	} {
@@ -232,7 +232,7 @@ func TestFound(t *testing.T) {
 		{"runs", false, false, false, []string{"take", "resume", "follow", "leave", "back"}, Save, []string{"revoke", "take", "flush", "suspend", "follow"}},
 		{"runs, away", false, true, false, []string{"take", "resume", "follow", "leave", "back"}, Load, nil},
 		{"runs, in its section", false, false, true, []string{"restore", "back"}, Load, nil},
-		{"stands still", true, false, false, []string{"take"}, Save, []string{"revoke", "flush", "suspend", "follow"}},
+		{"stands still", true, false, false, []string{"take", "flush"}, Save, []string{"revoke", "suspend", "follow"}},
 		{"stands still, away", true, true, false, []string{"take"}, Save, []string{"revoke"}},
 		{"stands still, and its turn comes", true, true, false, []string{"take"}, Load, []string{"resume", "follow", "leave", "back"}},
 		{"stands still in its section", true, false, true, nil, Load, []string{"restore", "back"}},

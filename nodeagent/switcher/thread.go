@@ -48,7 +48,11 @@ func (s *Switcher) sleep(instant int64) {
 	case ctxswitch.Never:
 		err = s.sleeper.Forever()
 	case s.machine.Deadline():
-		err = s.sleepPunctually(instant)
+		if !s.machine.Loose() {
+			err = s.sleepPunctually(instant)
+			break
+		}
+		fallthrough
 	default:
 		_, _, err = s.sleeper.Until(instant)
 	}
@@ -114,11 +118,15 @@ func (s *Switcher) round() {
 // tick tells the machine that its deadline has come. What stands still by now
 // is told first: the deadline may be that of a freeze which is over.
 func (s *Switcher) tick() {
+	loose := s.machine.Loose()
 	if len(s.freezing) > 0 {
 		s.checkStopped()
 	}
-	s.ticked = realtime.Now()
-	s.handle(s.ticked, ctxswitch.Tick())
+	now := realtime.Now()
+	if !loose {
+		s.ticked = now
+	}
+	s.handle(now, ctxswitch.Tick())
 }
 
 // deadline returns when round must be called next, by the machine's clock.

@@ -67,7 +67,7 @@ func (k *cluster) audit() {
 		if job.hostile {
 			continue
 		}
-		some, all, ok := k.duty(job.id, t-k.tolerance(), t+k.plan.skew)
+		some, all, ok := k.duty(job.id, t-k.tolerance(), t+k.plan.skew+ctxswitch.AheadMost.Nanoseconds())
 		if !ok || some != all || w.now-k.since < k.tolerance() {
 			continue
 		}
@@ -129,6 +129,9 @@ func (k *cluster) auditRoom(h *host) {
 			continue
 		}
 		for _, e := range p.ends {
+			if p.job.hostile && e.shared.member.Away() {
+				continue // its program wrote into the image that it is, and the agent has it so
+			}
 			if e.made && !e.away && !e.dead && w.now-e.madeAt > k.tolerance() && !e.shared.member.Wanted() {
 				resident++
 				what += fmt.Sprintf(" %v", e)

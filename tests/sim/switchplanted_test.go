@@ -24,7 +24,6 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 		{name: "comes back at once", found: Gang, hand: func(h hand) residence.Context { return restlessHand{h} }},
 		{name: "stays on its channel", found: Gang, hand: func(h hand) residence.Context { return deafHand{h} }},
 		{name: "brings back no peer", found: Delivery, hand: func(h hand) residence.Context { return forgetfulHand{h} }},
-		{name: "a new agent forgets who was away", found: Gang, hand: func(h hand) residence.Context { return ignorantHand{h} }, plant: mortal},
 		{name: "loses a message", found: Once, wrap: func(c Context) Context { return &loser{Context: c} }},
 		{name: "delivers a message twice", found: Once, wrap: func(c Context) Context { return &doubler{Context: c} }},
 		{name: "has no timer", found: Delivery, wrap: func(c Context) Context { return timeless{c} }},
@@ -94,11 +93,6 @@ func (h forgetfulHand) Follow() {
 		h.hand.Follow()
 	}
 }
-
-// ignorantHand does not see that a context is away.
-type ignorantHand struct{ hand }
-
-func (h ignorantHand) Away() bool { return false }
 
 // idleHand does not drive who comes back .
 type idleHand struct{ hand }
