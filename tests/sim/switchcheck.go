@@ -129,7 +129,7 @@ func (k *cluster) auditRoom(h *host) {
 			continue
 		}
 		for _, e := range p.ends {
-			if p.job.hostile && e.shared.member.Away() {
+			if e.made && p.job.hostile && e.shared.member.Away() {
 				continue // its program wrote into the image that it is, and the agent has it so
 			}
 			if e.made && !e.away && !e.dead && w.now-e.madeAt > k.tolerance() && !e.shared.member.Wanted() {
