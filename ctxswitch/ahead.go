@@ -51,7 +51,7 @@ func (m *Machine) leaveAhead(now int64) {
 // nextLeave is the local instant at which contexts begin to leave before the next boundary, or Never;
 // job.leaving then says whose. With a plan to come, a job that leaves by the present one may stay on.
 func (m *Machine) nextLeave() int64 {
-	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.gone() {
+	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.gone() || m.fitTogether() {
 		return Never
 	}
 	at, pos := m.cur.nextChange(m.slot)
@@ -69,6 +69,15 @@ func (m *Machine) nextLeave() int64 {
 
 // gone reports whether the jobs of the row that is on run. Others may be stopping still.
 func (m *Machine) gone() bool { return m.state == Steady || m.state == Go && m.record.Running != 0 }
+
+// fitTogether reports whether there is room for all contexts, so that none ever leaves.
+func (m *Machine) fitTogether() bool {
+	room := m.config.Channels
+	for i := range m.jobs {
+		room -= m.jobs[i].contexts
+	}
+	return room >= 0
+}
 
 // leaving reports whether the job is on, and its contexts are to leave their channels when the row
 // comes on that fit was called for.

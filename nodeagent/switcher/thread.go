@@ -44,15 +44,11 @@ func (s *Switcher) raisePriority() {
 // sleep returns at the instant, or early for a command.
 func (s *Switcher) sleep(instant int64) {
 	var err error
-	switch instant {
-	case ctxswitch.Never:
+	switch {
+	case instant == ctxswitch.Never:
 		err = s.sleeper.Forever()
-	case s.machine.Deadline():
-		if !s.machine.Loose() {
-			err = s.sleepPunctually(instant)
-			break
-		}
-		fallthrough
+	case instant == s.machine.Deadline() && !s.machine.Loose():
+		err = s.sleepPunctually(instant)
 	default:
 		_, _, err = s.sleeper.Until(instant)
 	}
