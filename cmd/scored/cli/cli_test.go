@@ -387,7 +387,7 @@ func TestActions(t *testing.T) {
 		"config set slice 10ms":            {},
 		"config set slice":                 {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
 		"config set slice fast":            {1, "scored: slice \"fast\": write a time with its unit, 1ms to 1m\n"},
-		"config set slice -1s":             {1, "scored: unknown shorthand flag: '1' in -1s\n"},
+		"config set slice -1s":             {1, "scored: unknown option -1; 'scored config set --help' lists the options\n"},
 		"config set slice 0s":              {1, "scored: slice \"0s\": it is 1ms to 1m\n"},
 		"config set max_rows 0":            {1, "scored: max_rows \"0\": write a number, 1 to 64\n"},
 		"config set memory_per_cpu":        {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
@@ -398,7 +398,7 @@ func TestActions(t *testing.T) {
 		"config set age_per_point default": {},
 		"config set weight_step 0":         {1, "scored: weight_step \"0\": write a number, 1 to 1000000, or default\n"},
 		"config set memory_per_cpu x":      {1, "scored: memory_per_cpu \"x\": write an amount of memory up to 1048576T, as in 512M, or share\n"},
-		"config list slice":                {1, "scored: unknown command \"slice\" for \"scored config list\"\n"},
+		"config list slice":                {1, "scored: 'scored config list' takes no arguments, and slice is one; 'scored config list --help' explains it\n"},
 		"config get color":                 {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence\n"},
 		"user set ann role=operator share=200 jobs=none memory=2G time=12h": {},
 		"user set ann":                        {1, "scored: name a user and what to set, as in: scored user set ann share=200 cpus=64\n"},
@@ -415,12 +415,12 @@ func TestActions(t *testing.T) {
 		"history --since tomorrow":            {1, "scored: --since \"tomorrow\": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00\n"},
 		"config set fair_share x":             {1, "scored: fair_share \"x\": write a number, 0 to 100000, or default\n"},
 		"config set usage_half_life 9":        {1, "scored: usage_half_life \"9\": write a time with its unit, 1m to 8784h, or default\n"},
-		"job list --nosuch":                   {1, "scored: unknown flag: --nosuch\n"},
+		"job list --nosuch":                   {1, "scored: unknown option --nosuch; 'scored job list --help' lists the options\n"},
 		"job list --json=x":                   {1, "scored: --json \"x\": it is true or false\n"},
 		"history -n -1":                       {1, "scored: --limit \"-1\": write a whole number from 0 on\n"},
 		"token remove":                        {1, "scored: name one token\n"},
 		"cert revoke agent":                   {1, "scored: name the role and the name of a daemon, as in: scored cert revoke agent node7\n"},
-		"nosuch":                              {1, "scored: unknown command \"nosuch\" for \"scored\"\n"},
+		"nosuch":                              {1, "scored: unknown command 'scored nosuch'; 'scored --help' lists the commands\n"},
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)
 		if code != want.code || errs != want.errs || out != "" {

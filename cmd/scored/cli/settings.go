@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strings"
@@ -50,7 +51,7 @@ func configListCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "show all settings and their possible values",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return showSettings(command, daemon, settings, asJSON)
 		}),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
@@ -80,7 +81,7 @@ func embeddedCommand() *cobra.Command {
 		Use:    "embedded",
 		Short:  "the cluster of one scrun (for scrun's own use)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			// Signals of the terminal are scrun's business; it forwards what this process needs.
 			return withLine(command.Context(), func(ctx context.Context, line *parentwatch.Line) error {

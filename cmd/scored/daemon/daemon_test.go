@@ -181,7 +181,7 @@ func TestBadCommandLines(t *testing.T) {
 		"dev --nodes 65": "--nodes 65: it must be between 1 and 64",
 		"server":         "cannot read the configuration: open " + os.Getenv(configVariable) + ": no such file or directory",
 		"agent":          "cannot read the configuration: open " + os.Getenv(configVariable) + ": no such file or directory",
-		"agent too many": `unknown command "too" for "agent"`,
+		"agent too many": "'agent' takes no arguments, and too is one; 'agent --help' explains it",
 	} {
 		arguments := strings.Fields(line)
 		for _, command := range Commands() {

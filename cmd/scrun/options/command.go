@@ -64,6 +64,9 @@ func Command(run func(*Options) error) *cobra.Command {
 			if err := o.complete(); err != nil {
 				return err
 			}
+			if err := o.checkOptional(flags); err != nil {
+				return err
+			}
 			return run(o)
 		},
 	}
