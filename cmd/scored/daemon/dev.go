@@ -116,11 +116,12 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 		sweepDev(parent, dir.Name()) // what killed agents have left
 		err = errors.Join(err, dir.Close())
 	}()
-	stage, err := openDevStage(dir)
+	root := os.Geteuid() == 0
+	stage, err := openDevStage(dir, root)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeDevStage(stage)) }()
+	defer func() { err = errors.Join(err, closeDevStage(stage, root)) }()
 	c := &devCluster{devOptions: o, dir: dir, stage: stage.Path(), plan: divide(o.nodes, cpus, memory)}
 	if err := c.configure(); err != nil {
 		return err
