@@ -27,9 +27,12 @@ func NoArgs(command *cobra.Command, arguments []string) error {
 	return fmt.Errorf("unknown command '%s %s'%s; '%s --help' lists the commands", path, quote.Word(typed), Hint(typed, names), path)
 }
 
-// UnknownFlag says of an option that a command does not have which is near, and returns other
-// errors as they are.
-func UnknownFlag(command *cobra.Command, err error) error {
+// FlagError says of an option that a command does not have which is near, and which option needs a
+// value. It returns other errors as they are.
+func FlagError(command *cobra.Command, err error) error {
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err

@@ -16,14 +16,14 @@ func TestWhatACommandDoesNotHave(t *testing.T) {
 		"job cancel --sinec":  "unknown option --sinec; did you mean --since?; 'scored job cancel --help' lists the options",
 		"job cancel --colour": "unknown option --colour; 'scored job cancel --help' lists the options",
 		"job cancel -xs":      "unknown option -x; 'scored job cancel --help' lists the options",
-		"job cancel --since":  "flag needs an argument: --since",
+		"job cancel --since":  "the option --since needs a value",
 	} {
 		run := func(*cobra.Command, []string) {}
 		root := &cobra.Command{Use: "scored", Args: NoArgs, Run: run, SilenceErrors: true, SilenceUsage: true}
 		job := &cobra.Command{Use: "job", Args: NoArgs, Run: run}
 		cancel := &cobra.Command{Use: "cancel", Args: NoArgs, Run: run}
 		cancel.Flags().String("since", "", "")
-		root.SetFlagErrorFunc(UnknownFlag)
+		root.SetFlagErrorFunc(FlagError)
 		root.AddCommand(job)
 		job.AddCommand(cancel)
 		root.SetArgs(strings.Fields(line))

@@ -390,6 +390,7 @@ func TestActions(t *testing.T) {
 		"config set slice -1s":             {1, "scored: unknown option -1; 'scored config set --help' lists the options\n"},
 		"config set slice 0s":              {1, "scored: slice \"0s\": it is 1ms to 1m\n"},
 		"config set max_rows 0":            {1, "scored: max_rows \"0\": write a number, 1 to 64\n"},
+		"config get slice max_rows":        {1, "scored: name one setting, or none for all\n"},
 		"config set memory_per_cpu":        {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
 		"config set color blue":            {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence\n"},
 		"config set slcie 10ms":            {1, "scored: there is no setting \"slcie\"; did you mean slice?\n"},

@@ -15,7 +15,7 @@ import (
 func flagError(command *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
-		return cmdline.UnknownFlag(command, err)
+		return cmdline.FlagError(command, err)
 	}
 	if _, ok := errors.AsType[*strconv.NumError](invalid.Unwrap()); !ok {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"score/cmd/cmdline"
@@ -28,12 +29,26 @@ func Commands() []*cobra.Command {
 	commands := append([]*cobra.Command{initCommand(), joinCommand()}, daemons...)
 	for _, command := range commands {
 		command.GroupID = cli.GroupRun
+		if command.Flags().Lookup("config") != nil {
+			command.RunE = advised(command.RunE, os.Geteuid())
+		}
 	}
 	embedded := embeddedCommand()
 	for _, command := range append(daemons, embedded) {
 		command.PreRun = outliveReaders
 	}
 	return append(commands, embedded)
+}
+
+// advised has an ordinary user told what to do where the places of a configuration are not theirs.
+func advised(run func(*cobra.Command, []string) error, euid int) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		err := run(command, arguments)
+		if euid == 0 || !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		return fmt.Errorf("%w; be root, or choose places of your own with --config; 'scored dev' needs neither", err)
+	}
 }
 
 // addConfig adds the flag for the configuration file.
