@@ -15,7 +15,7 @@ func Hint(typed string, words []string) string {
 	for _, word := range words {
 		root.AddCommand(&cobra.Command{Use: word, Run: func(*cobra.Command, []string) {}})
 	}
-	for edits := 1; edits <= 2; edits++ { // with more, any short word is near any other
+	for edits := 1; edits <= min(2, len(typed)/2); edits++ { // with more, any short word is near any other
 		root.SuggestionsMinimumDistance = edits
 		if near := root.SuggestionsFor(typed); len(near) > 0 {
 			return "; did you mean " + near[0] + "?"

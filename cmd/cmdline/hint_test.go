@@ -6,11 +6,11 @@ import (
 )
 
 func TestHint(t *testing.T) {
-	words := []string{"slice", "max_rows", "memory_per_cpu", "fair_share", "usage_half_life"}
+	words := []string{"log", "slice", "max_rows", "memory_per_cpu", "fair_share", "usage_half_life"}
 	for typed, want := range map[string]string{
 		"slcie": "slice", "slices": "slice", "max-rows": "max_rows", "maxrows": "max_rows",
 		"fairshare": "fair_share", "memory": "memory_per_cpu", "usage": "usage_half_life",
-		"colour": "", "": "", "ab": "", strings.Repeat("slice", 100000): "",
+		"colour": "", "foo": "", "lg": "log", "": "", "ab": "", strings.Repeat("slice", 100000): "",
 	} {
 		if want != "" {
 			want = "; did you mean " + want + "?"

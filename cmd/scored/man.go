@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/cmdline"
 	"score/cmd/manpage"
 	"score/cmd/scored/config"
 	"strings"
@@ -19,7 +20,7 @@ func manCommand(root *cobra.Command) *cobra.Command {
 		Use:    "man",
 		Short:  "write the manual pages, completions and example configuration (for packages)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
 				return errors.New("name the directory of the manual pages with --dir; completions and score.toml go beside it")

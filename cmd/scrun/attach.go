@@ -141,7 +141,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	}
 	events.end()
 	how.trouble = <-troubles
-	if err := s.display.Close(); how.trouble == nil {
+	if err := s.showing.during(s.display.Close); how.trouble == nil {
 		how.trouble = err
 	}
 	if how.verdict != nil {

@@ -102,8 +102,8 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 		return answer{}
 	}
 	ends := slices.Contains(leaving, os.Signal(number))
-	if ends && connect.CodeOf(err) == connect.CodeFailedPrecondition {
-		return answer{} // the job has ended, as was wanted: timeout(1) sends its signal twice
+	if (ends || number == syscall.SIGCONT) && connect.CodeOf(err) == connect.CodeFailedPrecondition {
+		return answer{} // the job has ended, as was wanted: timeout(1) sends its signal twice, then SIGCONT
 	}
 	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
 	if ends && !answered(err) {

@@ -58,6 +58,8 @@ type session struct {
 	pending    int         // orders under way
 
 	longQueued *time.Timer // runs while the job is queued
+	showing    showing
+	stuck      stuckWatch
 }
 
 // outcome is how the attachment ended.
@@ -80,6 +82,8 @@ func (s *session) run(ctx context.Context) int {
 	s.answers = make(chan answer)
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
+	s.stuck.timer = stoppedTimer()
+	defer s.stuck.timer.Stop()
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
 	s.confirms = s.client.Clone()
 	defer s.confirms.Close()
@@ -153,6 +157,10 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 			s.order(ctx, s.endMute)
 		case <-s.longQueued.C:
 			s.order(ctx, s.queueReason)
+		case <-s.stuck.timer.C:
+			if s.stuck.look(s.showing.count.Load()) {
+				s.begin(ctx, s.leaveStuck(s.stuck.left))
+			}
 		case a := <-s.answers:
 			s.pending--
 			if a.sentence != "" {
@@ -259,6 +267,7 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 	}
 	if number != unix.SIGINT {
 		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })
+		s.stuck.begin(number, s.showing.count.Load())
 		return interruptShow
 	}
 	action := s.interrupts.press(time.Now())

@@ -77,7 +77,7 @@ func (s *session) show(events *unshown, mute chan<- struct{}) (trouble error) {
 		}
 		for i, event := range batch {
 			batch[i] = nil // which may be much output
-			if err := s.showOne(event); err != nil {
+			if err := s.showing.during(func() error { return s.showOne(event) }); err != nil {
 				trouble = err
 				mute <- struct{}{} // display fails once
 			}

@@ -180,8 +180,11 @@ func (s *source) send(message func(*scorev1.StageRequest) error) error {
 	buffer := make([]byte, stageChunk)
 	for left := s.file.GetSize(); left > 0; {
 		n, err := io.ReadFull(file, buffer[:min(left, stageChunk)])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // of the stream they would mean another thing
+			return fmt.Errorf("the file %s became shorter while it was sent: try again when nothing writes to it", s.path)
+		}
 		if err != nil {
-			return fmt.Errorf("the file %s changed while it was sent: %w; try again", s.path, err)
+			return fmt.Errorf("cannot stage the file %s: %w", s.path, err)
 		}
 		if err := message(&scorev1.StageRequest{Part: &scorev1.StageRequest_Data{Data: buffer[:n]}}); err != nil {
 			return err

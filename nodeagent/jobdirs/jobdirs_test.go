@@ -201,6 +201,33 @@ func TestAJobsDirectories(t *testing.T) {
 	}
 }
 
+// Another user's directory in a job's stays: it may have been moved there, by its owner or by who
+// has the one above it.
+func TestOthersDirectoriesStay(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's jobs have other users")
+	}
+	d, _ := newDirs(t)
+	open(t, d)
+	dir := leave(t, d.options.JobsDir, "3-left")
+	others := filepath.Join(dir, "sub", "others")
+	precious := filepath.Join(others, "precious")
+	err := errors.Join(os.Mkdir(others, 0o700), os.WriteFile(precious, nil, 0o600),
+		os.Chown(precious, userID()+1, userID()+1), os.Chown(others, userID()+1, userID()+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := removeOwned(dir); err == nil || !strings.Contains(err.Error(), `removing "others"`) {
+		t.Error(err)
+	}
+	if got := names(filepath.Dir(others)); !slices.Equal(got, []string{"others"}) {
+		t.Errorf("left: %q", got)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+}
+
 // What an order says that comes back from a steward is believed only where the agent made names.
 func TestWhatAnOrphanOwns(t *testing.T) {
 	d, _ := newDirs(t)

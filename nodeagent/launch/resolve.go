@@ -49,6 +49,10 @@ func checkDir(dir string) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, userfs.ErrProc):
+		return fmt.Errorf(
+			"%w: %s is in /proc or leads through it, which would mean the daemon of the node; choose another with -D, and let the program go there",
+			ErrDir, dir)
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%w: %s does not exist on this node; create it there or choose another with -D", ErrDir, dir)
 	case errors.Is(err, unix.ENOTDIR):
@@ -78,10 +82,8 @@ func search(program, dir, path string) (string, error) {
 		return full, fileError(full, access(full))
 	}
 	var refused error // what an earlier directory had, but not executable
-	for i, place := range strings.Split(path, ":") {
-		if i == maxPathDirs {
-			break
-		}
+	places := strings.Split(path, ":")
+	for _, place := range places[:min(len(places), maxPathDirs)] {
 		if place == "" {
 			place = "." // execvp(3): an empty entry is the working directory
 		}
@@ -96,6 +98,10 @@ func search(program, dir, path string) (string, error) {
 	}
 	if refused != nil {
 		return "", refused
+	}
+	if len(places) > maxPathDirs {
+		return "", fmt.Errorf("%w: %s is in none of the first %d directories of PATH, and no more are searched; shorten PATH, or give the program's path",
+			ErrNotFound, program, maxPathDirs)
 	}
 	return "", fmt.Errorf("%w: %s is in no directory of PATH; check the spelling, or write ./%[2]s for one in the working directory",
 		ErrNotFound, program)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -154,6 +155,19 @@ func TestResolveEmptyPathEntryIsTheDirectory(t *testing.T) {
 	}
 }
 
+func TestResolveInALongPath(t *testing.T) {
+	dir := programs(t)
+	long := strings.Repeat("/nowhere:", maxPathDirs)
+	if got, err := Resolve("script", dir, strings.TrimPrefix(long, "/nowhere:")+dir, nil); err != nil || got != dir+"/script" {
+		t.Errorf("in the last directory that is searched: %q, %v", got, err)
+	}
+	_, err := Resolve("script", dir, long+dir, nil)
+	if !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	contains(t, err, "first 1024 directories of PATH")
+}
+
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -189,6 +203,7 @@ func TestResolveDirectory(t *testing.T) {
 	dir := programs(t)
 	for bad, says := range map[string]string{
 		"/no/such/dir": "does not exist on this node", dir + "/script": "is not a directory", "a\x00": "choose another",
+		"/proc": "choose another with -D, and let the program go there",
 	} {
 		_, err := Resolve("/bin/sh", bad, "", nil)
 		if !errors.Is(err, ErrDir) || ExitCode(err) != CodeNotExecutable {

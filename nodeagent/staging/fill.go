@@ -128,7 +128,7 @@ func (f *filler) check() error {
 		return fmt.Errorf("%w: %d of %d bytes came", ErrDamaged, have, f.entry.size)
 	}
 	if [SumBytes]byte(f.sum.Sum(nil)) != f.entry.key.sum {
-		return fmt.Errorf("%w: other bytes came", ErrDamaged)
+		return fmt.Errorf("%w: other bytes came; if something writes to it, try again afterwards", ErrDamaged)
 	}
 	return nil
 }

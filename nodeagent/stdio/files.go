@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 )
 
 // MaxFiles bounds the files that one Files has open: standard output and error
@@ -42,6 +43,9 @@ func (f *Files) Sink(path string) (*Sink, error) {
 		return nil, fmt.Errorf("%w: a job has at most %d on a node; put several ranks into one file", ErrTooManyFiles, MaxFiles)
 	}
 	w, err := f.open(path)
+	if errors.Is(err, syscall.EMFILE) {
+		return nil, fmt.Errorf("opening the output file: %w; raise 'ulimit -n', or put several ranks into one file", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the output file: %w", err)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -142,5 +144,15 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 	if _, err := files.Sink("0"); err != nil {
 		t.Errorf("a file that is open: %v", err)
+	}
+}
+
+func TestFewDescriptors(t *testing.T) {
+	files := NewFiles(func(path string) (io.WriteCloser, error) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EMFILE}
+	})
+	want := "opening the output file: open out.7: too many open files; raise 'ulimit -n', or put several ranks into one file"
+	if _, err := files.Sink("out.7"); !errors.Is(err, syscall.EMFILE) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

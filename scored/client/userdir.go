@@ -49,8 +49,16 @@ func checkOwn(dir string, uid int) error {
 		return err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(stat.Uid) != uid || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s is not a directory of yours alone (mode 0700), so its sockets cannot be trusted: remove it", dir)
+	advice := ""
+	switch {
+	case !ok || int(stat.Uid) != uid:
+		advice = "it is another user's: set TMPDIR to a directory of your own, or have root remove it"
+	case !info.IsDir():
+		advice = "remove it"
+	case info.Mode().Perm()&0o077 != 0:
+		advice = "chmod 700 it"
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is not a directory of yours alone (mode 0700), so its sockets cannot be trusted: %s", dir, advice)
 }

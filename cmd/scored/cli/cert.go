@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -22,7 +23,7 @@ func certListCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "list the certificates of the daemons that have joined",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.ListCertificates(command.Context(), connect.NewRequest(&scorev1.ListCertificatesRequest{}))
 			if err != nil {

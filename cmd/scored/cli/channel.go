@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"score/channels/abi"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -33,7 +34,7 @@ func channelListCommand(c *caller) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the channels of your running jobs",
 		Long:    "Lists the channels of your running jobs; root sees those of all users.\n\n" + channelNote,
-		Args:    cobra.NoArgs,
+		Args:    cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := listChannels(command, daemon, &request)
 			if err != nil {

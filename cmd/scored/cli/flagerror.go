@@ -3,17 +3,19 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
 	"strconv"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // flagError says of a number or switch that is none what it should be, where the library tells of
-// its own parser.
-func flagError(err error) error {
+// its own parser, and of an unknown option which is near.
+func flagError(command *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
-		return err
+		return cmdline.FlagError(command, err)
 	}
 	if _, ok := errors.AsType[*strconv.NumError](invalid.Unwrap()); !ok {
 		return err

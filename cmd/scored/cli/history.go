@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"iter"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -22,7 +23,7 @@ TIME), the CPU time of their ranks, the memory of their largest rank, and how th
 ended. Operators see the jobs of all users, others their own.`,
 		Example: `  scored history --since 24h -u ann
   scored history -s node-lost,time-limit -n 20`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.historyRequest(time.Now())
 			if err != nil {

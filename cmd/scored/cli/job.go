@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -73,7 +74,7 @@ ranks are being ended; done.`,
 		Example: `  scored job list -u ann
   scored job list -s queued
   scored job list -a --since 24h`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			request, err := given.listRequest(all, time.Now())
 			if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -22,7 +23,7 @@ func matrixCommand(c *caller) *cobra.Command {
 		Long: `Shows the gang matrix: rows are time slots, columns are nodes. The jobs of a row
 run at the same instants on all their nodes. A * marks the row that is on now, a
 + a job whose home is another row and which runs in this one too.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.GetMatrix(command.Context(), connect.NewRequest(&scorev1.GetMatrixRequest{}))
 			if err != nil {

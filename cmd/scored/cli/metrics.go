@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -17,7 +18,7 @@ func metricsCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "metrics",
 		Short: "show counters of the cluster",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			overview, err := askOverview(command, daemon)
 			if err != nil {
@@ -110,7 +111,7 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 		Short: "show how long the steps of the switches took",
 		Example: `  scored metrics switch --node n1
   scored metrics switch --job 7`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.SwitchMetrics(command.Context(), connect.NewRequest(&request))
 			if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 
@@ -48,7 +49,7 @@ channels that jobs have of those there are (CHANNELS), and why a node is drained
 States: up; draining, it takes no new jobs and still has some; drained, it takes no new
 jobs and has none; silent, it is not heard from, and its jobs continue for now; lost, it
 was given up together with its jobs; revoked, its certificate is not accepted.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			list, err := listNodes(command, daemon)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"score/cmd/cmdline"
 	"score/cmd/scored/service"
 	"score/scored/client"
 
@@ -45,14 +46,14 @@ func Root() *cobra.Command {
 		Short: "run and control a cluster: its daemons, jobs and nodes",
 		Long: `scored runs the daemons of a cluster whose nodes are shared in space and in time,
 and shows and controls its jobs and nodes. Use scrun to run programs.`,
-		Args:          cobra.NoArgs,
+		Args:          cmdline.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 
 		DisableFlagsInUseLine: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
 	root.PersistentFlags().BoolP("help", "h", false, "print this help")
 	root.AddGroup(
@@ -123,7 +124,7 @@ func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 
 		DisableFlagsInUseLine: true,

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 
@@ -34,7 +35,7 @@ func serverListCommand(c *caller) *cobra.Command {
   disk slow, 1.2s       the longest write of the log in the last two minutes
   disk nearly full, 80M free
                         a server that cannot write ends`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.ListServers(command.Context(), connect.NewRequest(&scorev1.ListServersRequest{}))
 			if err != nil {
@@ -114,7 +115,7 @@ func serverStepDownCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "step-down",
 		Short: "make another server lead, before the leader is stopped",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.StepDown(command.Context(), connect.NewRequest(&scorev1.StepDownRequest{}))
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strings"
@@ -50,7 +51,7 @@ func configListCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "show all settings and their possible values",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return showSettings(command, daemon, settings, asJSON)
 		}),
@@ -59,13 +60,23 @@ func configListCommand(c *caller) *cobra.Command {
 	return command
 }
 
+// atMostOne refuses a second argument.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) > 1 {
+			return errors.New("name one " + what + ", or none for all")
+		}
+		return nil
+	}
+}
+
 func configGetCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "get [SETTING]",
 		Short:             "show one setting, or all",
 		Long:              "Shows one setting, without its name, or all:\n\n" + settingsHelp(),
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMostOne("setting"),
 		ValidArgsFunction: completeSettings(false),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			shown := settings

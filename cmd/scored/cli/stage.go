@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -36,7 +37,7 @@ func stageListCommand(c *caller) *cobra.Command {
 		Long: `Lists how many staged files each node keeps, and their size. A file that a node still
 has is not sent again. HELD are files that waiting or running jobs need. A node removes
 the least recently used files first (agent.stage_limit).`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Node: node, All: all}))
 			if err != nil {
@@ -60,7 +61,7 @@ func stageClearCommand(c *caller) *cobra.Command {
 		Short: "remove staged files that no job needs",
 		Long: `Removes staged files that no waiting or running job needs, and lists the rest as
 'scored stage list' does.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ListStaged(command.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Clear: true, Node: node, All: all}))
 			if err != nil {

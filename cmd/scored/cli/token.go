@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -30,7 +31,7 @@ expires. Only the token goes to standard output, so it can be piped:
   scored token create | ssh node1 scored join -
 
 Whoever has the token can join: treat it as a password.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.CreateToken(
 				command.Context(),
@@ -81,7 +82,7 @@ func tokenListCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "list the tokens that can be used",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			reply, err := daemon.Cluster.ListTokens(command.Context(), connect.NewRequest(&scorev1.ListTokensRequest{}))
 			if err != nil {

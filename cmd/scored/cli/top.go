@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strings"
@@ -48,7 +49,7 @@ Rates are between the last two reports of its nodes, which come once a second.
 q quits; j, c, m, b, r, e, f and w sort by job, share, messages, bytes, refusals,
 resends, flush and switch. If the output is not a terminal, frames are printed one after
 the other (--batch). Set NO_COLOR in the environment to turn colours off.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return runTop(command, &o, func(ctx context.Context) (*scorev1.GetTopResponse, error) { return askTop(ctx, daemon) })
 		}),

@@ -185,7 +185,7 @@ usage. CPU TIME: CPU time of their ranks. HELD: CPUs of their jobs times the tim
 these were on. RECENT: HELD with decay, by half in each usage_half_life of 'scored
 config'. POINTS: added to the priority of their jobs for unused share. Operators see all
 users, others themselves.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			users, err := listUsers(command, daemon, "")
 			if err != nil {

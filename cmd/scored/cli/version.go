@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
 	"score/scored/api"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
@@ -29,7 +30,7 @@ func versionCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "print the version of this program and of the cluster's daemon",
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			own := protocol.Own()
 			data := versionData{Schema: schema, Program: api.Version(), ProtocolOldest: own.Oldest, ProtocolNewest: own.Newest}

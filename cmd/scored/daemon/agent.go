@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/cmd/scored/parentwatch"
 	"score/cmd/scored/service"
@@ -42,7 +43,7 @@ func agentCommand() *cobra.Command {
 		Use:   "agent",
 		Short: "run the agent of a node, which starts and switches jobs",
 		Long:  agentLong,
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
 	addConfig(command, &f.path)

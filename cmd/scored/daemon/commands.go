@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
@@ -27,12 +29,26 @@ func Commands() []*cobra.Command {
 	commands := append([]*cobra.Command{initCommand(), joinCommand()}, daemons...)
 	for _, command := range commands {
 		command.GroupID = cli.GroupRun
+		if command.Flags().Lookup("config") != nil {
+			command.RunE = advised(command.RunE, os.Geteuid())
+		}
 	}
 	embedded := embeddedCommand()
 	for _, command := range append(daemons, embedded) {
 		command.PreRun = outliveReaders
 	}
 	return append(commands, embedded)
+}
+
+// advised has an ordinary user told what to do where the places of a configuration are not theirs.
+func advised(run func(*cobra.Command, []string) error, euid int) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		err := run(command, arguments)
+		if euid == 0 || !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		return fmt.Errorf("%w; be root, or choose places of your own with --config; 'scored dev' needs neither", err)
+	}
 }
 
 // addConfig adds the flag for the configuration file.
@@ -80,7 +96,7 @@ func embeddedCommand() *cobra.Command {
 		Use:    "embedded",
 		Short:  "the cluster of one scrun (for scrun's own use)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			// Signals of the terminal are scrun's business; it forwards what this process needs.
 			return withLine(command.Context(), func(ctx context.Context, line *parentwatch.Line) error {

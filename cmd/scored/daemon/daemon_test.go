@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 )
 
@@ -173,6 +175,18 @@ func TestAgentOptions(t *testing.T) {
 	}
 }
 
+func TestAdviceForOrdinaryUsers(t *testing.T) {
+	denied := &os.PathError{Op: "mkdir", Path: "/etc/score", Err: os.ErrPermission}
+	run := func(*cobra.Command, []string) error { return denied }
+	want := "mkdir /etc/score: permission denied; be root, or choose places of your own with --config; 'scored dev' needs neither"
+	if err := advised(run, 1000)(nil, nil); !errors.Is(err, denied) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := advised(run, 0)(nil, nil); err == nil || err.Error() != denied.Error() {
+		t.Errorf("root: %v", err)
+	}
+}
+
 func TestBadCommandLines(t *testing.T) {
 	t.Setenv(configVariable, filepath.Join(t.TempDir(), "missing.toml"))
 	for line, want := range map[string]string{
@@ -181,7 +195,8 @@ func TestBadCommandLines(t *testing.T) {
 		"dev --nodes 65": "--nodes 65: it must be between 1 and 64",
 		"server":         "cannot read the configuration: open " + os.Getenv(configVariable) + ": no such file or directory",
 		"agent":          "cannot read the configuration: open " + os.Getenv(configVariable) + ": no such file or directory",
-		"agent too many": `unknown command "too" for "agent"`,
+		"join":           "name one token, or - to read it; 'scored token create' on a server prints one",
+		"agent too many": "'agent' takes no arguments, and too is one; 'agent --help' explains it",
 	} {
 		arguments := strings.Fields(line)
 		for _, command := range Commands() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/channels/link"
+	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
@@ -56,7 +57,7 @@ all jobs and leaves nothing behind. The nodes divide the machine's CPUs and memo
 there are more nodes than CPUs they share them. An agent that ends early, as by
 kill -9, is restarted, and its jobs continue.`,
 		Example: `  scored dev --nodes 4`,
-		Args:    cobra.NoArgs,
+		Args:    cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if o.nodes < 1 || o.nodes > maxDevNodes {
 				return fmt.Errorf("--nodes %d: it must be between 1 and %d", o.nodes, maxDevNodes)
@@ -115,11 +116,12 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 		sweepDev(parent, dir.Name()) // what killed agents have left
 		err = errors.Join(err, dir.Close())
 	}()
-	stage, err := openDevStage(dir)
+	root := os.Geteuid() == 0
+	stage, err := openDevStage(dir, root)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeDevStage(stage)) }()
+	defer func() { err = errors.Join(err, closeDevStage(stage, root)) }()
 	c := &devCluster{devOptions: o, dir: dir, stage: stage.Path(), plan: divide(o.nodes, cpus, memory)}
 	if err := c.configure(); err != nil {
 		return err

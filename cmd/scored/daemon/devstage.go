@@ -20,9 +20,9 @@ const (
 
 // openDevStage makes the directory for staged files and the jobs' directories. If root runs the
 // cluster, it is where other users can reach it.
-func openDevStage(own *rundir.Dir) (*rundir.Dir, error) {
-	if os.Geteuid() != 0 {
-		return rundir.Make(own.Path(), "stage", nil)
+func openDevStage(own *rundir.Dir, root bool) (*rundir.Dir, error) {
+	if !root {
+		return own.Within("stage")
 	}
 	return makeStage(devStages)
 }
@@ -48,11 +48,11 @@ func makeStage(parent string) (*rundir.Dir, error) {
 	}
 }
 
-// closeDevStage removes the directory, and its parent if no other cluster uses it.
-func closeDevStage(stage *rundir.Dir) error {
+// closeDevStage removes the directory, and root's parent if no other cluster uses it.
+func closeDevStage(stage *rundir.Dir, root bool) error {
 	sweepStage(stage.Path()) // what killed agents have left
 	err := stage.Close()
-	if os.Geteuid() == 0 {
+	if root {
 		err = errors.Join(err, rundir.RemoveParent(filepath.Dir(stage.Path())))
 	}
 	return err

@@ -18,7 +18,7 @@ func TestDevStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	stage, err := openDevStage(own)
+	stage, err := openDevStage(own, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +30,33 @@ func TestDevStage(t *testing.T) {
 	if info, err := os.Stat(stage.Path()); err != nil || info.Mode().Perm() != throughMode {
 		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
 	}
-	if err := closeDevStage(stage); err != nil {
+	if err := closeDevStage(stage, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(stage.Path()); !os.IsNotExist(err) {
 		t.Errorf("the directory is left: %v", err)
+	}
+}
+
+// A user's cluster keeps them in its own directory, which it has locked.
+func TestDevStageOfAUser(t *testing.T) {
+	own, err := rundir.Make(t.TempDir(), "dev", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	stage, err := openDevStage(own, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(stage.Path()) != own.Path() {
+		t.Errorf("it is %s, the cluster's is %s", stage.Path(), own.Path())
+	}
+	if err := closeDevStage(stage, false); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(own.Path()); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
 	}
 }
 
@@ -54,7 +76,7 @@ func TestTheLastDevStageRemovesThePlace(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := closeDevStage(stage); err != nil {
+				if err := closeDevStage(stage, true); err != nil {
 					t.Error(err)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/cmd/cmdline"
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
 	"score/scored/api/quote"
@@ -47,7 +48,7 @@ configuration file. Then 'scored server' runs, and
 'scored token create' makes tokens with which agents join from other hosts.
 
 Existing files are not replaced.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return p.run(command.Context(), command.OutOrStdout())
 		},

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"score/cmd/scored/config"
@@ -35,7 +36,12 @@ users do not see it.
 A server counts among the cluster's servers after its first start. A daemon that has
 joined before does not use the token. 'scored agent --join' and 'scored server --join'
 join and then run the daemon.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) != 1 {
+				return errors.New("name one token, or - to read it; 'scored token create' on a server prints one")
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, arguments []string) error {
 			p.text = arguments[0]
 			ctx, stop := untilStopped(command.Context())

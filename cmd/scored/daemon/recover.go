@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/replica"
 	"strings"
 
@@ -30,7 +31,7 @@ with the last entry: without --yes the command only shows it. Never start a lost
 again with its old data; let it join again with an empty data directory.
 
 Running jobs continue: their agents connect to the recovered server.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			c, err := loadConfig(path)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
@@ -30,7 +31,7 @@ func RenewCommand() *cobra.Command {
 		Long: `Asks a server for the next certificate of a daemon of this host. Daemons do so by
 themselves a month before their certificate expires. A running daemon uses the new
 certificate within a minute.`,
-		Args: cobra.NoArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			c, err := loadConfig(path)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
@@ -52,7 +53,7 @@ func serverCommand() *cobra.Command {
 		Use:   "server",
 		Short: "run a server, which decides which jobs run, where and when",
 		Long:  serverLong,
-		Args:  cobra.NoArgs,
+		Args:  cmdline.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
 	addConfig(command, &f.path)

@@ -30,7 +30,7 @@ type Dir struct {
 
 // Make makes a directory kind-NUMBER below parent, after removing those of the
 // same kind whose process is gone. For each of them clean is told its name
-// first, to remove what it left elsewhere; nil: nothing.
+// first, to remove what it left elsewhere; nil: nothing. In a Dir, use Within.
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	// Held until our own directory is locked: else a sweep of another process
 	// could take it for an abandoned one in between.
@@ -44,6 +44,20 @@ func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	}
 	path, err := os.MkdirTemp(parent, kind+"-*")
 	if err != nil {
+		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
+	}
+	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	return &Dir{path: path, lock: held}, nil
+}
+
+// Within makes a directory in this one. Nobody else makes any there, so it needs no lock of d, which
+// this process has already: to wait for that would never end.
+func (d *Dir) Within(name string) (*Dir, error) {
+	path := filepath.Join(d.path, name)
+	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
 	}
 	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)

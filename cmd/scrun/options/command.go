@@ -64,6 +64,9 @@ func Command(run func(*Options) error) *cobra.Command {
 			if err := o.complete(); err != nil {
 				return err
 			}
+			if err := o.checkOptional(flags); err != nil {
+				return err
+			}
 			return run(o)
 		},
 	}
@@ -112,7 +115,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 		newParsed(&o.Time, "time", cmdline.ParseTime),
 		"time",
 		"t",
-		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted",
+		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks are killed without a signal before",
 	)
 }
 

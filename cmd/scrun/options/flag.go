@@ -49,6 +49,9 @@ func flagError(flags *pflag.FlagSet, err error) error {
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
 			cause = errors.New("it is true or false") // numbers are read by us
 		}
+		if invalid.GetFlag().Name == "ntasks" && invalid.GetValue() == "p" { // -np is -n with a value
+			return noOption(flags, "-np", "np")
+		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

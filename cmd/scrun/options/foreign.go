@@ -33,6 +33,7 @@ var foreign = map[string]string{
 	"host": "-w names the nodes to use", "H": noLater,
 	"relative": "-w names the nodes to use", "r": "-w names the nodes to use",
 	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
+	"array": "a loop in the shell submits jobs with -d, or one job's ranks choose by $SCORE_RANK",
 	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
 	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
 	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",

@@ -1,0 +1,52 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"score/scored/api/quote"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// NoArgs refuses arguments, as cobra.NoArgs does, and says what to do instead.
+func NoArgs(command *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	typed, path := arguments[0], command.CommandPath()
+	if !command.HasAvailableSubCommands() {
+		return fmt.Errorf("'%s' takes no arguments, and %s is one; '%s --help' explains it", path, quote.Word(typed), path)
+	}
+	var names []string
+	for _, one := range command.Commands() {
+		if one.IsAvailableCommand() {
+			names = append(names, one.Name())
+		}
+	}
+	return fmt.Errorf("unknown command '%s %s'%s; '%s --help' lists the commands", path, quote.Word(typed), Hint(typed, names), path)
+}
+
+// FlagError says of an option that a command does not have which is near, and which option needs a
+// value. It returns other errors as they are.
+func FlagError(command *cobra.Command, err error) error {
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	dashes := "--"
+	if unknown.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	var names []string
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, "--"+flag.Name)
+		}
+	})
+	typed := dashes + unknown.GetSpecifiedName()
+	return fmt.Errorf("unknown option %s%s; '%s --help' lists the options", quote.Word(typed), Hint(typed, names), command.CommandPath())
+}

@@ -1,0 +1,30 @@
+package options
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// optional are the options that may go without a value, and the values that they may have.
+var optional = map[string][]string{"stage": flagWords["stage"], "kill-on-bad-exit": {"0", "1"}}
+
+// checkOptional refuses a program that is no program but the value of such an option, of which only
+// what comes after "=" is taken.
+func (o *Options) checkOptional(flags *pflag.FlagSet) error {
+	if o.Version {
+		return nil
+	}
+	word := o.Argv[0]
+	for name, values := range optional {
+		if !flags.Changed(name) || !slices.Contains(values, word) {
+			continue
+		}
+		if _, err := exec.LookPath(word); err != nil {
+			return fmt.Errorf("%s is no program: write --%s=%s for the value of that option", word, name, word)
+		}
+	}
+	return nil
+}

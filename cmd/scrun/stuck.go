@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"os"
+	"score/scored/api/scorev1"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// stuckTime is for how long nothing may take the output of a job that has ended before a signal
+// that asked scrun to end does so. It is longer than a busy disk or terminal needs for a piece.
+const stuckTime = 2 * time.Second
+
+// showing counts the pieces of output twice, before and after each is written: an odd number that
+// stays is a write that waits.
+type showing struct{ count atomic.Uint64 }
+
+func (s *showing) during(write func() error) error {
+	s.count.Add(1)
+	defer s.count.Add(1)
+	return write()
+}
+
+// stuckWatch watches the output after a signal that asked scrun to end. The ranks have got the
+// signal, and scrun waits for their last words; but a pipe or a FIFO may never take them.
+type stuckWatch struct {
+	left  *leftBy // the signal; nil: none came
+	timer *time.Timer
+	seen  uint64
+}
+
+// begin starts to watch after such a signal; others it ignores.
+func (w *stuckWatch) begin(number syscall.Signal, now uint64) {
+	if slices.Contains(leaving, os.Signal(number)) {
+		w.left = &leftBy{number}
+		w.look(now)
+	}
+}
+
+// look reports whether one write has waited since the last look, and asks for the next.
+func (w *stuckWatch) look(now uint64) bool {
+	stuck := now == w.seen && now%2 == 1
+	w.seen = now
+	w.timer.Reset(stuckTime)
+	return stuck
+}
+
+// leaveStuck leaves if the job has ended. One that goes on may still be handling the signal.
+func (s *session) leaveStuck(left *leftBy) func(context.Context) answer {
+	return func(ctx context.Context) answer {
+		reply, err := s.orders.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+		if err != nil || reply.Msg.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE {
+			return answer{}
+		}
+		return answer{sentence: "left: the job has ended, but nothing takes the rest of its output", left: left}
+	}
+}
