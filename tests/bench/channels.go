@@ -13,7 +13,7 @@ import (
 // What a message may cost, relative to the peer that is named.
 const (
 	shmLatencyTarget  = 0.65 // of UCX over POSIX shared memory
-	udpLatencyTarget  = 0.7  // of UCX over TCP
+	udpLatencyTarget  = 0.65 // of UCX over TCP
 	bareLatencyTarget = 1.3  // of two processes that only send and poll
 	shmRateTarget     = 1.5  // times UCX
 	udpRateTarget     = 4.0

@@ -12,7 +12,7 @@ var launchCounts = []int{1, 4, 16, 64}
 
 // hydraSlack is what a launch of few tasks may cost more than mpiexec.hydra,
 // because every job is committed to disk first.
-const hydraSlack = 6.0 // milliseconds
+const hydraSlack = 5.0 // milliseconds
 
 // launchGroup times `scrun -n N /bin/true` on a running cluster of two nodes.
 func launchGroup(ctx context.Context, b *bench) error {

@@ -25,7 +25,8 @@ var sharingCases = []struct {
 	most  float64
 }{
 	{100 * time.Millisecond, 1.02},
-	{10 * time.Millisecond, 1.05},
+	{10 * time.Millisecond, 1.01},
+	{2 * time.Millisecond, 1.06},
 }
 
 // sharingGroup runs two fine-grained MPI jobs of two ranks one after the other
