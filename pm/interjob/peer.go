@@ -40,18 +40,19 @@ func (p *Peer) Err() error {
 	return nil
 }
 
+// Named reports whether Node.Peer was called for the peer. One that was only heard of cannot be sent to.
+func (p *Peer) Named() bool { return p.address != Address{} }
+
 // Room reports whether Reserve would succeed, or fail for another reason than want of room.
 func (p *Peer) Room() bool { return len(p.out) < outMost || p.Err() != nil }
 
 // Reserve returns the place of a message of n bytes, to be filled and then sent by Commit. The
-// error is ErrFull, ErrAddress if the peer was only heard of, or why it is gone.
+// error is ErrFull, also while the peer is not named, or why it is gone.
 func (p *Peer) Reserve(n int) ([]byte, error) {
 	switch {
 	case p.Err() != nil:
 		return nil, p.Err()
-	case p.address == (Address{}):
-		return nil, ErrAddress
-	case !p.Room():
+	case !p.Named() || !p.Room():
 		return nil, ErrFull
 	}
 	p.recycle()

@@ -75,6 +75,48 @@ func TestMessagesBetweenJobs(t *testing.T) {
 	}
 }
 
+// A rank may be reached before it has the name of who reaches it, as a job by one that it spawned. What
+// it owes that one goes when it has the name.
+func TestReachedBeforeNamed(t *testing.T) {
+	for _, c := range []struct {
+		size  int
+		flags ofi.Flags
+		early bool // the bytes come without an answer
+	}{
+		{8, 0, true},
+		{8, ofi.MatchComplete, true},
+		{3 << 20, 0, false},
+	} {
+		a, b := start(t, 1, 1, 0, ofi.EndpointOptions{}), start(t, 2, 1, 0, ofi.EndpointOptions{})
+		nameA, nameB := a[0].ep.Name(), b[0].ep.Name()
+		ofA, err := b[0].av.Insert(nameA[:])
+		ok(t, err)
+		data, got := bytes.Repeat([]byte{byte(c.size), 7}, c.size/2), make([]byte, c.size)
+		ok(t, a[0].ep.Receive(ofi.Receive{Buffer: got, From: ofi.AnyAddress, Tag: 5, Flags: ofi.Tagged}))
+		ok(t, b[0].ep.Send(ofi.Send{Buffer: data, To: ofA, Tag: 5, Flags: ofi.Tagged | c.flags}))
+		if c.early {
+			if e := await(t, a[0], a, b); e.Err != 0 || e.Source != ofi.AnyAddress || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes: %+v", c.size, e)
+			}
+		}
+		ofB, err := a[0].av.Insert(nameB[:])
+		ok(t, err)
+		if !c.early {
+			if e := await(t, a[0], a, b); e.Err != 0 || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes: %+v", c.size, e)
+			}
+		}
+		if e := await(t, b[0], a, b); e.Err != 0 {
+			t.Fatalf("%d bytes sent: %+v", c.size, e)
+		}
+		ok(t, b[0].ep.Receive(ofi.Receive{Buffer: make([]byte, 8), From: ofA, Tag: 6, Flags: ofi.Tagged}))
+		ok(t, a[0].ep.Send(ofi.Send{Buffer: make([]byte, 8), To: ofB, Tag: 6, Flags: ofi.Tagged}))
+		if e := await(t, b[0], a, b); e.Err != 0 || e.Source != ofA {
+			t.Fatalf("the answer: %+v", e)
+		}
+	}
+}
+
 // One-sided operations reach memory of ranks of another job.
 func TestOneSidedBetweenJobs(t *testing.T) {
 	a, b, ofB, _ := connected(t)

@@ -183,7 +183,7 @@ func (e *EP) activate() {
 
 // advance sends what it can; more reports whether something is left.
 func (e *EP) advance() (n int, more bool) {
-	if e.failed != nil {
+	if e.failed != nil || e.unnamed() {
 		return 0, false
 	}
 	n += e.advanceList(&e.replies) + e.advanceList(&e.out)

@@ -46,7 +46,9 @@ func (i *Iface) Connect(a interjob.Address) (*EP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.otherEP(p), nil
+	ep := i.otherEP(p)
+	ep.activate() // what this rank owes a peer that was only heard of waits for the address
+	return ep, nil
 }
 
 // otherEP is the way to a peer, made at its first use.
@@ -88,6 +90,10 @@ func (i *Iface) dispatchOther(ep *EP, data []byte) {
 	}
 	i.handle(ep.rank, data, len(data))
 }
+
+// unnamed reports whether the peer is of another job and only heard of: nothing can be sent to it
+// before Connect.
+func (e *EP) unnamed() bool { return e.other != nil && !e.other.Named() }
 
 // reserveOther is reserve for a rank of another job.
 func (e *EP) reserveOther(h Header, n int) ([]byte, error) {

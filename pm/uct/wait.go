@@ -116,7 +116,7 @@ func (i *Iface) Close() error {
 	}
 	i.closed = true
 	for _, ep := range i.eps {
-		if ep != nil && ep.failed == nil {
+		if ep != nil && ep.failed == nil && !ep.unnamed() {
 			i.sayBye(ep, until)
 		}
 	}
