@@ -1,6 +1,7 @@
 /* Fabric, domain, address vector, memory region. */
 #include "objects.h"
 #include "openmpi.h"
+#include "operation.h"
 
 #include <pthread.h>
 
@@ -346,7 +347,8 @@ static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t acce
 	struct pm_mr *m;
 	uint64_t base = d->virtual_addresses ? (uint64_t)(uintptr_t)buf : offset;
 
-	if (fid->fclass != FI_CLASS_DOMAIN)
+	/* At no address is no memory. MPICH asks so for all that a process will ever have, and can do without. */
+	if (fid->fclass != FI_CLASS_DOMAIN || nowhere(buf, length))
 		return -FI_EINVAL;
 	m = calloc(1, sizeof *m);
 	if (!m)

@@ -23,7 +23,11 @@ func (l *Line) Parse(text []byte) error {
 	}
 	for len(text) > 0 {
 		var token []byte
-		token, text, _ = bytes.Cut(text, []byte{' '})
+		if l.isAbort() && bytes.HasPrefix(text, []byte("message=")) {
+			token, text = text, nil // MPICH from 4.2 on writes a sentence
+		} else {
+			token, text, _ = bytes.Cut(text, []byte{' '})
+		}
 		if len(token) == 0 {
 			// Some clients leave a blank at the end of a line.
 			continue
@@ -43,6 +47,8 @@ func (l *Line) Parse(text []byte) error {
 	}
 	return nil
 }
+
+func (l *Line) isAbort() bool { return string(l.Command()) == "abort" }
 
 // Get returns the value of the first pair with that key.
 func (l *Line) Get(key string) (value []byte, ok bool) {

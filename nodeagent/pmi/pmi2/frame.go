@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Length reads a frame's header: decimal digits, filled up with blanks.
+// Length reads a frame's header: decimal digits, filled up with blanks on either side.
 func Length(header []byte) (int, error) {
-	digits := bytes.TrimRight(header, " ")
+	digits := bytes.Trim(header, " ")
 	if len(header) != HeaderLen || len(digits) == 0 {
 		return 0, fmt.Errorf("%w: %.16q is not the length of a PMI-2 frame", pmi.ErrMalformed, header)
 	}

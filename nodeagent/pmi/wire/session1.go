@@ -200,7 +200,10 @@ func (x *session) abort1(s *Server, line *pmi1.Line) error {
 			return err
 		}
 	}
-	message, _ := line.Get("error_msg")
+	message, ok := line.Get("message") // MPICH from 4.2 on
+	if !ok {
+		message, _ = line.Get("error_msg")
+	}
 	s.engine.Abort(x.rank, code, string(message))
 	return nil
 }

@@ -39,7 +39,10 @@ func (x *session) frame(s *Server, text []byte) error {
 	case "fullinit":
 		return x.fullinit(s, &request)
 	case "abort":
-		message, _ := request.Get("msg")
+		message, ok := request.Get("message") // MPICH from 4.2 on
+		if !ok {
+			message, _ = request.Get("msg")
+		}
 		s.engine.Abort(x.rank, 1, string(message))
 		return nil
 	}

@@ -106,6 +106,7 @@ void row_mr_errors(void)
 	open_end(&e, &s);
 	open_window(&e, &w, window, 1000, FI_REMOTE_WRITE, 11);
 	CHECK(fi_mr_reg(e.domain, local, 10, ALL, 0, 11, 0, &twice, NULL) == -FI_ENOKEY);
+	CHECK(fi_mr_reg(e.domain, NULL, SIZE_MAX, ALL, 0, 14, 0, &twice, NULL) == -FI_EINVAL); /* no memory */
 	POST(fi_write(e.ep, local, 8, NULL, e.peer, w.at, 12, local)); /* no such key */
 	CHECK(next_error(&e).op_context == local);
 	POST(fi_write(e.ep, local, 8, NULL, e.peer, w.at + 993, w.key, local)); /* beyond its end */
