@@ -1,6 +1,9 @@
 package ctxswitch
 
-import "time"
+import (
+	"score/ctxswitch/quantile"
+	"time"
+)
 
 // Contexts that must leave their channels at a boundary are revoked, and begin to flush, before it. A
 // gang that computes then goes on computing, and the next one has the channels as soon as its slice
@@ -10,29 +13,15 @@ const (
 	// aheadFirst is how long before the boundary at first: what revoke and flush take as a rule on a
 	// machine that is not busy.
 	aheadFirst = 200 * time.Microsecond
-	// aheadLeast and AheadMost bound it: a wake-up, and what a gang may lose of its network.
-	aheadLeast = 50 * time.Microsecond
-	AheadMost  = 400 * time.Microsecond
+	// AheadMost is what a gang may lose of its network.
+	AheadMost = 400 * time.Microsecond
 	// aheadPart bounds it by a part of the slice that ends, as well.
 	aheadPart = 16
-	// aheadStep is by how much it changes with one boundary.
-	aheadStep = 4 * time.Microsecond
-	// aheadOdds makes it rest where so many gangs have left in time for each that has not.
-	aheadOdds = 9
 )
 
-// ahead is how long before a boundary contexts begin to leave. It learns how long processes take to
-// let go of their contexts: a stochastic approximation of a quantile (Robbins and Monro, 1951).
-type ahead struct{ time.Duration }
-
-// left learns from a boundary whether the contexts that were asked to leave had been let go of.
-func (a *ahead) left(late bool) {
-	if late {
-		a.Duration = min(a.Duration+aheadOdds*aheadStep, AheadMost)
-	} else {
-		a.Duration = max(a.Duration-aheadStep, aheadLeast)
-	}
-}
+// aheadRule learns how long processes take to let go of their contexts: nine of ten are to have, by
+// the boundary. A wake-up is the least.
+var aheadRule = quantile.Rule{Step: 4 * time.Microsecond, Odds: 9, Least: 50 * time.Microsecond, Most: AheadMost}
 
 // leaveAhead orders what is due ahead of the next boundary, and finds out when something will be.
 func (m *Machine) leaveAhead(now int64) {
@@ -48,6 +37,21 @@ func (m *Machine) leaveAhead(now int64) {
 	}
 }
 
+// endAhead ends what leaveAhead began, when another row or plan comes on, and learns from it. It
+// reports whether there was anything: who stays on after all is to get its contexts back.
+func (m *Machine) endAhead() (left bool) {
+	late := false
+	for i := range m.jobs {
+		if j := &m.jobs[i]; j.leaves {
+			left, late, j.leaves = true, late || j.asked, false
+		}
+	}
+	if left {
+		m.ahead = aheadRule.Next(m.ahead, late)
+	}
+	return left
+}
+
 // nextLeave is the local instant at which contexts begin to leave before the next boundary, or Never;
 // job.leaving then says whose. With a plan to come, a job that leaves by the present one may stay on.
 func (m *Machine) nextLeave() int64 {
@@ -61,7 +65,7 @@ func (m *Machine) nextLeave() int64 {
 	m.fit(pos, func(j *job) bool { return m.cur.has(pos, j.id) })
 	for i := range m.jobs {
 		if m.jobs[i].leaving() {
-			return at - int64(min(m.ahead.Duration, m.cur.before(pos).Slice/aheadPart))
+			return at - int64(min(m.ahead, m.cur.before(pos).Slice/aheadPart))
 		}
 	}
 	return Never

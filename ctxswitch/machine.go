@@ -59,7 +59,7 @@ type Machine struct {
 
 	// leaveAt is the local instant at which contexts begin to leave before the next boundary, or Never.
 	leaveAt int64
-	ahead   ahead
+	ahead   time.Duration // how long before that boundary
 
 	// residentsDue means that chooseResidents has to decide again.
 	residentsDue bool
@@ -79,7 +79,7 @@ func New(config Config) *Machine {
 	m := &Machine{
 		config:  config,
 		leaveAt: Never,
-		ahead:   ahead{aheadFirst},
+		ahead:   aheadFirst,
 		jobs:    make([]job, 0, usualJobs),
 		effects: make([]Effect, 0, 2*usualJobs),
 	}

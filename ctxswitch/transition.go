@@ -142,19 +142,15 @@ func (m *Machine) mark() (changed bool) {
 	if m.slot.Pos >= 0 {
 		wanted = m.cur.plan.Rows[m.slot.Pos].Jobs
 	}
-	left, late := false, false
+	changed = m.endAhead()
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		for len(wanted) > 0 && wanted[0] < j.id {
 			wanted = wanted[1:]
 		}
 		want := len(wanted) > 0 && wanted[0] == j.id
-		changed = changed || want != j.want || j.leaves
-		left, late = left || j.leaves, late || j.leaves && j.asked
-		j.want, j.leaves = want, false
-	}
-	if left {
-		m.ahead.left(late)
+		changed = changed || want != j.want
+		j.want = want
 	}
 	return changed
 }

@@ -213,12 +213,13 @@ func (m *Machine) claim(c *Member, now int64) bool {
 		c.Context.LookAt(now + wait)
 		return false
 	}
-	c.stage, c.tries = stageFlushing, 0
+	c.tries = 0
 	if c.Context.Away() {
 		c.stage = stageAway // as a former agent left it
 		c.Context.LookAt(now)
 		return true
 	}
+	c.stage = stageFlushing
 	c.Context.Flush(now)
 	if m.step < Save {
 		m.flush(c, now)

@@ -37,16 +37,25 @@ func FlagError(command *cobra.Command, err error) error {
 	if !ok {
 		return err
 	}
-	dashes := "--"
+	typed := TypedOption(unknown)
+	return fmt.Errorf("unknown option %s%s; '%s --help' lists the options", quote.Word(typed), HintOption(typed, command.Flags()), command.CommandPath())
+}
+
+// TypedOption is an unknown option as the user wrote it.
+func TypedOption(unknown *pflag.NotExistError) string {
 	if unknown.GetSpecifiedShortnames() != "" {
-		dashes = "-"
+		return "-" + unknown.GetSpecifiedName()
 	}
+	return "--" + unknown.GetSpecifiedName()
+}
+
+// HintOption is Hint with the options that help shows.
+func HintOption(typed string, flags *pflag.FlagSet) string {
 	var names []string
-	command.Flags().VisitAll(func(flag *pflag.Flag) {
+	flags.VisitAll(func(flag *pflag.Flag) {
 		if !flag.Hidden {
 			names = append(names, "--"+flag.Name)
 		}
 	})
-	typed := dashes + unknown.GetSpecifiedName()
-	return fmt.Errorf("unknown option %s%s; '%s --help' lists the options", quote.Word(typed), Hint(typed, names), command.CommandPath())
+	return Hint(typed, names)
 }

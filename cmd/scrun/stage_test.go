@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A file that becomes shorter is no lost connection, of which the end of input tells as well.
+// A file that becomes shorter has an error of its own: io.EOF would be taken for a lost connection.
 func TestAFileThatBecomesShorter(t *testing.T) {
 	for _, size := range []int64{0, stageChunk, stageChunk + 1} { // the end comes between two pieces, or within one
 		path := filepath.Join(t.TempDir(), "file")

@@ -1,6 +1,9 @@
 package switcher
 
-import "time"
+import (
+	"score/ctxswitch/quantile"
+	"time"
+)
 
 const (
 	// maxLead bounds how much too early the thread has itself woken. It is above
@@ -9,12 +12,10 @@ const (
 	// leadPart bounds it by the time since the last instant as well: the job that
 	// is on loses at most a two-hundredth of it, 0.5 %, and usually a fifth of that.
 	leadPart = 200
-	// leadStep is by how much the lead changes with one wake-up.
-	leadStep = 500 * time.Nanosecond
-	// leadOdds makes it rest where that many wake-ups are in time for each that
-	// is late.
-	leadOdds = 4
 )
+
+// leadRule has four wake-ups in time for each that is late.
+var leadRule = quantile.Rule{Step: 500 * time.Nanosecond, Odds: 4, Most: maxLead}
 
 // lead is how long before an instant the timer is set: a timer's interrupt, and
 // the way from there to the thread, take some 10 us on bare hardware and 30 us
@@ -28,12 +29,5 @@ func (l *lead) before(last, instant int64) int64 {
 	return instant - max(0, min(l.Nanoseconds(), (instant-last)/leadPart))
 }
 
-// woke learns from a wake-up that came late after the instant the timer was set
-// to. It is a stochastic approximation of a quantile (Robbins and Monro, 1951).
-func (l *lead) woke(late time.Duration) {
-	if late > l.Duration {
-		l.Duration = min(l.Duration+leadOdds*leadStep, maxLead)
-	} else {
-		l.Duration = max(l.Duration-leadStep, 0)
-	}
-}
+// woke learns from a wake-up that came late after the instant the timer was set to.
+func (l *lead) woke(late time.Duration) { l.Duration = leadRule.Next(l.Duration, late > l.Duration) }

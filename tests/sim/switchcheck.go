@@ -129,10 +129,11 @@ func (k *cluster) auditRoom(h *host) {
 			continue
 		}
 		for _, e := range p.ends {
-			if e.made && p.job.hostile && e.shared.member.Away() {
-				continue // its program wrote into the image that it is, and the agent has it so
+			if !e.made || e.away || e.dead || w.now-e.madeAt <= k.tolerance() || e.shared.member.Wanted() {
+				continue
 			}
-			if e.made && !e.away && !e.dead && w.now-e.madeAt > k.tolerance() && !e.shared.member.Wanted() {
+			// A hostile program may have written into its image that it is away; the agent has it so.
+			if !p.job.hostile || !e.shared.member.Away() {
 				resident++
 				what += fmt.Sprintf(" %v", e)
 			}

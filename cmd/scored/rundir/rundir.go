@@ -46,11 +46,7 @@ func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
 	}
-	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(path))
-	}
-	return &Dir{path: path, lock: held}, nil
+	return own(path)
 }
 
 // Within makes a directory in this one. Nobody else makes any there, so it needs no lock of d, which
@@ -60,6 +56,11 @@ func (d *Dir) Within(name string) (*Dir, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make a directory for this cluster: %w", err)
 	}
+	return own(path)
+}
+
+// own takes a directory that was just made.
+func own(path string) (*Dir, error) {
 	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"score/cmd/cmdline"
 	"score/scored/api/quote"
 	"strconv"
 
@@ -55,20 +56,12 @@ func flagError(flags *pflag.FlagSet, err error) error {
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return noOption(flags, quote.Word(typed(unknown)), unknown.GetSpecifiedName())
+		return noOption(flags, quote.Word(cmdline.TypedOption(unknown)), unknown.GetSpecifiedName())
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
 	}
 	return err
-}
-
-// typed returns the option as the user wrote it.
-func typed(unknown *pflag.NotExistError) string {
-	if unknown.GetSpecifiedShortnames() != "" {
-		return "-" + unknown.GetSpecifiedName()
-	}
-	return "--" + unknown.GetSpecifiedName()
 }
 
 // parsePriority reads a priority; higher ones go first.

@@ -87,12 +87,6 @@ func noOption(flags *pflag.FlagSet, option, name string) error {
 	if instead := foreign[name]; instead != "" {
 		return fmt.Errorf("scrun has no option %s: %s", option, instead)
 	}
-	var names []string
-	flags.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden {
-			names = append(names, "--"+flag.Name)
-		}
-	})
 	return fmt.Errorf("unknown option %s%s; 'scrun --help' lists the options (options of the program come after its name)",
-		option, cmdline.Hint(option, names))
+		option, cmdline.HintOption(option, flags))
 }

@@ -11,8 +11,8 @@ import (
 // optional are the options that may go without a value, and the values that they may have.
 var optional = map[string][]string{"stage": flagWords["stage"], "kill-on-bad-exit": {"0", "1"}}
 
-// checkOptional refuses a program that is no program but the value of such an option, of which only
-// what comes after "=" is taken.
+// checkOptional refuses a value that was written behind such an option without "=": the program would
+// be looked for by that name.
 func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 	if o.Version {
 		return nil

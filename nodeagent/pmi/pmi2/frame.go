@@ -7,9 +7,13 @@ import (
 	"strconv"
 )
 
-// Length reads a frame's header: decimal digits, filled up with blanks on either side.
+// Length reads a frame's header: decimal digits, filled up with blanks behind or, by MPICH from 4.2 on,
+// in front of them.
 func Length(header []byte) (int, error) {
-	digits := bytes.Trim(header, " ")
+	digits := bytes.TrimRight(header, " ")
+	if len(digits) == len(header) {
+		digits = bytes.TrimLeft(header, " ")
+	}
 	if len(header) != HeaderLen || len(digits) == 0 {
 		return 0, fmt.Errorf("%w: %.16q is not the length of a PMI-2 frame", pmi.ErrMalformed, header)
 	}

@@ -21,6 +21,7 @@ func TestLength(t *testing.T) {
 		{"65537 ", 0, pmi.ErrTooLong},
 		{"999999", 0, pmi.ErrTooLong},
 		{"      ", 0, pmi.ErrMalformed},
+		{" 12   ", 0, pmi.ErrMalformed},
 		{"    23", 23, nil}, // MPICH from 4.2 on
 		{"1 2   ", 0, pmi.ErrMalformed},
 		{"-1    ", 0, pmi.ErrMalformed},

@@ -158,3 +158,13 @@ func (x *session) answer(dst []byte, event *pmi.Event) []byte {
 	}
 	return x.answer1(dst, event)
 }
+
+// abortText is why a program aborts, empty if it does not say. MPICH from 4.2 on says so in "message",
+// by either protocol; others have a key of the protocol.
+func abortText(get func(key string) ([]byte, bool), key string) string {
+	text, ok := get("message")
+	if !ok {
+		text, _ = get(key) // none is an empty one
+	}
+	return string(text)
+}

@@ -200,11 +200,7 @@ func (x *session) abort1(s *Server, line *pmi1.Line) error {
 			return err
 		}
 	}
-	message, ok := line.Get("message") // MPICH from 4.2 on
-	if !ok {
-		message, _ = line.Get("error_msg")
-	}
-	s.engine.Abort(x.rank, code, string(message))
+	s.engine.Abort(x.rank, code, abortText(line.Get, "error_msg"))
 	return nil
 }
 

@@ -39,11 +39,7 @@ func (x *session) frame(s *Server, text []byte) error {
 	case "fullinit":
 		return x.fullinit(s, &request)
 	case "abort":
-		message, ok := request.Get("message") // MPICH from 4.2 on
-		if !ok {
-			message, _ = request.Get("msg")
-		}
-		s.engine.Abort(x.rank, 1, string(message))
+		s.engine.Abort(x.rank, 1, abortText(request.Get, "msg"))
 		return nil
 	}
 	if err := s.engine.Active(x.rank, command); err != nil {
