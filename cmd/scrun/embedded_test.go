@@ -154,7 +154,7 @@ func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a bound of many seconds; run without -short")
 	}
-	scrun, _ := alone(t)
+	scrun, dir := alone(t)
 	command := scrun("sh", "-c", "echo $$; exec sleep 1000")
 	var errs bytes.Buffer
 	command.Stderr = &errs
@@ -187,5 +187,23 @@ func TestTerminatedWhileTheClusterStandsStill(t *testing.T) {
 	}
 	if err := processes.AwaitEnd(rank); err != nil {
 		t.Error(err)
+	}
+	nextRunSweeps(t, scrun("true"), dir)
+}
+
+// nextRunSweeps: what a killed cluster has left is removed by the user's next one.
+func nextRunSweeps(t *testing.T, next *exec.Cmd, runtimeDir string) {
+	t.Helper()
+	killed, err := os.ReadDir(runtimeDir)
+	if err != nil || len(killed) != 1 {
+		t.Fatalf("directories of killed clusters: %v, %v", killed, err)
+	}
+	if out, err := next.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("the next run: %v, %s", err, out)
+	}
+	for _, root := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		if left, err := filepath.Glob(root + "score." + killed[0].Name() + ".*"); err != nil || len(left) > 0 {
+			t.Errorf("it left %v, %v", left, err)
+		}
 	}
 }

@@ -94,10 +94,11 @@ func sweepGroups(cluster, node string) {
 	if err != nil {
 		return
 	}
-	if _, err := root.Sweep(time.Now().Add(sweepTimeout), nil); err != nil {
+	deadline := time.Now().Add(sweepTimeout)
+	if _, err := root.Sweep(deadline, nil); err != nil {
 		return
 	}
-	_ = root.Remove(time.Now()) // a later run will
+	_ = root.Remove(deadline) // nobody to tell: it belongs to a cluster that is gone
 }
 
 // cluster is one run.
