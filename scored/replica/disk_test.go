@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// smallDisk returns a directory on an empty file system of 2 MB.
+// smallDisk returns a directory on an empty file system of 4 MB: some segments of the log.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -26,7 +26,7 @@ func smallDisk(t *testing.T) string {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("score-test", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "size=2m,mode=0700"); err != nil {
+	if err := syscall.Mount("score-test", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "size=4m,mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {

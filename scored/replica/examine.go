@@ -1,8 +1,10 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"score/scored/state"
@@ -32,6 +34,28 @@ func damaged(path string, err error) error {
 		path,
 		err.Error(),
 	)
+}
+
+// checkLogExists refuses a directory with snapshots and no log: its votes are lost.
+func checkLogExists(dir string) error {
+	snapshots, err1 := readDirectory(filepath.Join(dir, snapshotsName))
+	segments, err2 := readDirectory(filepath.Join(dir, logName))
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("%w: %w", ErrDirectory, err)
+	}
+	if len(snapshots) > 0 && len(segments) == 0 {
+		return damaged(filepath.Join(dir, logName), errors.New("it is missing"))
+	}
+	return nil
+}
+
+// readDirectory is os.ReadDir, for a directory that need not exist.
+func readDirectory(dir string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
 }
 
 // badSnapshot is a snapshot that cannot be read.

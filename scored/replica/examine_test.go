@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/scored/replica/wal"
 	"slices"
 	"strings"
 	"testing"
@@ -77,8 +78,7 @@ func snapshotDirs(t *testing.T, dir string) []string {
 	return dirs
 }
 
-// flip changes one bit of a file near each occurrence of text: a database keeps old copies of its
-// pages, and which copy comes last depends on how entries were batched.
+// flip changes one bit of a file near each occurrence of text: a file can have several copies.
 func flip(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -165,33 +165,36 @@ func TestDamageIsRefused(t *testing.T) {
 			for _, snapshot := range snapshotDirs(t, dir) {
 				flip(t, filepath.Join(snapshot, "state.bin"), "bocean")
 			}
+			cutLog(t, dir)
 			return snapshotDirs(t, dir)[0]
 		}, "CRC mismatch"},
 		{"all snapshots gone", func(t *testing.T, dir string) string {
 			if err := os.RemoveAll(filepath.Join(dir, snapshotsName)); err != nil {
 				t.Fatal(err)
 			}
+			cutLog(t, dir)
 			return filepath.Join(dir, logName)
 		}, "entry 1: log not found"},
 		{"a bit of an entry", func(t *testing.T, dir string) string {
-			flip(t, filepath.Join(dir, logName), "docean")
-			return filepath.Join(dir, logName)
-		}, "its checksum does not match"},
+			flip(t, segment(dir), "docean")
+			return segment(dir)
+		}, "is damaged"},
 		{"half of the log", func(t *testing.T, dir string) string {
-			truncate(t, filepath.Join(dir, logName), 4*4096)
-			return filepath.Join(dir, logName)
-		}, "the file is damaged: it has 16384 bytes, and needs"},
-		{"a part of a page", func(t *testing.T, dir string) string {
-			truncate(t, filepath.Join(dir, logName), 1000)
-			return filepath.Join(dir, logName)
-		}, "the file is damaged"},
-		{"another file", func(t *testing.T, dir string) string {
-			path := filepath.Join(dir, logName)
-			if err := os.WriteFile(path, bytes.Repeat([]byte("\\documentclass{thesis}"), 1000), 0o600); err != nil {
+			truncate(t, segment(dir), 1<<19)
+			return segment(dir)
+		}, "it has 524288 bytes, and needs 1048576"},
+		{"the log", func(t *testing.T, dir string) string {
+			if err := os.RemoveAll(filepath.Join(dir, logName)); err != nil {
 				t.Fatal(err)
 			}
-			return path
-		}, "it does not start as a database"},
+			return filepath.Join(dir, logName)
+		}, "it is missing"},
+		{"another file", func(t *testing.T, dir string) string {
+			if err := os.WriteFile(segment(dir), bytes.Repeat([]byte("\\documentclass{thesis}"), 1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return segment(dir)
+		}, "it does not start as a file of the log"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := filled(t)
@@ -211,8 +214,42 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-// After a power failure during the write of the newest meta page, the previous transaction, which
-// is on disk, is valid.
+// segment returns the only file of a short log.
+func segment(dir string) string { return filepath.Join(dir, logName, "0000000000000001") }
+
+// cutLog removes the first entry from the files of a log. In a longer log it would be in a file
+// that was removed.
+func cutLog(t *testing.T, dir string) {
+	t.Helper()
+	old, err := wal.Open(filepath.Join(dir, logName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := old.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make([]*raft.Log, 0, last)
+	for i := uint64(2); i <= last; i++ {
+		entry := new(raft.Log)
+		if err := old.GetLog(i, entry); err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	if err := errors.Join(old.Close(), os.RemoveAll(filepath.Join(dir, logName))); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := wal.Open(filepath.Join(dir, logName))
+	if err == nil {
+		err = errors.Join(cut.StoreLogs(entries), cut.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// After a power failure during the last write, the log is that before it.
 func TestTornLastRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	r, err := Open(Options{Dir: dir})
@@ -220,22 +257,18 @@ func TestTornLastRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	term := lead(t, r)
-	commitNodes(t, r, term, "a", "b", "c")
+	commitNodes(t, r, term, "a", "b", strings.Repeat("c", 5000))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, logName)
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(segment(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := 0 // the transaction's number shows which one
-	page := os.Getpagesize()
-	if bytes.Compare(reversed(data[64:72]), reversed(data[page+64:page+72])) < 0 {
-		newest = page
-	}
-	clear(data[newest+40 : newest+80])
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	const sector = 512
+	at := (bytes.Index(data, []byte("cccc")) + sector) / sector * sector
+	clear(data[at : at+sector])
+	if err := os.WriteFile(segment(dir), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	again, term := open(t, dir)
@@ -243,13 +276,6 @@ func TestTornLastRecord(t *testing.T) {
 		t.Errorf("nodes %v", got)
 	}
 	commitNodes(t, again, term, "d")
-}
-
-// reversed makes a little-endian number comparable as bytes.
-func reversed(number []byte) []byte {
-	number = bytes.Clone(number)
-	slices.Reverse(number)
-	return number
 }
 
 // An incomplete snapshot is not used.
@@ -278,7 +304,7 @@ func TestLogIsCut(t *testing.T) {
 	if err := r.raft.ReloadConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	sizes := make([]int64, 0, 10)
+	sizes := make([]int, 0, 10)
 	var previous, present uint64 // indices of the snapshots
 	for round := range 10 {
 		for i := range 100 {
@@ -300,14 +326,14 @@ func TestLogIsCut(t *testing.T) {
 		if round > 0 && first != previous+1 {
 			t.Errorf("round %d: the log begins at %d, not after %d", round, first, previous)
 		}
-		info, err := os.Stat(filepath.Join(dir, logName))
+		files, err := os.ReadDir(filepath.Join(dir, logName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		sizes = append(sizes, info.Size())
+		sizes = append(sizes, len(files))
 	}
-	if grown := sizes[9] - sizes[4]; grown > sizes[4]/2 {
-		t.Errorf("the log's file grows on: %v", sizes)
+	if grown := sizes[9] - sizes[4]; grown > 1 { // segments of 100 entries of 10 KB
+		t.Errorf("the number of the log's files grows on: %v", sizes)
 	}
 }
 

@@ -17,23 +17,11 @@ const (
 	// freshSuffix is the suffix of a file that is not yet complete.
 	freshSuffix = ".new"
 	// format is the version of the directory's files. Open refuses unknown formats, and converts
-	// older ones by the steps below. DESIGN.md describes each version.
-	format = 3
+	// older ones. DESIGN.md describes each version.
+	format = 4
+	// oldestFormat is the oldest one that Open converts.
+	oldestFormat = 1
 )
-
-// step converts a data directory from one format to the next. It can be interrupted at any point
-// and repeated: the new format is recorded at its end.
-type step struct {
-	from  int
-	about string // what it does, for the log
-	do    func(s *stores) error
-}
-
-// steps are in order, without gaps.
-var steps = []step{
-	{1, "the log's entries get checksums", func(s *stores) error { return s.log.SealAll() }},
-	{2, "submissions may have keys, and jobs orders to requeue them", func(*stores) error { return nil }}, // neither exists yet
-}
 
 // findFormat reads a directory's format, and records the present one in a new directory. It refuses
 // directories of other programs and of later versions.
@@ -52,7 +40,7 @@ func findFormat(dir string) (found int, err error) {
 	text := strings.TrimSpace(string(data))
 	found, err = strconv.Atoi(text)
 	switch {
-	case err != nil || found < steps[0].from:
+	case err != nil || found < oldestFormat:
 		return 0, fmt.Errorf(
 			"%w %q: %s says %.20q, which is not a format; the directory is damaged, or not that of a server",
 			ErrDirectory,
@@ -85,28 +73,31 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// upgrade runs the steps that follow the format found.
-func (s *stores) upgrade(options Options, found int) error {
-	for _, next := range steps {
-		if next.from < found {
-			continue
-		}
-		if err := next.do(s); err != nil {
-			return fmt.Errorf(
-				"%w %q cannot be brought from format %d to %d; it can still be used by the program that wrote it: %w",
-				ErrDirectory,
-				options.Dir,
-				next.from,
-				next.from+1,
-				err,
-			)
-		}
-		if err := writeNumber(filepath.Join(options.Dir, formatName), next.from+1); err != nil {
-			return err
-		}
-		options.Logger.Info("the data directory has another format", zap.Int("format", next.from+1), zap.String("step", next.about))
+// upgrade converts a directory to the present format. It can be interrupted at any point and
+// repeated: the format is recorded when all else is on disk.
+func upgrade(options Options, found int) error {
+	if found == format {
+		return removeBolt(options.Dir) // a conversion was interrupted behind its end
 	}
-	return nil
+	err := convertLog(options, found)
+	if errors.Is(err, ErrDirectory) {
+		return err // it is damaged
+	}
+	if err != nil {
+		return fmt.Errorf(
+			"%w %q cannot be brought from format %d to %d; it can still be used by the program that wrote it: %w",
+			ErrDirectory,
+			options.Dir,
+			found,
+			format,
+			err,
+		)
+	}
+	if err := writeFormat(filepath.Join(options.Dir, formatName)); err != nil {
+		return err
+	}
+	options.Logger.Info("the data directory has another format", zap.Int("was", found), zap.Int("format", format))
+	return removeBolt(options.Dir)
 }
 
 func writeFormat(path string) error { return writeNumber(path, format) }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/replica/wal"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"strings"
@@ -19,8 +20,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -83,7 +82,7 @@ func TestFixtures(t *testing.T) {
 	if *record {
 		recordFixture(t)
 	}
-	for number := steps[0].from; number <= format; number++ {
+	for number := oldestFormat; number <= format; number++ {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			want := new(statepb.Snapshot)
 			text, err := os.ReadFile(fixture(number, "json"))
@@ -136,7 +135,7 @@ func describe(t *testing.T, dir string) (lines []string) {
 		t.Fatal(err)
 	}
 	say("format %q", data)
-	db, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(dir, logName), BoltOptions: &bbolt.Options{NoFreelistSync: true}})
+	db, err := wal.Open(filepath.Join(dir, logName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +153,10 @@ func describe(t *testing.T, dir string) (lines []string) {
 	}
 	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
 		value, err := db.Get([]byte(key))
-		say("%s: %x, %v", key, value, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		say("%s: %x", key, value)
 	}
 	for _, snapshot := range glob(t, dir, snapshotsName, "*-*-*") {
 		head, err := os.ReadFile(filepath.Join(snapshot, "meta.json"))
@@ -254,30 +256,117 @@ func recordFixture(t *testing.T) {
 	}
 }
 
-// A step that is interrupted at any write is completed when the directory is opened again.
-func TestUpgradeBrokenOff(t *testing.T) {
-	for nth := 1; nth <= 2; nth++ {
-		dir := filepath.Join(t.TempDir(), "data")
-		unpack(t, fixture(1, "tar.gz"), dir)
-		stop := inject(t, fmt.Sprintf("log.store=error@%d", nth))
-		r, err := Open(Options{Dir: dir})
-		if err == nil {
-			select {
-			case <-r.Failed():
-			case <-r.Leadership():
+// A conversion that is interrupted at any point is completed when the directory is opened again.
+func TestInterruptedConversion(t *testing.T) {
+	jobs := map[int]int{1: 6, 2: 6, 3: 10}
+	for found := oldestFormat; found < format; found++ {
+		for _, test := range []struct {
+			name  string
+			after func(t *testing.T, dir string) // what the interrupted attempt has left
+		}{
+			{"a write fails", func(t *testing.T, dir string) {
+				for nth := 1; nth <= 4; nth++ { // term, its vote, candidate, entries
+					stop := inject(t, fmt.Sprintf("log.store=error@%d", nth))
+					_, err := Open(Options{Dir: dir})
+					stop()
+					if !errors.Is(err, ErrDisk) || !strings.Contains(err.Error(), "can still be used by the program that wrote it") {
+						t.Errorf("write %d: %v", nth, err)
+					}
+				}
+			}},
+			{"the log is incomplete", func(t *testing.T, dir string) {
+				log, err := wal.Open(filepath.Join(dir, logName))
+				if err == nil {
+					err = errors.Join(log.SetUint64(termKey, 99), log.StoreLogs([]*raft.Log{{Index: 1, Term: 99}}), log.Close())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}},
+			{"the old log is still there", func(t *testing.T, dir string) {
+				data, err := os.ReadFile(filepath.Join(dir, boltName))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Open(Options{Dir: dir})
+				if err == nil {
+					err = errors.Join(r.Close(), os.WriteFile(filepath.Join(dir, boltName), data, 0o600))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}},
+		} {
+			t.Run(fmt.Sprint(found, " ", test.name), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "data")
+				unpack(t, fixture(found, "tar.gz"), dir)
+				test.after(t, dir)
+				r, term := open(t, dir)
+				if got, err := findFormat(dir); err != nil || got != format {
+					t.Errorf("format %d, %v", got, err)
+				}
+				if got := len(stateOf(t, r).GetJobs()); got != jobs[found] || term > 90 {
+					t.Errorf("%d jobs, term %d", got, term)
+				}
+				if _, err := os.Stat(filepath.Join(dir, boltName)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the old log: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A database of an earlier format that is damaged is refused, and stays as it is.
+func TestDamagedOldLog(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		damage func(t *testing.T, path string)
+		want   string
+	}{
+		{"a bit of an entry", func(t *testing.T, path string) { flip(t, path, "key of job ten") }, "its checksum does not match"},
+		{"half of it", func(t *testing.T, path string) { truncate(t, path, 4*4096) }, "the file is damaged: it has 16384 bytes, and needs"},
+		{"another file", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte("\\documentclass{thesis}"), 0o600); err != nil {
+				t.Fatal(err)
 			}
-			err = errors.Join(r.Err(), r.Close())
-		}
-		stop()
-		if !errors.Is(err, ErrDisk) {
-			t.Errorf("write %d: %v", nth, err)
-		}
-		again, _ := open(t, dir)
-		if found, err := findFormat(dir); err != nil || found != format {
-			t.Errorf("write %d: format %d, %v", nth, found, err)
-		}
-		if got := len(stateOf(t, again).GetJobs()); got != 6 {
-			t.Errorf("write %d: %d jobs", nth, got)
-		}
+		}, "it does not start as a database"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			unpack(t, fixture(3, "tar.gz"), dir)
+			test.damage(t, filepath.Join(dir, boltName))
+			for range 2 {
+				_, err := Open(Options{Dir: dir})
+				if err == nil {
+					t.Fatal("it was opened")
+				}
+				for _, part := range []string{boltName, test.want, "join it again"} {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("error %q lacks %q", err, part)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Of a log with gaps, which a server has that got a snapshot from another one, the entries behind
+// the last gap are converted.
+func TestConversionOfALogWithGaps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	unpack(t, fixture(3, "tar.gz"), dir)
+	old, err := openBolt(filepath.Join(dir, boltName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(old.DeleteRange(5, 6), old.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := open(t, dir)
+	if got := len(stateOf(t, r).GetJobs()); got != 10 {
+		t.Errorf("%d jobs", got)
+	}
+	if first, err := r.stores.log.FirstIndex(); err != nil || first != 7 {
+		t.Errorf("the log begins at %d, %v", first, err)
 	}
 }

@@ -292,12 +292,12 @@ func TestUnfitDirectories(t *testing.T) {
 		{
 			"another format",
 			func(dir string) error { return os.WriteFile(filepath.Join(dir, formatName), []byte("999\n"), 0o600) },
-			"has format 999, and this program reads up to 3: a later version has used it",
+			"has format 999, and this program reads up to 4: a later version has used it",
 		},
 		{"no format", func(dir string) error { return os.WriteFile(filepath.Join(dir, formatName), []byte("ocean\n"), 0o600) }, "is not a format"},
-		{"log is a directory", func(dir string) error {
-			return errors.Join(writeFormat(filepath.Join(dir, formatName)), os.Mkdir(filepath.Join(dir, "log.db"), 0o700))
-		}, "it is not a regular file"},
+		{"log is a file", func(dir string) error {
+			return errors.Join(writeFormat(filepath.Join(dir, formatName)), os.WriteFile(filepath.Join(dir, logName), nil, 0o600))
+		}, "not a directory"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

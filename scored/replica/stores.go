@@ -5,24 +5,18 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"score/scored/replica/boltcheck"
 	"score/scored/replica/guard"
-	"time"
+	"score/scored/replica/wal"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 )
 
 // termKey is Raft's key of the current term.
 var termKey = []byte("CurrentTerm")
 
 const (
-	// logName is the log's file in the data directory.
-	logName = "log.db"
-	// boltLockTimeout bounds the wait for the database's own lock. The directory is locked already,
-	// so only a foreign tool can hold it.
-	boltLockTimeout = time.Second
+	// logName is the log's directory in the data directory.
+	logName = "log"
 	// keptSnapshots are the newest snapshot, and the previous one in case the newest is damaged.
 	keptSnapshots = 2
 	// cachedLogs is how many recent entries are cached.
@@ -73,10 +67,13 @@ func (s *stores) openFiles(options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openRaft(options); err != nil {
+	if err := upgrade(options, found); err != nil {
 		return err
 	}
-	if err := s.upgrade(options, found); err != nil {
+	if err := checkLogExists(options.Dir); err != nil {
+		return err
+	}
+	if err := s.openRaft(options); err != nil {
 		return err
 	}
 	if err := s.examine(options); err != nil {
@@ -127,37 +124,21 @@ func (s *stores) findExisting(dir string) error {
 	return s.first.SetUint64(termKey, 0)
 }
 
-// openLog opens the log's file after checking it.
+// openLog opens the log's files, and reads them.
 func (s *stores) openLog(dir string) error {
-	path := filepath.Join(dir, logName)
-	err := boltcheck.File(path)
-	if errors.Is(err, boltcheck.ErrDamaged) {
-		return damaged(path, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: the log cannot be read: %w", ErrDirectory, err)
-	}
-	db, err := raftboltdb.New(raftboltdb.Options{
-		Path: path,
-		BoltOptions: &bbolt.Options{
-			Timeout: boltLockTimeout,
-			// The list of free pages is quickly rebuilt when the file is opened; writing it would
-			// make every commit larger.
-			NoFreelistSync: true,
-			FreelistType:   bbolt.FreelistMapType,
-			NoStatistics:   true,
-		},
-	})
-	if err != nil {
+	files, err := wal.Open(filepath.Join(dir, logName))
+	var damage *wal.DamageError
+	switch {
+	case errors.As(err, &damage):
+		return damaged(damage.Path, errors.New(damage.Why))
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrDirectory, s.disk.Explain("opening the log", err))
 	}
-	s.log = guard.NewLog(s.disk, db)
+	s.log = guard.NewLog(s.disk, files)
 	s.closers = append(s.closers, s.log)
 	s.stable, s.first = s.log, s.log.Direct()
-	if s.logs, err = raft.NewLogCache(cachedLogs, s.log); err != nil {
-		return err
-	}
-	return syncDirectory(dir)
+	s.logs, err = raft.NewLogCache(cachedLogs, s.log)
+	return err
 }
 
 // failed returns a channel that is closed when the disk fails.

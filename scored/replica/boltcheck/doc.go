@@ -1,4 +1,5 @@
-// Package boltcheck checks whether bbolt can open a database file and walk through all of it.
+// Package boltcheck checks whether bbolt can open a database file and walk through all of it. Logs
+// of earlier formats are such files.
 //
 // bbolt's own check (Tx.Check, bbolt check) maps the file into memory and follows the offsets in
 // it. It recovers from panics, but a bad offset or a truncated file causes a memory fault, which

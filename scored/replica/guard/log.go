@@ -11,8 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Store keeps entries, term and vote, as raft-boltdb does.
+// Store keeps entries, term and vote, as wal.Log does.
 type Store interface {
+	raft.MonotonicLogStore
 	raft.LogStore
 	raft.StableStore
 	Close() error
@@ -153,6 +154,9 @@ func (l *Log) StoreLogs(logs []*raft.Log) error {
 	return l.put("writing the log", func() error { return l.store.StoreLogs(sealed) })
 }
 
+// IsMonotonic implements raft.MonotonicLogStore.
+func (l *Log) IsMonotonic() bool { return l.store.IsMonotonic() }
+
 // FirstIndex implements raft.LogStore.
 func (l *Log) FirstIndex() (uint64, error) {
 	defer l.disk.watch("reading the log", l.disk.writeBound)()
@@ -186,43 +190,10 @@ func (l *Log) Check(index uint64, log *raft.Log) error {
 	*log = raft.Log{} // the store does not reset empty fields
 	err := l.store.GetLog(index, log)
 	if err == nil {
-		err = unseal(index, log)
+		err = Unseal(index, log)
 	}
 	if err != nil {
 		return fmt.Errorf("entry %d: %w", index, err)
-	}
-	return nil
-}
-
-// sealBatch is the number of entries that SealAll writes at once: some MB.
-const sealBatch = 1024
-
-// SealAll adds checksums to entries without them, in logs of earlier formats.
-func (l *Log) SealAll() error {
-	first, err := l.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := l.LastIndex()
-	if err != nil || last == 0 {
-		return err
-	}
-	batch := make([]*raft.Log, 0, sealBatch)
-	for index := first; index <= last; index++ {
-		log := new(raft.Log)
-		err := l.store.GetLog(index, log)
-		if err == nil && len(log.Extensions) == 0 {
-			batch = append(batch, log)
-		}
-		if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
-			return fmt.Errorf("entry %d: %w", index, err)
-		}
-		if len(batch) == cap(batch) || index == last && len(batch) > 0 {
-			if err := l.StoreLogs(batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ func (s *store) SetUint64(key []byte, value uint64) error {
 	return s.InmemStore.SetUint64(key, value)
 }
 
+func (s *store) IsMonotonic() bool { return true }
+
 func (s *store) Close() error {
 	s.closed = true
 	return nil
@@ -256,11 +258,11 @@ func TestOneFlippedBitIsFound(t *testing.T) {
 		default:
 			flipped.Extensions[at-17-len(log.Data)] ^= mask
 		}
-		if unseal(5, &flipped) == nil {
+		if Unseal(5, &flipped) == nil {
 			t.Errorf("bit %d is not missed", bit)
 		}
 	}
-	if err := unseal(5, &whole); err != nil || whole.Extensions != nil {
+	if err := Unseal(5, &whole); err != nil || whole.Extensions != nil {
 		t.Error(err)
 	}
 }
@@ -296,29 +298,5 @@ func TestCutting(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestSealAll(t *testing.T) {
-	l, inner := newLog(zap.NewNop())
-	if err := l.SealAll(); err != nil {
-		t.Fatalf("an empty log: %v", err)
-	}
-	const count = 2*sealBatch + 3
-	if err := inner.InmemStore.StoreLogs(entries(1, count)); err != nil {
-		t.Fatal(err)
-	}
-	if err := inner.DeleteRange(7, 9); err != nil { // there may be gaps below a snapshot
-		t.Fatal(err)
-	}
-	for range 2 { // broken off and done again
-		if err := l.SealAll(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := uint64(1); i <= count; i++ {
-		if err := l.Check(i, new(raft.Log)); err != nil && (i < 7 || i > 9) {
-			t.Fatalf("entry %d: %v", i, err)
-		}
 	}
 }

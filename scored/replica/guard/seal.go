@@ -36,8 +36,8 @@ func seal(logs []*raft.Log) []*raft.Log {
 	return sealed
 }
 
-// unseal verifies the checksum and removes it.
-func unseal(index uint64, log *raft.Log) error {
+// Unseal verifies the checksum that a Log has added to an entry, and removes it.
+func Unseal(index uint64, log *raft.Log) error {
 	switch {
 	case log.Index != index:
 		return errAnother
