@@ -96,7 +96,7 @@ func upgrade(options Options, found int) error {
 	if err := writeFormat(filepath.Join(options.Dir, formatName)); err != nil {
 		return err
 	}
-	options.Logger.Info("the data directory has another format", zap.Int("was", found), zap.Int("format", format))
+	options.Logger.Info("the data directory was converted", zap.Int("from", found), zap.Int("to", format))
 	return removeBolt(options.Dir)
 }
 
