@@ -164,6 +164,8 @@ func (j *Job) onNotice(n switcher.Notice) {
 	switch n.Kind {
 	case switcher.NoticeTimeUp:
 		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}}, true)
+	case switcher.NoticeTimeNear:
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: j.id}}}, true)
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+

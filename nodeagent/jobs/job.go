@@ -183,3 +183,11 @@ func (j *Job) timeLimit() time.Duration {
 	}
 	return time.Duration(max(j.order.GetSpec().GetTimeLimitNanos(), 0))
 }
+
+// nearLimit is how long the job may be on before it gets its warning signal; 0: it gets none.
+func (j *Job) nearLimit() time.Duration {
+	if j.order.GetSpec().GetWarnSignal() == 0 {
+		return 0
+	}
+	return max(j.timeLimit()-time.Duration(j.order.GetSpec().GetWarnNanos()), 0)
+}

@@ -213,6 +213,7 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 		Launch:    steward.Launch,
 		Signals:   steward.Container.FD() < 0,
 		TimeLimit: j.timeLimit(),
+		NearLimit: j.nearLimit(),
 	}
 }
 

@@ -32,6 +32,8 @@ type Job struct {
 	// TimeLimit makes a NoticeTimeUp when the job has been on for so long;
 	// 0: none.
 	TimeLimit time.Duration
+	// NearLimit makes a NoticeTimeNear before that; 0: none.
+	NearLimit time.Duration
 }
 
 // Handle tells of a job without asking the thread.
@@ -74,6 +76,7 @@ type job struct {
 	handle    Handle
 	network   Network // nil: it has no contexts
 	flushes   Flushes // since the last report
+	toldNear  bool    // of its NearLimit
 	told      bool    // of its time being up
 	failed    bool    // an order to its container has failed; told once
 	switching time.Duration

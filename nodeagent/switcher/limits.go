@@ -3,19 +3,33 @@ package switcher
 import (
 	"score/ctxswitch"
 	"score/nodeagent/realtime"
+	"time"
 )
 
-// checkLimits tells of jobs that have been on for as long as they may.
+// checkLimits reports jobs that have been on for as long as they may, or nearly.
 func (s *Switcher) checkLimits() {
 	for _, j := range s.limited {
-		if j.told {
+		at, kind := j.nextLimit()
+		if at == noLimit || s.usage(j, realtime.Now()).Ran < at {
 			continue
 		}
-		now := realtime.Now()
-		if s.usage(j, now).Ran >= j.TimeLimit {
-			j.told = true
-			s.notify(Notice{Kind: NoticeTimeUp, Job: j.ID})
-		}
+		j.told, j.toldNear = kind == NoticeTimeUp, true
+		s.notify(Notice{Kind: kind, Job: j.ID})
+	}
+}
+
+// noLimit is that of a job of whose limits none is left.
+const noLimit time.Duration = -1
+
+// nextLimit returns for how long the job must have been on for its next notice.
+func (j *job) nextLimit() (time.Duration, NoticeKind) {
+	switch {
+	case j.told:
+		return noLimit, 0
+	case j.NearLimit > 0 && !j.toldNear:
+		return j.NearLimit, NoticeTimeNear
+	default:
+		return j.TimeLimit, NoticeTimeUp
 	}
 }
 
@@ -26,8 +40,9 @@ func (s *Switcher) nextLimit() int64 {
 	for _, j := range s.limited {
 		now := realtime.Now()
 		status, ok := s.machine.Job(j.ID, now)
-		if ok && !j.told && status.Phase == ctxswitch.PhaseRunning {
-			at = min(at, now+int64(j.TimeLimit-status.Ran))
+		limit, _ := j.nextLimit()
+		if ok && limit != noLimit && status.Phase == ctxswitch.PhaseRunning {
+			at = min(at, now+int64(limit-status.Ran))
 		}
 	}
 	return at

@@ -9,6 +9,8 @@ type NoticeKind uint8
 const (
 	// NoticeTimeUp: the job has been on for its TimeLimit.
 	NoticeTimeUp NoticeKind = iota
+	// NoticeTimeNear: the job has been on for its NearLimit.
+	NoticeTimeNear
 	// NoticeWarn: the job's processes did not stop in time, Late times in a row.
 	NoticeWarn
 	// NoticeLaunchFailed: Job.Launch gave Err.

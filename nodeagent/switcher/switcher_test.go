@@ -244,13 +244,18 @@ func TestTimeLimit(t *testing.T) {
 	s := start(t)
 	a, b := newCell(), newCell()
 	limited := a.job(1)
-	limited.TimeLimit = 30 * time.Millisecond
+	limited.TimeLimit, limited.NearLimit = 30*time.Millisecond, 10*time.Millisecond
 	s.Add(limited)
 	s.Add(b.job(2))
 	begun := time.Now()
 	s.Plan(plan(1, 5*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
-	n := notice(t, s, NoticeTimeUp)
-	if n.Job != 1 {
+	if n := notice(t, s, NoticeTimeNear); n.Job != 1 {
+		t.Errorf("notice %+v", n)
+	}
+	if took := time.Since(begun); took < limited.NearLimit {
+		t.Errorf("time was nearly up after %v", took)
+	}
+	if n := notice(t, s, NoticeTimeUp); n.Job != 1 {
 		t.Errorf("notice %+v", n)
 	}
 	// Usually twice that; not where the thread woke too late to stop it between.

@@ -35,6 +35,8 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
 			c.step(j, evStop{timeVerdict(j.spec)})
 		}
+	case *scorev1.AgentMessage_TimeNear:
+		c.onTimeNear(n, m.TimeNear)
 	case *scorev1.AgentMessage_SwitchReport:
 		c.onUsage(n, m.SwitchReport)
 	case *scorev1.AgentMessage_Name:
@@ -63,6 +65,16 @@ func (c *controller) onRanksLaunched(n *node, m *scorev1.Launched) {
 		c.onStartReport(j, p, m.GetStart())
 		c.step(j, evLaunched{p, m.GetAtNanos()})
 	}
+}
+
+// onTimeNear sends a job the signal that it asked for before its time limit. A node whose agent was
+// restarted meanwhile may ask a second time.
+func (c *controller) onTimeNear(n *node, m *scorev1.TimeNear) {
+	j, p := c.partOf(n, m.GetJobId())
+	if p == nil || j.state != running || j.spec.GetWarnSignal() == 0 {
+		return
+	}
+	_ = c.signal(j, j.spec.GetWarnSignal()) // it runs
 }
 
 func (c *controller) onPartDone(n *node, m *scorev1.NodeDone) {

@@ -92,14 +92,14 @@ func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name stri
 
 // Signal sends a signal to all ranks of a running job.
 func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Caller) error {
-	if signal < 1 || signal > maxSignal {
+	if signal < 1 || signal > MaxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
 	return l.control(ctx, id, caller, func(c *controller, j *job) error { return c.signal(j, signal) })
 }
 
-// maxSignal is the last real-time signal of Linux.
-const maxSignal = 64
+// MaxSignal is the last real-time signal of Linux.
+const MaxSignal = 64
 
 // signal forwards a signal to a job and to all jobs that it spawned. If the job does not run yet, a
 // signal that would end the program ends the job; others are refused.

@@ -71,7 +71,7 @@ func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.J
 
 // Signal sends a signal to all ranks.
 func (a *Attachment) Signal(ctx context.Context, signal int32) error {
-	if signal < 1 || signal > maxSignal {
+	if signal < 1 || signal > MaxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
 	return a.do(ctx, func(c *controller, j *job) {

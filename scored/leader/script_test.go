@@ -231,6 +231,8 @@ func (s *scripted) submitLine(words []string) {
 		case "time":
 			d, _ := time.ParseDuration(value)
 			spec.TimeLimitNanos = d.Nanoseconds()
+		case "warn":
+			spec.WarnSignal, spec.WarnNanos = int32(s.number(value)), time.Second.Nanoseconds()
 		case "killdead":
 			spec.KillOnDeadlock = true
 		case "recover":
@@ -301,6 +303,8 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",
 		}}})
+	case "time-near":
+		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: id}}})
 	case "time-up":
 		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case "note", "lost-output":

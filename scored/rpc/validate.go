@@ -75,6 +75,12 @@ func checkNumbers(s *scorev1.JobSpec) error {
 		return invalid("the time limit %v is negative", limit)
 	case limit > gang.MaxTimeLimit:
 		return invalid("the time limit %v is longer than %v", limit, gang.MaxTimeLimit)
+	case s.GetWarnSignal() < 0 || s.GetWarnSignal() > leader.MaxSignal:
+		return invalid("there is no signal %d", s.GetWarnSignal())
+	case s.GetWarnSignal() == 0 && s.GetWarnNanos() != 0:
+		return invalid("a time before the time limit needs a signal")
+	case s.GetWarnSignal() != 0 && (s.GetWarnNanos() < 0 || s.GetWarnNanos() >= s.GetTimeLimitNanos()):
+		return invalid("the signal %v before the end needs a longer time limit than %v", time.Duration(s.GetWarnNanos()), limit)
 	case s.GetUmask() > maxUmask:
 		return invalid("the umask %#o is more than %#o", s.GetUmask(), maxUmask)
 	case len(s.GetLimits()) > api.ResourceLimits:

@@ -2,15 +2,13 @@ package cli
 
 import (
 	"errors"
-	"fmt"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
-	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 // each calls act for every job named, goes on after an error, and returns them
@@ -100,7 +98,7 @@ a number. The owner of a job and operators may do this.`,
 		ValidArgsFunction: c.completeJobs(1, 0, false),
 		Args:              needs(0, "a signal and the jobs"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			number, err := parseSignal(arguments[0])
+			number, err := cmdline.ParseSignal(arguments[0])
 			if err != nil {
 				return err
 			}
@@ -114,25 +112,6 @@ a number. The owner of a job and operators may do this.`,
 			})
 		}),
 	}
-}
-
-// parseSignal takes a number or a name with or without SIG.
-func parseSignal(text string) (int32, error) {
-	if number, err := strconv.Atoi(text); err == nil {
-		if unix.SignalName(unix.Signal(number)) == "" {
-			return 0, fmt.Errorf("there is no signal %d", number)
-		}
-		return int32(number), nil
-	}
-	name := strings.ToUpper(text)
-	if !strings.HasPrefix(name, "SIG") {
-		name = "SIG" + name
-	}
-	number := unix.SignalNum(name)
-	if number == 0 {
-		return 0, fmt.Errorf("there is no signal %q: give a name (USR1) or a number", text)
-	}
-	return int32(number), nil
 }
 
 func jobWaitCommand(c *caller) *cobra.Command {

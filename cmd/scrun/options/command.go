@@ -115,7 +115,12 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 		newParsed(&o.Time, "time", cmdline.ParseTime),
 		"time",
 		"t",
-		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks are killed without a signal before",
+		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks are killed (see --signal)",
+	)
+	flags.Var(
+		newParsed(&o.Warning, "signal", cmdline.ParseWarning),
+		"signal",
+		"signal that the ranks get before the time limit, for instance to write a checkpoint: USR1, or USR1@300 for one 300 seconds of run time before it (default: 60 seconds)",
 	)
 }
 

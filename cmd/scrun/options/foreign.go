@@ -51,7 +51,6 @@ var foreign = map[string]string{
 	"get-user-env": "--export says which variables the ranks have",
 	"prolog":       noScripts, "epilog": noScripts, "task-prolog": noScripts, "task-epilog": noScripts,
 	"mail-type": "'scored job wait' returns when a job has ended", "mail-user": "'scored job wait' returns when a job has ended",
-	"signal":  "'scored job signal' sends a signal to every rank",
 	"threads": noNeed, "T": noNeed, "slurmd-debug": noNeed, "debugger-test": noNeed, "msg-timeout": noNeed, "disable-status": noNeed, "X": noNeed,
 	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
 	"open-mode":         "-o overwrites files; %j in the name gives each job its own",

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
 	"score/cmd/scrun/fabric"
 	"score/scored/api"
 	"score/scored/api/scorev1"
@@ -23,7 +24,8 @@ type Options struct {
 	Tasks         uint32
 	Nodes         uint32
 	CPUsPerTask   uint32
-	Time          time.Duration // 0: no limit
+	Time          time.Duration   // 0: no limit
+	Warning       cmdline.Warning // before that
 	Name          string
 	Dir           string
 	Memory        uint64 // bytes per node; 0: the cluster's default
@@ -98,6 +100,10 @@ func (o *Options) complete() error {
 		return fmt.Errorf("at most %d ranks run on a node: %d need %d nodes or more, -N asks for %d", maxRanksPerNode, o.Tasks, nodesFor(o.Tasks), o.Nodes)
 	case o.Nodes > 0 && len(o.Hosts) > int(o.Nodes):
 		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
+	case o.Warning.Signal != 0 && o.Time == 0:
+		return errors.New("--signal sends a signal before the time limit, and the job has none: give one with --time")
+	case o.Warning.Signal != 0 && o.Warning.Before >= o.Time:
+		return fmt.Errorf("--signal asks for a signal %v before the time limit, which is %v; give the seconds behind an @: --signal TERM@10", o.Warning.Before, o.Time)
 	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
 		return errors.New("--exclusive and --oversubscribe exclude each other")
 	case o.Requeue && (o.Recover || o.Respawn > 0):
@@ -136,6 +142,8 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Oversubscribe:      o.Oversubscribe,
 		CpuEach:            o.oversubscribeGiven && !o.Oversubscribe,
 		TimeLimitNanos:     int64(o.Time),
+		WarnSignal:         o.Warning.Signal,
+		WarnNanos:          int64(o.Warning.Before),
 		Limits:             here.Limits,
 		Umask:              here.Umask,
 		Mpi:                o.MPI,

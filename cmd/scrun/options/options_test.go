@@ -44,15 +44,18 @@ func TestSpec(t *testing.T) {
 		}
 	}
 	for arguments, change := range map[string]func(*scorev1.JobSpec){
-		"prog":                  func(*scorev1.JobSpec) {},
-		"-n 4 prog":             func(s *scorev1.JobSpec) { s.Tasks = 4 },
-		"-n4 prog":              func(s *scorev1.JobSpec) { s.Tasks = 4 },
-		"--ntasks=4 prog":       func(s *scorev1.JobSpec) { s.Tasks = 4 },
-		"-N 3 prog":             func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 3, 3 },
-		"-N2 -n8 prog":          func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 2, 8 },
-		"-c 2 prog":             func(s *scorev1.JobSpec) { s.CpusPerTask = 2 },
-		"-t 1:30 prog":          func(s *scorev1.JobSpec) { s.TimeLimitNanos = int64(90 * time.Second) },
-		"-t 0 prog":             func(*scorev1.JobSpec) {},
+		"prog":            func(*scorev1.JobSpec) {},
+		"-n 4 prog":       func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"-n4 prog":        func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"--ntasks=4 prog": func(s *scorev1.JobSpec) { s.Tasks = 4 },
+		"-N 3 prog":       func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 3, 3 },
+		"-N2 -n8 prog":    func(s *scorev1.JobSpec) { s.Nodes, s.Tasks = 2, 8 },
+		"-c 2 prog":       func(s *scorev1.JobSpec) { s.CpusPerTask = 2 },
+		"-t 1:30 prog":    func(s *scorev1.JobSpec) { s.TimeLimitNanos = int64(90 * time.Second) },
+		"-t 0 prog":       func(*scorev1.JobSpec) {},
+		"-t 5 --signal USR1@90 prog": func(s *scorev1.JobSpec) {
+			s.TimeLimitNanos, s.WarnSignal, s.WarnNanos = int64(5*time.Minute), int32(unix.SIGUSR1), int64(90*time.Second)
+		},
 		"-J run prog":           func(s *scorev1.JobSpec) { s.Name = "run" },
 		"-D /data prog":         func(s *scorev1.JobSpec) { s.WorkDir = "/data" },
 		"-D sub/.. prog":        func(*scorev1.JobSpec) {},
@@ -144,6 +147,9 @@ func TestMistakes(t *testing.T) {
 		"-t soon p":                  "--time soon: write it as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds",
 		"-t -1 p":                    "--time -1: it must not be negative",
 		"--mem 0 p":                  "--mem 0: it must be at least 1K",
+		"--signal INT p":             "--signal sends a signal before the time limit, and the job has none: give one with --time",
+		"-t 1 --signal INT p":        "--signal asks for a signal 1m0s before the time limit, which is 1m0s; give the seconds behind an @: --signal TERM@10",
+		"-t 1 --signal 1@x p":        "--signal 1@x: give the seconds before the end as a whole number, at most 65535: USR1@60",
 		"--priority high p":          "--priority high: give a whole number between -2147483648 and 2147483647",
 		"-N 4 -n 2 p":                "4 nodes need at least 4 ranks, -n asks for 2",
 		"-N 1 -n 4097 p":             "at most 4096 ranks run on a node: 4097 need 2 nodes or more, -N asks for 1",

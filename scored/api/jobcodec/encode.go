@@ -106,6 +106,8 @@ func (w *writer) spec(m *scorev1.JobSpec) {
 	w.uint(66, uint64(m.GetRespawn()))
 	w.bytes(71, m.GetSearchPath())
 	w.bool(72, m.GetCpuEach())
+	w.int(73, int64(m.GetWarnSignal()))
+	w.int(74, m.GetWarnNanos())
 }
 
 func (w *writer) limit(m *scorev1.ResourceLimit) {

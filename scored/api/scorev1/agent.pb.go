@@ -1789,6 +1789,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Note
 	//	*AgentMessage_RankStates
 	//	*AgentMessage_TimeUp
+	//	*AgentMessage_TimeNear
 	//	*AgentMessage_RanksExited
 	//	*AgentMessage_Channels
 	//	*AgentMessage_Cut
@@ -1953,6 +1954,15 @@ func (x *AgentMessage) GetTimeUp() *TimeUp {
 	return nil
 }
 
+func (x *AgentMessage) GetTimeNear() *TimeNear {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_TimeNear); ok {
+			return x.TimeNear
+		}
+	}
+	return nil
+}
+
 func (x *AgentMessage) GetRanksExited() *RanksExited {
 	if x != nil {
 		if x, ok := x.Message.(*AgentMessage_RanksExited); ok {
@@ -2054,6 +2064,10 @@ type AgentMessage_TimeUp struct {
 	TimeUp *TimeUp `protobuf:"bytes,13,opt,name=time_up,json=timeUp,oneof"`
 }
 
+type AgentMessage_TimeNear struct {
+	TimeNear *TimeNear `protobuf:"bytes,16,opt,name=time_near,json=timeNear,oneof"`
+}
+
 type AgentMessage_RanksExited struct {
 	RanksExited *RanksExited `protobuf:"bytes,14,opt,name=ranks_exited,json=ranksExited,oneof"`
 }
@@ -2099,6 +2113,8 @@ func (*AgentMessage_Note) isAgentMessage_Message() {}
 func (*AgentMessage_RankStates) isAgentMessage_Message() {}
 
 func (*AgentMessage_TimeUp) isAgentMessage_Message() {}
+
+func (*AgentMessage_TimeNear) isAgentMessage_Message() {}
 
 func (*AgentMessage_RanksExited) isAgentMessage_Message() {}
 
@@ -2874,6 +2890,50 @@ func (x *TimeUp) GetJobId() uint64 {
 	return 0
 }
 
+type TimeNear struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimeNear) Reset() {
+	*x = TimeNear{}
+	mi := &file_score_v1_agent_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeNear) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeNear) ProtoMessage() {}
+
+func (x *TimeNear) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_agent_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeNear.ProtoReflect.Descriptor instead.
+func (*TimeNear) Descriptor() ([]byte, []int) {
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *TimeNear) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
 type JobNote struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2885,7 +2945,7 @@ type JobNote struct {
 
 func (x *JobNote) Reset() {
 	*x = JobNote{}
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +2957,7 @@ func (x *JobNote) String() string {
 func (*JobNote) ProtoMessage() {}
 
 func (x *JobNote) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[38]
+	mi := &file_score_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +2970,7 @@ func (x *JobNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNote.ProtoReflect.Descriptor instead.
 func (*JobNote) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JobNote) GetJobId() uint64 {
@@ -2947,7 +3007,7 @@ type RankStatesReply struct {
 
 func (x *RankStatesReply) Reset() {
 	*x = RankStatesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3019,7 @@ func (x *RankStatesReply) String() string {
 func (*RankStatesReply) ProtoMessage() {}
 
 func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[39]
+	mi := &file_score_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3032,7 @@ func (x *RankStatesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatesReply.ProtoReflect.Descriptor instead.
 func (*RankStatesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RankStatesReply) GetRequest() uint64 {
@@ -3020,7 +3080,7 @@ type ChannelsReply struct {
 
 func (x *ChannelsReply) Reset() {
 	*x = ChannelsReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3092,7 @@ func (x *ChannelsReply) String() string {
 func (*ChannelsReply) ProtoMessage() {}
 
 func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[40]
+	mi := &file_score_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3105,7 @@ func (x *ChannelsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelsReply.ProtoReflect.Descriptor instead.
 func (*ChannelsReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChannelsReply) GetRequest() uint64 {
@@ -3073,7 +3133,7 @@ type Suspicion struct {
 
 func (x *Suspicion) Reset() {
 	*x = Suspicion{}
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3145,7 @@ func (x *Suspicion) String() string {
 func (*Suspicion) ProtoMessage() {}
 
 func (x *Suspicion) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[41]
+	mi := &file_score_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3158,7 @@ func (x *Suspicion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspicion.ProtoReflect.Descriptor instead.
 func (*Suspicion) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Suspicion) GetNode() string {
@@ -3125,7 +3185,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3197,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[42]
+	mi := &file_score_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3210,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Watch) GetNeighbours() []*Watch_Neighbour {
@@ -3183,7 +3243,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +3255,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[43]
+	mi := &file_score_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +3268,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Cut) GetJobId() uint64 {
@@ -3317,7 +3377,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3329,7 +3389,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[44]
+	mi := &file_score_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3342,7 +3402,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -3407,7 +3467,7 @@ type PlacesRequest struct {
 
 func (x *PlacesRequest) Reset() {
 	*x = PlacesRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3419,7 +3479,7 @@ func (x *PlacesRequest) String() string {
 func (*PlacesRequest) ProtoMessage() {}
 
 func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[45]
+	mi := &file_score_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3432,7 +3492,7 @@ func (x *PlacesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesRequest.ProtoReflect.Descriptor instead.
 func (*PlacesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlacesRequest) GetJobId() uint64 {
@@ -3468,7 +3528,7 @@ type SpawnRequest struct {
 
 func (x *SpawnRequest) Reset() {
 	*x = SpawnRequest{}
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3540,7 @@ func (x *SpawnRequest) String() string {
 func (*SpawnRequest) ProtoMessage() {}
 
 func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[46]
+	mi := &file_score_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3553,7 @@ func (x *SpawnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnRequest.ProtoReflect.Descriptor instead.
 func (*SpawnRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SpawnRequest) GetJobId() uint64 {
@@ -3539,7 +3599,7 @@ type SpawnApp struct {
 
 func (x *SpawnApp) Reset() {
 	*x = SpawnApp{}
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3551,7 +3611,7 @@ func (x *SpawnApp) String() string {
 func (*SpawnApp) ProtoMessage() {}
 
 func (x *SpawnApp) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[47]
+	mi := &file_score_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3564,7 +3624,7 @@ func (x *SpawnApp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnApp.ProtoReflect.Descriptor instead.
 func (*SpawnApp) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SpawnApp) GetProgram() string {
@@ -3630,7 +3690,7 @@ type SwitchReport struct {
 
 func (x *SwitchReport) Reset() {
 	*x = SwitchReport{}
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3702,7 @@ func (x *SwitchReport) String() string {
 func (*SwitchReport) ProtoMessage() {}
 
 func (x *SwitchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[48]
+	mi := &file_score_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3715,7 @@ func (x *SwitchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport.ProtoReflect.Descriptor instead.
 func (*SwitchReport) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SwitchReport) GetSteps() []*SwitchReport_Steps {
@@ -3725,7 +3785,7 @@ type ServerMessage struct {
 
 func (x *ServerMessage) Reset() {
 	*x = ServerMessage{}
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +3797,7 @@ func (x *ServerMessage) String() string {
 func (*ServerMessage) ProtoMessage() {}
 
 func (x *ServerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[49]
+	mi := &file_score_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +3810,7 @@ func (x *ServerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerMessage.ProtoReflect.Descriptor instead.
 func (*ServerMessage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ServerMessage) GetMessage() isServerMessage_Message {
@@ -4089,7 +4149,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +4161,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[50]
+	mi := &file_score_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +4174,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Redirect) GetAddress() string {
@@ -4134,7 +4194,7 @@ type Servers struct {
 
 func (x *Servers) Reset() {
 	*x = Servers{}
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4146,7 +4206,7 @@ func (x *Servers) String() string {
 func (*Servers) ProtoMessage() {}
 
 func (x *Servers) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[51]
+	mi := &file_score_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4159,7 +4219,7 @@ func (x *Servers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Servers.ProtoReflect.Descriptor instead.
 func (*Servers) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Servers) GetAddresses() []string {
@@ -4181,7 +4241,7 @@ type PartGone struct {
 
 func (x *PartGone) Reset() {
 	*x = PartGone{}
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4193,7 +4253,7 @@ func (x *PartGone) String() string {
 func (*PartGone) ProtoMessage() {}
 
 func (x *PartGone) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[52]
+	mi := &file_score_v1_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4206,7 +4266,7 @@ func (x *PartGone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartGone.ProtoReflect.Descriptor instead.
 func (*PartGone) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PartGone) GetJobId() uint64 {
@@ -4242,7 +4302,7 @@ type ChildEnded struct {
 
 func (x *ChildEnded) Reset() {
 	*x = ChildEnded{}
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4254,7 +4314,7 @@ func (x *ChildEnded) String() string {
 func (*ChildEnded) ProtoMessage() {}
 
 func (x *ChildEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[53]
+	mi := &file_score_v1_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4267,7 +4327,7 @@ func (x *ChildEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildEnded.ProtoReflect.Descriptor instead.
 func (*ChildEnded) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChildEnded) GetJobId() uint64 {
@@ -4301,7 +4361,7 @@ type Revoked struct {
 
 func (x *Revoked) Reset() {
 	*x = Revoked{}
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4373,7 @@ func (x *Revoked) String() string {
 func (*Revoked) ProtoMessage() {}
 
 func (x *Revoked) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[54]
+	mi := &file_score_v1_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4386,7 @@ func (x *Revoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoked.ProtoReflect.Descriptor instead.
 func (*Revoked) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Revoked) GetSerials() [][]byte {
@@ -4350,7 +4410,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4422,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[55]
+	mi := &file_score_v1_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4435,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Welcome) GetTerm() uint64 {
@@ -4436,7 +4496,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4448,7 +4508,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[56]
+	mi := &file_score_v1_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4461,7 +4521,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Pong) GetSequence() uint64 {
@@ -4535,7 +4595,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4547,7 +4607,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[57]
+	mi := &file_score_v1_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4560,7 +4620,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Stage) GetJobId() uint64 {
@@ -4636,7 +4696,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4708,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[58]
+	mi := &file_score_v1_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4721,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Prepare) GetJobId() uint64 {
@@ -4812,7 +4872,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +4884,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[59]
+	mi := &file_score_v1_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +4897,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Plan) GetTerm() uint64 {
@@ -4885,7 +4945,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +4957,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[60]
+	mi := &file_score_v1_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +4970,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Kill) GetJobId() uint64 {
@@ -4937,7 +4997,7 @@ type SignalRanks struct {
 
 func (x *SignalRanks) Reset() {
 	*x = SignalRanks{}
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4949,7 +5009,7 @@ func (x *SignalRanks) String() string {
 func (*SignalRanks) ProtoMessage() {}
 
 func (x *SignalRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[61]
+	mi := &file_score_v1_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4962,7 +5022,7 @@ func (x *SignalRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRanks.ProtoReflect.Descriptor instead.
 func (*SignalRanks) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SignalRanks) GetJobId() uint64 {
@@ -4988,7 +5048,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5000,7 +5060,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[62]
+	mi := &file_score_v1_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5013,7 +5073,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Forget) GetJobId() uint64 {
@@ -5035,7 +5095,7 @@ type NameReply struct {
 
 func (x *NameReply) Reset() {
 	*x = NameReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5047,7 +5107,7 @@ func (x *NameReply) String() string {
 func (*NameReply) ProtoMessage() {}
 
 func (x *NameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[63]
+	mi := &file_score_v1_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5060,7 +5120,7 @@ func (x *NameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameReply.ProtoReflect.Descriptor instead.
 func (*NameReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *NameReply) GetJobId() uint64 {
@@ -5104,7 +5164,7 @@ type PlacesReply struct {
 
 func (x *PlacesReply) Reset() {
 	*x = PlacesReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5176,7 @@ func (x *PlacesReply) String() string {
 func (*PlacesReply) ProtoMessage() {}
 
 func (x *PlacesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[64]
+	mi := &file_score_v1_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5189,7 @@ func (x *PlacesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacesReply.ProtoReflect.Descriptor instead.
 func (*PlacesReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PlacesReply) GetJobId() uint64 {
@@ -5179,7 +5239,7 @@ type SpawnReply struct {
 
 func (x *SpawnReply) Reset() {
 	*x = SpawnReply{}
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5191,7 +5251,7 @@ func (x *SpawnReply) String() string {
 func (*SpawnReply) ProtoMessage() {}
 
 func (x *SpawnReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[65]
+	mi := &file_score_v1_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5204,7 +5264,7 @@ func (x *SpawnReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnReply.ProtoReflect.Descriptor instead.
 func (*SpawnReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SpawnReply) GetJobId() uint64 {
@@ -5245,7 +5305,7 @@ type AskRankStates struct {
 
 func (x *AskRankStates) Reset() {
 	*x = AskRankStates{}
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5257,7 +5317,7 @@ func (x *AskRankStates) String() string {
 func (*AskRankStates) ProtoMessage() {}
 
 func (x *AskRankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[66]
+	mi := &file_score_v1_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5270,7 +5330,7 @@ func (x *AskRankStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRankStates.ProtoReflect.Descriptor instead.
 func (*AskRankStates) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AskRankStates) GetRequest() uint64 {
@@ -5299,7 +5359,7 @@ type AskChannels struct {
 
 func (x *AskChannels) Reset() {
 	*x = AskChannels{}
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5371,7 @@ func (x *AskChannels) String() string {
 func (*AskChannels) ProtoMessage() {}
 
 func (x *AskChannels) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[67]
+	mi := &file_score_v1_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5384,7 @@ func (x *AskChannels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskChannels.ProtoReflect.Descriptor instead.
 func (*AskChannels) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AskChannels) GetRequest() uint64 {
@@ -5367,7 +5427,7 @@ type AskCut struct {
 
 func (x *AskCut) Reset() {
 	*x = AskCut{}
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5379,7 +5439,7 @@ func (x *AskCut) String() string {
 func (*AskCut) ProtoMessage() {}
 
 func (x *AskCut) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[68]
+	mi := &file_score_v1_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5392,7 +5452,7 @@ func (x *AskCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskCut.ProtoReflect.Descriptor instead.
 func (*AskCut) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AskCut) GetRequest() uint64 {
@@ -5426,7 +5486,7 @@ type Watch_Neighbour struct {
 
 func (x *Watch_Neighbour) Reset() {
 	*x = Watch_Neighbour{}
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5438,7 +5498,7 @@ func (x *Watch_Neighbour) String() string {
 func (*Watch_Neighbour) ProtoMessage() {}
 
 func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[69]
+	mi := &file_score_v1_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5451,7 +5511,7 @@ func (x *Watch_Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch_Neighbour.ProtoReflect.Descriptor instead.
 func (*Watch_Neighbour) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{42, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{43, 0}
 }
 
 func (x *Watch_Neighbour) GetNode() string {
@@ -5479,7 +5539,7 @@ type SwitchReport_Steps struct {
 
 func (x *SwitchReport_Steps) Reset() {
 	*x = SwitchReport_Steps{}
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5491,7 +5551,7 @@ func (x *SwitchReport_Steps) String() string {
 func (*SwitchReport_Steps) ProtoMessage() {}
 
 func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[71]
+	mi := &file_score_v1_agent_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5504,7 +5564,7 @@ func (x *SwitchReport_Steps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Steps.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Steps) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49, 0}
 }
 
 func (x *SwitchReport_Steps) GetJobId() uint64 {
@@ -5543,7 +5603,7 @@ type SwitchReport_Boundary struct {
 
 func (x *SwitchReport_Boundary) Reset() {
 	*x = SwitchReport_Boundary{}
-	mi := &file_score_v1_agent_proto_msgTypes[72]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5555,7 +5615,7 @@ func (x *SwitchReport_Boundary) String() string {
 func (*SwitchReport_Boundary) ProtoMessage() {}
 
 func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[72]
+	mi := &file_score_v1_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5568,7 +5628,7 @@ func (x *SwitchReport_Boundary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_Boundary.ProtoReflect.Descriptor instead.
 func (*SwitchReport_Boundary) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 1}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49, 1}
 }
 
 func (x *SwitchReport_Boundary) GetPlanVersion() uint64 {
@@ -5630,7 +5690,7 @@ type SwitchReport_JobUsage struct {
 
 func (x *SwitchReport_JobUsage) Reset() {
 	*x = SwitchReport_JobUsage{}
-	mi := &file_score_v1_agent_proto_msgTypes[73]
+	mi := &file_score_v1_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5642,7 +5702,7 @@ func (x *SwitchReport_JobUsage) String() string {
 func (*SwitchReport_JobUsage) ProtoMessage() {}
 
 func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[73]
+	mi := &file_score_v1_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5655,7 +5715,7 @@ func (x *SwitchReport_JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchReport_JobUsage.ProtoReflect.Descriptor instead.
 func (*SwitchReport_JobUsage) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{48, 2}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{49, 2}
 }
 
 func (x *SwitchReport_JobUsage) GetJobId() uint64 {
@@ -5683,7 +5743,7 @@ type Plan_Row struct {
 
 func (x *Plan_Row) Reset() {
 	*x = Plan_Row{}
-	mi := &file_score_v1_agent_proto_msgTypes[75]
+	mi := &file_score_v1_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5695,7 +5755,7 @@ func (x *Plan_Row) String() string {
 func (*Plan_Row) ProtoMessage() {}
 
 func (x *Plan_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_agent_proto_msgTypes[75]
+	mi := &file_score_v1_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5708,7 +5768,7 @@ func (x *Plan_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Row.ProtoReflect.Descriptor instead.
 func (*Plan_Row) Descriptor() ([]byte, []int) {
-	return file_score_v1_agent_proto_rawDescGZIP(), []int{59, 0}
+	return file_score_v1_agent_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *Plan_Row) GetIndex() uint32 {
@@ -5844,7 +5904,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0eGossipResponse\"\"\n" +
 	"\fProbeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\"\x0f\n" +
-	"\rProbeResponse\"\x8f\a\n" +
+	"\rProbeResponse\"\xc2\a\n" +
 	"\fAgentMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.score.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.score.v1.PingH\x00R\x04ping\x120\n" +
@@ -5861,7 +5921,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04note\x18\v \x01(\v2\x11.score.v1.JobNoteH\x00R\x04note\x12<\n" +
 	"\vrank_states\x18\f \x01(\v2\x19.score.v1.RankStatesReplyH\x00R\n" +
 	"rankStates\x12+\n" +
-	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x12:\n" +
+	"\atime_up\x18\r \x01(\v2\x10.score.v1.TimeUpH\x00R\x06timeUp\x121\n" +
+	"\ttime_near\x18\x10 \x01(\v2\x12.score.v1.TimeNearH\x00R\btimeNear\x12:\n" +
 	"\franks_exited\x18\x0e \x01(\v2\x15.score.v1.RanksExitedH\x00R\vranksExited\x125\n" +
 	"\bchannels\x18\x0f \x01(\v2\x17.score.v1.ChannelsReplyH\x00R\bchannels\x12!\n" +
 	"\x03cut\x18\x14 \x01(\v2\r.score.v1.CutH\x00R\x03cut\x121\n" +
@@ -5939,6 +6000,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06lapsed\x18< \x01(\bR\x06lapsed\x12\x19\n" +
 	"\bat_nanos\x18\x05 \x01(\x03R\aatNanos\"\x1f\n" +
 	"\x06TimeUp\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"!\n" +
+	"\bTimeNear\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\\\n" +
 	"\aJobNote\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
@@ -6223,7 +6286,7 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_score_v1_agent_proto_goTypes = []any{
 	(Reachability)(0),                // 0: score.v1.Reachability
 	(NameOp)(0),                      // 1: score.v1.NameOp
@@ -6265,184 +6328,186 @@ var file_score_v1_agent_proto_goTypes = []any{
 	(*NodeDone)(nil),                 // 37: score.v1.NodeDone
 	(*Abort)(nil),                    // 38: score.v1.Abort
 	(*TimeUp)(nil),                   // 39: score.v1.TimeUp
-	(*JobNote)(nil),                  // 40: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 41: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 42: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 43: score.v1.Suspicion
-	(*Watch)(nil),                    // 44: score.v1.Watch
-	(*Cut)(nil),                      // 45: score.v1.Cut
-	(*NameRequest)(nil),              // 46: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 47: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 48: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 49: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 50: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 51: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 52: score.v1.Redirect
-	(*Servers)(nil),                  // 53: score.v1.Servers
-	(*PartGone)(nil),                 // 54: score.v1.PartGone
-	(*ChildEnded)(nil),               // 55: score.v1.ChildEnded
-	(*Revoked)(nil),                  // 56: score.v1.Revoked
-	(*Welcome)(nil),                  // 57: score.v1.Welcome
-	(*Pong)(nil),                     // 58: score.v1.Pong
-	(*Stage)(nil),                    // 59: score.v1.Stage
-	(*Prepare)(nil),                  // 60: score.v1.Prepare
-	(*Plan)(nil),                     // 61: score.v1.Plan
-	(*Kill)(nil),                     // 62: score.v1.Kill
-	(*SignalRanks)(nil),              // 63: score.v1.SignalRanks
-	(*Forget)(nil),                   // 64: score.v1.Forget
-	(*NameReply)(nil),                // 65: score.v1.NameReply
-	(*PlacesReply)(nil),              // 66: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 67: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 68: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 69: score.v1.AskChannels
-	(*AskCut)(nil),                   // 70: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 71: score.v1.Watch.Neighbour
-	nil,                              // 72: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 73: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 74: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 75: score.v1.SwitchReport.JobUsage
-	nil,                              // 76: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 77: score.v1.Plan.Row
-	(*Disk)(nil),                     // 78: score.v1.Disk
-	(*ProgramVersion)(nil),           // 79: score.v1.ProgramVersion
-	(*Stdin)(nil),                    // 80: score.v1.Stdin
-	(*Output)(nil),                   // 81: score.v1.Output
-	(*Identity)(nil),                 // 82: score.v1.Identity
-	(*StagedFile)(nil),               // 83: score.v1.StagedFile
-	(*NodeStart)(nil),                // 84: score.v1.NodeStart
-	(*Usage)(nil),                    // 85: score.v1.Usage
-	(*RankState)(nil),                // 86: score.v1.RankState
-	(*ChannelState)(nil),             // 87: score.v1.ChannelState
-	(*RankWait)(nil),                 // 88: score.v1.RankWait
-	(*JobSpec)(nil),                  // 89: score.v1.JobSpec
-	(*NodePlace)(nil),                // 90: score.v1.NodePlace
-	(*Flushes)(nil),                  // 91: score.v1.Flushes
-	(*OutputMark)(nil),               // 92: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 93: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 94: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 95: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 96: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 97: score.v1.DumpPart
-	(*StageReply)(nil),               // 98: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 99: score.v1.ListStagedResponse
+	(*TimeNear)(nil),                 // 40: score.v1.TimeNear
+	(*JobNote)(nil),                  // 41: score.v1.JobNote
+	(*RankStatesReply)(nil),          // 42: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),            // 43: score.v1.ChannelsReply
+	(*Suspicion)(nil),                // 44: score.v1.Suspicion
+	(*Watch)(nil),                    // 45: score.v1.Watch
+	(*Cut)(nil),                      // 46: score.v1.Cut
+	(*NameRequest)(nil),              // 47: score.v1.NameRequest
+	(*PlacesRequest)(nil),            // 48: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),             // 49: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                 // 50: score.v1.SpawnApp
+	(*SwitchReport)(nil),             // 51: score.v1.SwitchReport
+	(*ServerMessage)(nil),            // 52: score.v1.ServerMessage
+	(*Redirect)(nil),                 // 53: score.v1.Redirect
+	(*Servers)(nil),                  // 54: score.v1.Servers
+	(*PartGone)(nil),                 // 55: score.v1.PartGone
+	(*ChildEnded)(nil),               // 56: score.v1.ChildEnded
+	(*Revoked)(nil),                  // 57: score.v1.Revoked
+	(*Welcome)(nil),                  // 58: score.v1.Welcome
+	(*Pong)(nil),                     // 59: score.v1.Pong
+	(*Stage)(nil),                    // 60: score.v1.Stage
+	(*Prepare)(nil),                  // 61: score.v1.Prepare
+	(*Plan)(nil),                     // 62: score.v1.Plan
+	(*Kill)(nil),                     // 63: score.v1.Kill
+	(*SignalRanks)(nil),              // 64: score.v1.SignalRanks
+	(*Forget)(nil),                   // 65: score.v1.Forget
+	(*NameReply)(nil),                // 66: score.v1.NameReply
+	(*PlacesReply)(nil),              // 67: score.v1.PlacesReply
+	(*SpawnReply)(nil),               // 68: score.v1.SpawnReply
+	(*AskRankStates)(nil),            // 69: score.v1.AskRankStates
+	(*AskChannels)(nil),              // 70: score.v1.AskChannels
+	(*AskCut)(nil),                   // 71: score.v1.AskCut
+	(*Watch_Neighbour)(nil),          // 72: score.v1.Watch.Neighbour
+	nil,                              // 73: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),       // 74: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),    // 75: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),    // 76: score.v1.SwitchReport.JobUsage
+	nil,                              // 77: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                 // 78: score.v1.Plan.Row
+	(*Disk)(nil),                     // 79: score.v1.Disk
+	(*ProgramVersion)(nil),           // 80: score.v1.ProgramVersion
+	(*Stdin)(nil),                    // 81: score.v1.Stdin
+	(*Output)(nil),                   // 82: score.v1.Output
+	(*Identity)(nil),                 // 83: score.v1.Identity
+	(*StagedFile)(nil),               // 84: score.v1.StagedFile
+	(*NodeStart)(nil),                // 85: score.v1.NodeStart
+	(*Usage)(nil),                    // 86: score.v1.Usage
+	(*RankState)(nil),                // 87: score.v1.RankState
+	(*ChannelState)(nil),             // 88: score.v1.ChannelState
+	(*RankWait)(nil),                 // 89: score.v1.RankWait
+	(*JobSpec)(nil),                  // 90: score.v1.JobSpec
+	(*NodePlace)(nil),                // 91: score.v1.NodePlace
+	(*Flushes)(nil),                  // 92: score.v1.Flushes
+	(*OutputMark)(nil),               // 93: score.v1.OutputMark
+	(*DumpJobRequest)(nil),           // 94: score.v1.DumpJobRequest
+	(*StageRequest)(nil),             // 95: score.v1.StageRequest
+	(*ListStagedRequest)(nil),        // 96: score.v1.ListStagedRequest
+	(*ConfirmOutputResponse)(nil),    // 97: score.v1.ConfirmOutputResponse
+	(*DumpPart)(nil),                 // 98: score.v1.DumpPart
+	(*StageReply)(nil),               // 99: score.v1.StageReply
+	(*ListStagedResponse)(nil),       // 100: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
-	78, // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
-	79, // 1: score.v1.DescribeResponse.program:type_name -> score.v1.ProgramVersion
-	79, // 2: score.v1.EnrolRequest.program:type_name -> score.v1.ProgramVersion
-	15, // 3: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
-	80, // 4: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
-	81, // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
-	82, // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
-	83, // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
-	25, // 8: score.v1.RelayRequest.header:type_name -> score.v1.MessageHeader
-	31, // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
-	32, // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
-	33, // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
-	34, // 12: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
-	35, // 13: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
-	37, // 14: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
-	38, // 15: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
-	50, // 16: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
-	46, // 17: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
-	48, // 18: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
-	40, // 19: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
-	41, // 20: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
-	39, // 21: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
-	36, // 22: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
-	42, // 23: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
-	45, // 24: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
-	47, // 25: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
-	43, // 26: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
-	84, // 27: score.v1.Prepared.start:type_name -> score.v1.NodeStart
-	84, // 28: score.v1.Launched.start:type_name -> score.v1.NodeStart
-	35, // 29: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
-	85, // 30: score.v1.NodeDone.usage:type_name -> score.v1.Usage
-	84, // 31: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
-	86, // 32: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
-	84, // 33: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
-	87, // 34: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
-	0,  // 35: score.v1.Suspicion.found:type_name -> score.v1.Reachability
-	71, // 36: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
-	88, // 37: score.v1.Cut.waits:type_name -> score.v1.RankWait
-	1,  // 38: score.v1.NameRequest.op:type_name -> score.v1.NameOp
-	49, // 39: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
-	72, // 40: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
-	73, // 41: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
-	74, // 42: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
-	75, // 43: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
-	57, // 44: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
-	58, // 45: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
-	60, // 46: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
-	61, // 47: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
-	62, // 48: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
-	63, // 49: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
-	64, // 50: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
-	65, // 51: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
-	67, // 52: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
-	68, // 53: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
-	69, // 54: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
-	70, // 55: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
-	66, // 56: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
-	44, // 57: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
-	54, // 58: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
-	55, // 59: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
-	56, // 60: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
-	59, // 61: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
-	52, // 62: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
-	53, // 63: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
-	53, // 64: score.v1.Welcome.servers:type_name -> score.v1.Servers
-	82, // 65: score.v1.Stage.user:type_name -> score.v1.Identity
-	83, // 66: score.v1.Stage.files:type_name -> score.v1.StagedFile
-	89, // 67: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
-	82, // 68: score.v1.Prepare.user:type_name -> score.v1.Identity
-	90, // 69: score.v1.Prepare.places:type_name -> score.v1.NodePlace
-	76, // 70: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
-	77, // 71: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
-	90, // 72: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
-	91, // 73: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
-	85, // 74: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
-	30, // 75: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
-	4,  // 76: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
-	2,  // 77: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
-	12, // 78: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
-	6,  // 79: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
-	8,  // 80: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
-	10, // 81: score.v1.ServerService.Describe:input_type -> score.v1.DescribeRequest
-	14, // 82: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
-	92, // 83: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
-	17, // 84: score.v1.PeerService.PaceOutput:input_type -> score.v1.PaceOutputRequest
-	21, // 85: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
-	23, // 86: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
-	26, // 87: score.v1.PeerService.Gossip:input_type -> score.v1.GossipRequest
-	28, // 88: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
-	93, // 89: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
-	94, // 90: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
-	19, // 91: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
-	95, // 92: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
-	51, // 93: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
-	5,  // 94: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
-	3,  // 95: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
-	13, // 96: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
-	7,  // 97: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
-	9,  // 98: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
-	11, // 99: score.v1.ServerService.Describe:output_type -> score.v1.DescribeResponse
-	16, // 100: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
-	96, // 101: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	18, // 102: score.v1.PeerService.PaceOutput:output_type -> score.v1.PaceOutputResponse
-	22, // 103: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
-	24, // 104: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
-	27, // 105: score.v1.PeerService.Gossip:output_type -> score.v1.GossipResponse
-	29, // 106: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
-	97, // 107: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
-	98, // 108: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
-	20, // 109: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
-	99, // 110: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
-	93, // [93:111] is the sub-list for method output_type
-	75, // [75:93] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	79,  // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
+	80,  // 1: score.v1.DescribeResponse.program:type_name -> score.v1.ProgramVersion
+	80,  // 2: score.v1.EnrolRequest.program:type_name -> score.v1.ProgramVersion
+	15,  // 3: score.v1.StdioUp.open:type_name -> score.v1.StdioOpen
+	81,  // 4: score.v1.StdioUp.stdin:type_name -> score.v1.Stdin
+	82,  // 5: score.v1.StdioDown.output:type_name -> score.v1.Output
+	83,  // 6: score.v1.FetchStagedRequest.user:type_name -> score.v1.Identity
+	84,  // 7: score.v1.FetchStagedRequest.file:type_name -> score.v1.StagedFile
+	25,  // 8: score.v1.RelayRequest.header:type_name -> score.v1.MessageHeader
+	31,  // 9: score.v1.AgentMessage.hello:type_name -> score.v1.Hello
+	32,  // 10: score.v1.AgentMessage.ping:type_name -> score.v1.Ping
+	33,  // 11: score.v1.AgentMessage.prepared:type_name -> score.v1.Prepared
+	34,  // 12: score.v1.AgentMessage.launched:type_name -> score.v1.Launched
+	35,  // 13: score.v1.AgentMessage.rank_exited:type_name -> score.v1.RankExited
+	37,  // 14: score.v1.AgentMessage.node_done:type_name -> score.v1.NodeDone
+	38,  // 15: score.v1.AgentMessage.abort:type_name -> score.v1.Abort
+	51,  // 16: score.v1.AgentMessage.switch_report:type_name -> score.v1.SwitchReport
+	47,  // 17: score.v1.AgentMessage.name:type_name -> score.v1.NameRequest
+	49,  // 18: score.v1.AgentMessage.spawn:type_name -> score.v1.SpawnRequest
+	41,  // 19: score.v1.AgentMessage.note:type_name -> score.v1.JobNote
+	42,  // 20: score.v1.AgentMessage.rank_states:type_name -> score.v1.RankStatesReply
+	39,  // 21: score.v1.AgentMessage.time_up:type_name -> score.v1.TimeUp
+	40,  // 22: score.v1.AgentMessage.time_near:type_name -> score.v1.TimeNear
+	36,  // 23: score.v1.AgentMessage.ranks_exited:type_name -> score.v1.RanksExited
+	43,  // 24: score.v1.AgentMessage.channels:type_name -> score.v1.ChannelsReply
+	46,  // 25: score.v1.AgentMessage.cut:type_name -> score.v1.Cut
+	48,  // 26: score.v1.AgentMessage.places:type_name -> score.v1.PlacesRequest
+	44,  // 27: score.v1.AgentMessage.suspicion:type_name -> score.v1.Suspicion
+	85,  // 28: score.v1.Prepared.start:type_name -> score.v1.NodeStart
+	85,  // 29: score.v1.Launched.start:type_name -> score.v1.NodeStart
+	35,  // 30: score.v1.RanksExited.exits:type_name -> score.v1.RankExited
+	86,  // 31: score.v1.NodeDone.usage:type_name -> score.v1.Usage
+	85,  // 32: score.v1.NodeDone.start:type_name -> score.v1.NodeStart
+	87,  // 33: score.v1.RankStatesReply.ranks:type_name -> score.v1.RankState
+	85,  // 34: score.v1.RankStatesReply.start:type_name -> score.v1.NodeStart
+	88,  // 35: score.v1.ChannelsReply.channels:type_name -> score.v1.ChannelState
+	0,   // 36: score.v1.Suspicion.found:type_name -> score.v1.Reachability
+	72,  // 37: score.v1.Watch.neighbours:type_name -> score.v1.Watch.Neighbour
+	89,  // 38: score.v1.Cut.waits:type_name -> score.v1.RankWait
+	1,   // 39: score.v1.NameRequest.op:type_name -> score.v1.NameOp
+	50,  // 40: score.v1.SpawnRequest.apps:type_name -> score.v1.SpawnApp
+	73,  // 41: score.v1.SpawnRequest.preput:type_name -> score.v1.SpawnRequest.PreputEntry
+	74,  // 42: score.v1.SwitchReport.steps:type_name -> score.v1.SwitchReport.Steps
+	75,  // 43: score.v1.SwitchReport.boundaries:type_name -> score.v1.SwitchReport.Boundary
+	76,  // 44: score.v1.SwitchReport.usage:type_name -> score.v1.SwitchReport.JobUsage
+	58,  // 45: score.v1.ServerMessage.welcome:type_name -> score.v1.Welcome
+	59,  // 46: score.v1.ServerMessage.pong:type_name -> score.v1.Pong
+	61,  // 47: score.v1.ServerMessage.prepare:type_name -> score.v1.Prepare
+	62,  // 48: score.v1.ServerMessage.plan:type_name -> score.v1.Plan
+	63,  // 49: score.v1.ServerMessage.kill:type_name -> score.v1.Kill
+	64,  // 50: score.v1.ServerMessage.signal:type_name -> score.v1.SignalRanks
+	65,  // 51: score.v1.ServerMessage.forget:type_name -> score.v1.Forget
+	66,  // 52: score.v1.ServerMessage.name:type_name -> score.v1.NameReply
+	68,  // 53: score.v1.ServerMessage.spawn:type_name -> score.v1.SpawnReply
+	69,  // 54: score.v1.ServerMessage.ask_rank_states:type_name -> score.v1.AskRankStates
+	70,  // 55: score.v1.ServerMessage.ask_channels:type_name -> score.v1.AskChannels
+	71,  // 56: score.v1.ServerMessage.ask_cut:type_name -> score.v1.AskCut
+	67,  // 57: score.v1.ServerMessage.places:type_name -> score.v1.PlacesReply
+	45,  // 58: score.v1.ServerMessage.watch:type_name -> score.v1.Watch
+	55,  // 59: score.v1.ServerMessage.part_gone:type_name -> score.v1.PartGone
+	56,  // 60: score.v1.ServerMessage.child_ended:type_name -> score.v1.ChildEnded
+	57,  // 61: score.v1.ServerMessage.revoked:type_name -> score.v1.Revoked
+	60,  // 62: score.v1.ServerMessage.stage:type_name -> score.v1.Stage
+	53,  // 63: score.v1.ServerMessage.redirect:type_name -> score.v1.Redirect
+	54,  // 64: score.v1.ServerMessage.servers:type_name -> score.v1.Servers
+	54,  // 65: score.v1.Welcome.servers:type_name -> score.v1.Servers
+	83,  // 66: score.v1.Stage.user:type_name -> score.v1.Identity
+	84,  // 67: score.v1.Stage.files:type_name -> score.v1.StagedFile
+	90,  // 68: score.v1.Prepare.spec:type_name -> score.v1.JobSpec
+	83,  // 69: score.v1.Prepare.user:type_name -> score.v1.Identity
+	91,  // 70: score.v1.Prepare.places:type_name -> score.v1.NodePlace
+	77,  // 71: score.v1.Prepare.preput:type_name -> score.v1.Prepare.PreputEntry
+	78,  // 72: score.v1.Plan.rows:type_name -> score.v1.Plan.Row
+	91,  // 73: score.v1.PlacesReply.places:type_name -> score.v1.NodePlace
+	92,  // 74: score.v1.SwitchReport.Steps.flushes:type_name -> score.v1.Flushes
+	86,  // 75: score.v1.SwitchReport.JobUsage.usage:type_name -> score.v1.Usage
+	30,  // 76: score.v1.AgentService.Connect:input_type -> score.v1.AgentMessage
+	4,   // 77: score.v1.AgentService.RenewCertificate:input_type -> score.v1.RenewCertificateRequest
+	2,   // 78: score.v1.AgentService.FindLeader:input_type -> score.v1.FindLeaderRequest
+	12,  // 79: score.v1.ServerService.Enrol:input_type -> score.v1.EnrolRequest
+	6,   // 80: score.v1.ServerService.Admit:input_type -> score.v1.JoinRequest
+	8,   // 81: score.v1.ServerService.GetDisk:input_type -> score.v1.GetDiskRequest
+	10,  // 82: score.v1.ServerService.Describe:input_type -> score.v1.DescribeRequest
+	14,  // 83: score.v1.PeerService.Stdio:input_type -> score.v1.StdioUp
+	93,  // 84: score.v1.PeerService.ConfirmOutput:input_type -> score.v1.OutputMark
+	17,  // 85: score.v1.PeerService.PaceOutput:input_type -> score.v1.PaceOutputRequest
+	21,  // 86: score.v1.PeerService.Collect:input_type -> score.v1.CollectRequest
+	23,  // 87: score.v1.PeerService.Relay:input_type -> score.v1.RelayRequest
+	26,  // 88: score.v1.PeerService.Gossip:input_type -> score.v1.GossipRequest
+	28,  // 89: score.v1.PeerService.Probe:input_type -> score.v1.ProbeRequest
+	94,  // 90: score.v1.PeerService.Dump:input_type -> score.v1.DumpJobRequest
+	95,  // 91: score.v1.PeerService.PutStaged:input_type -> score.v1.StageRequest
+	19,  // 92: score.v1.PeerService.FetchStaged:input_type -> score.v1.FetchStagedRequest
+	96,  // 93: score.v1.PeerService.ListStaged:input_type -> score.v1.ListStagedRequest
+	52,  // 94: score.v1.AgentService.Connect:output_type -> score.v1.ServerMessage
+	5,   // 95: score.v1.AgentService.RenewCertificate:output_type -> score.v1.RenewCertificateResponse
+	3,   // 96: score.v1.AgentService.FindLeader:output_type -> score.v1.FindLeaderResponse
+	13,  // 97: score.v1.ServerService.Enrol:output_type -> score.v1.EnrolResponse
+	7,   // 98: score.v1.ServerService.Admit:output_type -> score.v1.JoinResponse
+	9,   // 99: score.v1.ServerService.GetDisk:output_type -> score.v1.GetDiskResponse
+	11,  // 100: score.v1.ServerService.Describe:output_type -> score.v1.DescribeResponse
+	16,  // 101: score.v1.PeerService.Stdio:output_type -> score.v1.StdioDown
+	97,  // 102: score.v1.PeerService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	18,  // 103: score.v1.PeerService.PaceOutput:output_type -> score.v1.PaceOutputResponse
+	22,  // 104: score.v1.PeerService.Collect:output_type -> score.v1.CollectResponse
+	24,  // 105: score.v1.PeerService.Relay:output_type -> score.v1.RelayResponse
+	27,  // 106: score.v1.PeerService.Gossip:output_type -> score.v1.GossipResponse
+	29,  // 107: score.v1.PeerService.Probe:output_type -> score.v1.ProbeResponse
+	98,  // 108: score.v1.PeerService.Dump:output_type -> score.v1.DumpPart
+	99,  // 109: score.v1.PeerService.PutStaged:output_type -> score.v1.StageReply
+	20,  // 110: score.v1.PeerService.FetchStaged:output_type -> score.v1.StagedData
+	100, // 111: score.v1.PeerService.ListStaged:output_type -> score.v1.ListStagedResponse
+	94,  // [94:112] is the sub-list for method output_type
+	76,  // [76:94] is the sub-list for method input_type
+	76,  // [76:76] is the sub-list for extension type_name
+	76,  // [76:76] is the sub-list for extension extendee
+	0,   // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_agent_proto_init() }
@@ -6475,13 +6540,14 @@ func file_score_v1_agent_proto_init() {
 		(*AgentMessage_Note)(nil),
 		(*AgentMessage_RankStates)(nil),
 		(*AgentMessage_TimeUp)(nil),
+		(*AgentMessage_TimeNear)(nil),
 		(*AgentMessage_RanksExited)(nil),
 		(*AgentMessage_Channels)(nil),
 		(*AgentMessage_Cut)(nil),
 		(*AgentMessage_Places)(nil),
 		(*AgentMessage_Suspicion)(nil),
 	}
-	file_score_v1_agent_proto_msgTypes[49].OneofWrappers = []any{
+	file_score_v1_agent_proto_msgTypes[50].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
 		(*ServerMessage_Pong)(nil),
 		(*ServerMessage_Prepare)(nil),
@@ -6510,7 +6576,7 @@ func file_score_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_agent_proto_rawDesc), len(file_score_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   76,
+			NumMessages:   77,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

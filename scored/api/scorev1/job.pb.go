@@ -577,6 +577,8 @@ type JobSpec struct {
 	Oversubscribe      bool                   `protobuf:"varint,11,opt,name=oversubscribe" json:"oversubscribe,omitempty"`                           // ranks may share CPUs
 	CpuEach            bool                   `protobuf:"varint,72,opt,name=cpu_each,json=cpuEach" json:"cpu_each,omitempty"`                        // they may not, even where ranks share CPUs by default
 	TimeLimitNanos     int64                  `protobuf:"varint,12,opt,name=time_limit_nanos,json=timeLimitNanos" json:"time_limit_nanos,omitempty"` // run time, not wall time; 0: none
+	WarnSignal         int32                  `protobuf:"varint,73,opt,name=warn_signal,json=warnSignal" json:"warn_signal,omitempty"`               // that the ranks get before the time limit; 0: none
+	WarnNanos          int64                  `protobuf:"varint,74,opt,name=warn_nanos,json=warnNanos" json:"warn_nanos,omitempty"`                  // how much run time before it
 	Limits             []*ResourceLimit       `protobuf:"bytes,13,rep,name=limits" json:"limits,omitempty"`
 	Umask              uint32                 `protobuf:"varint,14,opt,name=umask" json:"umask,omitempty"`
 	Stdin              StdinMode              `protobuf:"varint,15,opt,name=stdin,enum=score.v1.StdinMode" json:"stdin,omitempty"`
@@ -723,6 +725,20 @@ func (x *JobSpec) GetCpuEach() bool {
 func (x *JobSpec) GetTimeLimitNanos() int64 {
 	if x != nil {
 		return x.TimeLimitNanos
+	}
+	return 0
+}
+
+func (x *JobSpec) GetWarnSignal() int32 {
+	if x != nil {
+		return x.WarnSignal
+	}
+	return 0
+}
+
+func (x *JobSpec) GetWarnNanos() int64 {
+	if x != nil {
+		return x.WarnNanos
 	}
 	return 0
 }
@@ -2214,8 +2230,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x03env\x18\x03 \x03(\tB\x05\xaa\x01\x02 \x03R\x03env\x12 \n" +
 	"\bwork_dir\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\aworkDir\x12&\n" +
 	"\vsearch_path\x18\x05 \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
-	"searchPath\"\xd7\n" +
-	"\n" +
+	"searchPath\"\x97\v\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x04argv\x18\x02 \x03(\tB\x05\xaa\x01\x02 \x03R\x04argv\x12\x17\n" +
@@ -2230,7 +2245,11 @@ const file_score_v1_job_proto_rawDesc = "" +
 	" \x01(\bR\texclusive\x12$\n" +
 	"\roversubscribe\x18\v \x01(\bR\roversubscribe\x12\x19\n" +
 	"\bcpu_each\x18H \x01(\bR\acpuEach\x12(\n" +
-	"\x10time_limit_nanos\x18\f \x01(\x03R\x0etimeLimitNanos\x12/\n" +
+	"\x10time_limit_nanos\x18\f \x01(\x03R\x0etimeLimitNanos\x12\x1f\n" +
+	"\vwarn_signal\x18I \x01(\x05R\n" +
+	"warnSignal\x12\x1d\n" +
+	"\n" +
+	"warn_nanos\x18J \x01(\x03R\twarnNanos\x12/\n" +
 	"\x06limits\x18\r \x03(\v2\x17.score.v1.ResourceLimitR\x06limits\x12\x14\n" +
 	"\x05umask\x18\x0e \x01(\rR\x05umask\x12)\n" +
 	"\x05stdin\x18\x0f \x01(\x0e2\x13.score.v1.StdinModeR\x05stdin\x12#\n" +
