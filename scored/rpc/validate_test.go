@@ -58,7 +58,11 @@ func TestBadSpecs(t *testing.T) {
 		{"negative signal", func(s *scorev1.JobSpec) { s.WarnSignal = -1 }, "there is no signal -1"},
 		{"time without signal", func(s *scorev1.JobSpec) { s.WarnNanos = 1 }, "a time before the time limit needs a signal"},
 		{"negative warning", func(s *scorev1.JobSpec) { s.WarnSignal, s.WarnNanos, s.TimeLimitNanos = 1, -1, 5 }, "the signal -1ns before the end"},
-		{"long warning", func(s *scorev1.JobSpec) { s.WarnSignal, s.WarnNanos, s.TimeLimitNanos = 1, 5, 5 }, "the signal 5ns before the end needs a longer time limit than 5ns"},
+		{
+			"long warning",
+			func(s *scorev1.JobSpec) { s.WarnSignal, s.WarnNanos, s.TimeLimitNanos = 1, 5, 5 },
+			"the signal 5ns before the end needs a longer time limit than 5ns",
+		},
 		{"umask", func(s *scorev1.JobSpec) { s.Umask = 0o1000 }, "the umask 01000 is more than 0777"},
 		{"limits", func(s *scorev1.JobSpec) { s.Limits = make([]*scorev1.ResourceLimit, 17) }, "17 resource limits are more than the 16 there are"},
 		{

@@ -103,7 +103,11 @@ func (o *Options) complete() error {
 	case o.Warning.Signal != 0 && o.Time == 0:
 		return errors.New("--signal sends a signal before the time limit, and the job has none: give one with --time")
 	case o.Warning.Signal != 0 && o.Warning.Before >= o.Time:
-		return fmt.Errorf("--signal asks for a signal %v before the time limit, which is %v; give the seconds behind an @: --signal TERM@10", o.Warning.Before, o.Time)
+		return fmt.Errorf(
+			"--signal asks for a signal %v before the time limit, which is %v; give the seconds behind an @: --signal TERM@10",
+			o.Warning.Before,
+			o.Time,
+		)
 	case o.Exclusive && o.oversubscribeGiven && o.Oversubscribe:
 		return errors.New("--exclusive and --oversubscribe exclude each other")
 	case o.Requeue && (o.Recover || o.Respawn > 0):
