@@ -41,9 +41,9 @@ type Record struct {
 	Steps      StepSet          // in which any job had part
 	LateSteps  StepSet          // in which any job did not answer in time
 	Begin, End [stepCount]int64 // of each step in Steps
-	// Running is since when all jobs let go on or started run; if there are
-	// none, when the node was as the row wants it. It is 0 if the switch was
-	// broken off before.
+	// Running is the instant at which all thawed and launched jobs ran;
+	// without any, the instant at which the node was as the row wants it. It
+	// is 0 if the switch was broken off before.
 	Running int64
 	// Finished is when the last answer had come. Those of stopped jobs may come
 	// after Running.

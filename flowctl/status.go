@@ -9,7 +9,7 @@ func (s *Sender) Acked() Seq { return s.una }
 // End returns one past the newest queued frame: the number of the next.
 func (s *Sender) End() Seq { return s.end }
 
-// Unsent returns how many frames are to be sent, or sent again.
+// Unsent returns how many frames wait to be sent, or sent again.
 func (s *Sender) Unsent() uint32 { return distance(s.nxt, s.end) }
 
 // Unacked returns how many frames are sent and neither acknowledged nor known to

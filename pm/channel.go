@@ -91,7 +91,7 @@ func (c *Channel) Rank() int { return int(c.img.Rank) }
 // Size returns how many ranks the job has.
 func (c *Channel) Size() int { return int(c.img.Geometry().Ranks) }
 
-// Number is the channel's.
+// Number returns the channel's number.
 func (c *Channel) Number() int { return int(c.img.Channel) }
 
 // MaxMessage is the length of the longest message in bytes.

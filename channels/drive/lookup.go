@@ -15,7 +15,7 @@ const (
 	lookupFirst = int64(time.Millisecond)
 	// lookupMost bounds the doubled waits.
 	lookupMost = int64(50 * time.Millisecond)
-	// lookupStale is after what time without a question the silence before it counts no more: the
+	// lookupStale is the time without a question after which earlier silence is forgotten: the
 	// context may have been away.
 	lookupStale = 20 * lookupMost
 )

@@ -7,10 +7,10 @@ const (
 	heldMost = 256
 	// overtakers bounds by how many datagrams a reordered one is overtaken.
 	overtakers = 4
-	// strayTime is after what time a reordered datagram goes though nothing has overtaken it: by as
-	// much as the paths and queues of one machine room differ. A longer one would be a delay, of
-	// which Delay tells: each message of a program that waits for the answer to its last is held
-	// for all of it.
+	// strayTime is the longest time for which a reordered datagram is held back if nothing
+	// overtakes it: about the difference between the paths and queues of one machine room. A longer
+	// time would act as a delay, which Delay is for: a program that waits for each answer would pay
+	// all of it with every message.
 	strayTime = 5 * time.Microsecond
 	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds
 	// always (Hamming distance 4 at lengths like these).

@@ -148,7 +148,7 @@ func (l *loop) loseTopology(err error) {
 	l.updateTroubles()
 }
 
-// reconnectDoubles is after how many failures the wait is no longer doubled.
+// reconnectDoubles is the number of failures after which the wait is not doubled any more.
 const reconnectDoubles = 7
 
 // tendTopology makes a lost connection again, and looks which nodes are not seen.

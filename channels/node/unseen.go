@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// unseenAfter is for how long a job that has peers on other nodes waits, in nanoseconds, before it
-	// is said that a node's names have not appeared. The kernels tell each other within milliseconds,
-	// and make links again within a second or two.
+	// unseenAfter is the time in nanoseconds after which a job with peers on other nodes reports a
+	// node whose names have not appeared. The kernels tell each other within milliseconds, and make
+	// links again within a second or two.
 	unseenAfter = int64(5 * time.Second)
 	// unseenMost bounds the nodes that are named.
 	unseenMost = 8

@@ -23,8 +23,8 @@ const (
 	// agent takes over late by at most half of the time for which the process was seen to poll.
 	steady      = 16 * tick
 	steadyLooks = 2 * calmLooks
-	// pausedMost is for how long a calm context is looked at that does not change, while its job's
-	// processes stand still: for slices of 10 ms that is cheaper than a wake-up at each thaw.
+	// pausedMost is the longest time for which an unchanged, calm context is checked while its job
+	// is frozen: with slices of 10 ms that is cheaper than a wake-up at each thaw.
 	pausedMost = 2 * steady
 	// doze is the same for a process that sleeps in Wait, where it drives itself.
 	doze = 16 * tick

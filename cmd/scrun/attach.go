@@ -178,7 +178,7 @@ func (s *session) acknowledge(stream *attachment) {
 	}
 }
 
-// confirmEvery is after how many bytes that were shown the cluster is told so: a quarter of what
+// confirmEvery is how many shown bytes one confirmation to the cluster covers: a quarter of what
 // each node keeps.
 const confirmEvery = 128 << 10
 

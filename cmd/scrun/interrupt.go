@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// confirmTime is within which a second ^C ends the job, as with srun.
+// confirmTime is the time within which a second ^C ends the job, as with srun.
 const confirmTime = time.Second
 
 // interruptAction is what a ^C asks for.

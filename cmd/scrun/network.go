@@ -42,7 +42,7 @@ func settled(o *options.Options) bool {
 	return o.Fabric == fabric.None || o.Fabric == fabric.Auto && o.Tasks == 1
 }
 
-// knownNodes is on how many nodes the job will be; 0: not known.
+// knownNodes returns how many nodes the job will use; 0 if that is not known.
 func knownNodes(o *options.Options) int {
 	if o.Tasks == 1 {
 		return 1
@@ -113,8 +113,8 @@ func (n *network) describe(
 	return spec, nil
 }
 
-// nodesFor is on how many nodes the job's ranks will be: 2 if no node has CPUs for all of them. A
-// cluster that does not answer now will say so when the job is submitted.
+// nodesFor returns how many nodes the job's ranks will use: 2 if no node has CPUs for all of them.
+// A cluster that does not answer now will say so when the job is submitted.
 func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
 	reply, err := cluster.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
 	if err != nil || len(reply.Msg.GetNodes()) < 2 {

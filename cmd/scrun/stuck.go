@@ -12,8 +12,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// stuckTime is for how long nothing may take the output of a job that has ended before a signal
-// that asked scrun to end does so. It is longer than a busy disk or terminal needs for a piece.
+// stuckTime is how long the output of an ended job may stand still before a pending signal ends
+// scrun. A busy disk or terminal takes less for a piece.
 const stuckTime = 2 * time.Second
 
 // showing counts the pieces of output twice, before and after each is written: an odd number that

@@ -12,9 +12,9 @@ const (
 	// older samples have lost their worth by drift.
 	Window = 16
 
-	// MaxDriftPPM is by how much two clocks are assumed to diverge at most, in
-	// millionths: what two plain quartz oscillators of 25 ppm may do.
-	// Disciplined by NTP they stay far below.
+	// MaxDriftPPM is the assumed largest drift between two clocks, in
+	// millionths: that of two plain quartz oscillators of 25 ppm. Disciplined
+	// by NTP they stay far below.
 	MaxDriftPPM = 50
 
 	// MaxRoundTrip is the longest round trip a sample is accepted with. A
@@ -97,7 +97,7 @@ func (s *Sample) agrees(with *Sample) bool {
 	return apart <= s.bound(now)+with.bound(now)
 }
 
-// drift is by how much two clocks may diverge in elapsed nanoseconds, rounded up.
+// drift returns how far two clocks may diverge in elapsed nanoseconds, rounded up.
 func drift(elapsed int64) int64 {
 	return elapsed/1_000_000*MaxDriftPPM + (elapsed%1_000_000*MaxDriftPPM+999_999)/1_000_000
 }
@@ -106,7 +106,7 @@ func drift(elapsed int64) int64 {
 type Estimate struct {
 	Term   uint64 // of the leader whose clock it is
 	Offset int64  // cluster time minus local time, in nanoseconds; moves gently
-	// ErrorBound is by how much Offset may be wrong at most, if the clocks
+	// ErrorBound is the largest possible error of Offset, if the clocks
 	// diverge by no more than MaxDriftPPM.
 	ErrorBound time.Duration
 	RTT        time.Duration // of the sample it rests on

@@ -8,11 +8,12 @@ import (
 const (
 	// ProbeEvery is the time between two probes of a neighbour.
 	ProbeEvery = 500 * time.Millisecond
-	// SuspectAfter is for how long a neighbour may not have answered: four probes.
-	// With the time to the last answer before, a loss is suspected within 2.5 s,
-	// and an agent that stood still for a second is not suspected.
+	// SuspectAfter is how long a neighbour may be silent: four probes. With the time since its last
+	// answer, a loss is suspected within 2.5 s; an agent that stood still for a second is not
+	// suspected.
 	SuspectAfter = 2 * time.Second
-	// linkTolerance is after what silence TIPC gives a link up, unless it is configured otherwise.
+	// linkTolerance is the silence after which TIPC declares a link down, unless it is configured
+	// otherwise.
 	linkTolerance = 1500 * time.Millisecond
 	// maxLate is how late a Tick may be. After more the watcher itself has not been running, and
 	// answers that it missed mean nothing.
@@ -117,7 +118,7 @@ func (m *Machine) Missed(now time.Time, peer string) {
 	}
 }
 
-// Tick returns what is due; it is to be called at Deadline.
+// Tick returns what is due; call it at Deadline.
 func (m *Machine) Tick(now time.Time) []Effect {
 	m.effects = m.effects[:0]
 	if !m.ticked.IsZero() && now.Sub(m.ticked) > maxLate {

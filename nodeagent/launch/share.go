@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// autogroups is the file that says whether the kernel shares processors by sessions (sched(7)).
+// autogroups is the file that shows whether the kernel shares processors by sessions (sched(7)).
 const autogroups = "/proc/sys/kernel/sched_autogroup_enabled"
 
 const (
 	maxNice = 19
-	// niceStep is by what a step of the nice value divides a share: 1.25, as a fraction.
+	// A step of the nice value divides a share by niceStepOver/niceStepUnder: 1.25.
 	niceStepOver, niceStepUnder = 5, 4
 )
 

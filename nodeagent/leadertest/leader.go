@@ -49,8 +49,8 @@ type Options struct {
 	Mute *atomic.Bool
 	// Key is the cluster's, by which agents know the leader. Default: nothing is encrypted.
 	Key string
-	// HandlerOptions are for what stands before the service, such as the check
-	// of credentials.
+	// HandlerOptions configure what stands before the service, such as the
+	// check of credentials.
 	HandlerOptions []connect.HandlerOption
 }
 

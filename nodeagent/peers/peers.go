@@ -32,7 +32,7 @@ const (
 	collectPause = 100 * time.Millisecond
 	// collectTimeout bounds one of them: the largest data on a slow network.
 	collectTimeout = 30 * time.Second
-	// fetchStall is after how long without a byte a file is looked for at another node.
+	// fetchStall is the time without a byte after which a file is fetched from another node.
 	fetchStall = 5 * time.Second
 	// probeTimeout is how long a neighbour may take to answer a probe.
 	probeTimeout = time.Second

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// guardPeriod is for how long a real-time thread may use a processor without a pause: a usual
-	// slice of the gangs. Real work takes a fiftieth of that.
+	// guardPeriod is how long a real-time thread may use a processor without a pause: a usual slice
+	// of the gangs. Real work takes a fiftieth of that.
 	guardPeriod = 100 * time.Millisecond
 	// guardMost is the part of a period, in percent, that is taken for no pause.
 	guardMost = 80

@@ -9,10 +9,10 @@ const (
 	// paceBurst is how much may be read at once after a silence, counted as messageCost says:
 	// what ordinary programs write now and then does not wait.
 	paceBurst = 1 << 20
-	// paceTurn is for how long nothing is read when all was that might be: to carry much now and
-	// then costs less than little often, since all on the way have to wake.
+	// paceTurn is the pause after the allowance was used up: carrying much now and then costs less
+	// than carrying little often, since everyone on the way has to wake.
 	paceTurn = 60 * time.Millisecond
-	// paceLasts is for how long a pace holds that is not told again: its server may be gone.
+	// paceLasts is how long a pace holds if the server does not repeat it: the server may be gone.
 	paceLasts = 3 * time.Second
 )
 

@@ -11,7 +11,7 @@ const (
 	// MaxBoundaries is how many switches a report can hold: those of a second
 	// with slices of 1 ms. Of more, the oldest are dropped and counted.
 	MaxBoundaries = 1024
-	// boundaryJobs is for how many jobs per boundary memory is taken at once.
+	// boundaryJobs is the number of jobs per boundary for which memory is allocated at once.
 	boundaryJobs = 8
 	// collectAhead keeps the work of a report away from a switch.
 	collectAhead = time.Millisecond

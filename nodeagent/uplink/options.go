@@ -12,8 +12,8 @@ import (
 
 // Handler is told what comes from the leader, one call at a time.
 type Handler interface {
-	// Welcome begins a stream. What an earlier stream may have lost is to be
-	// sent again now.
+	// Welcome begins a stream. Its receiver sends again what an earlier
+	// stream may have lost.
 	Welcome(*scorev1.Welcome)
 	// Message is every later message but Pong.
 	Message(*scorev1.ServerMessage)

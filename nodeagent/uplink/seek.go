@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// uneasyAfter is for how long a server may be silent before the others are asked whether there
-	// is another leader: a ping that was not answered within half a second. It costs nothing to ask
-	// too early, since the stream goes on.
+	// uneasyAfter is how long a server may be silent before the others are asked for another
+	// leader: a ping that was not answered within half a second. It costs nothing to ask too early,
+	// since the stream goes on.
 	uneasyAfter = 2 * pingEvery
 	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is the way.
 	seekTimeout = 4 * time.Second

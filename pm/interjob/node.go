@@ -84,7 +84,7 @@ func Listen(self Address, host netip.Addr, wake func()) (*Node, error) {
 	}, nil
 }
 
-// Address is the node's own.
+// Address returns the node's own address.
 func (n *Node) Address() Address { return n.self }
 
 // Peer returns the peer of an address, the same one for the same rank. The error is ErrAddress.
@@ -145,7 +145,7 @@ func (n *Node) Ready() bool {
 	return len(n.in) > 0
 }
 
-// push hands a frame to Poll. It is false if the node is closed.
+// push queues a frame for Poll. It is false if the node is closed.
 func (n *Node) push(f Frame) bool {
 	f.node = n
 	select {

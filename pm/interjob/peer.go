@@ -21,7 +21,7 @@ type Peer struct {
 	id      identity
 	number  int
 	address Address // none: it has only been heard of
-	heard   bool    // it has connected; under the node's mu
+	heard   bool    // it has connected; guarded by the node's mu
 
 	out      chan []byte // nil before the first message
 	reserved []byte
@@ -92,7 +92,7 @@ func (p *Peer) start() error {
 	return nil
 }
 
-// finish has what was committed sent, and nothing more.
+// finish ends sending after what was committed.
 func (p *Peer) finish() {
 	if p.out != nil {
 		close(p.out)

@@ -20,7 +20,7 @@ func Open(channel int, options ...pm.OpenOption) (*Iface, error) {
 	return i, nil
 }
 
-// Worker is the interface's.
+// Worker returns the interface's worker.
 func (i *Iface) Worker() *Worker { return i.worker }
 
 // MD is the interface's memory domain.
@@ -56,7 +56,7 @@ func (w *Worker) Do(ctx context.Context, begin func(done Completion) error) erro
 	return o.err
 }
 
-// turn makes progress, or waits until there is some to be made.
+// turn makes progress, or waits until there is something to do.
 func (w *Worker) turn(ctx context.Context) error {
 	if w.Progress() > 0 {
 		return ctx.Err()
@@ -64,7 +64,7 @@ func (w *Worker) turn(ctx context.Context) error {
 	return w.Wait(ctx)
 }
 
-// outcome keeps what a completion was told.
+// outcome keeps the result of a completion.
 type outcome struct {
 	ended bool
 	err   error

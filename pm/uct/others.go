@@ -47,7 +47,7 @@ func (i *Iface) Connect(a interjob.Address) (*EP, error) {
 		return nil, err
 	}
 	ep := i.otherEP(p)
-	ep.activate() // what this rank owes a peer that was only heard of waits for the address
+	ep.activate() // answers to a peer that is not named yet wait for the address
 	return ep, nil
 }
 
@@ -136,14 +136,15 @@ func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
 	return i.ch.Wait(ctx)
 }
 
-// closeOthers ends what Address began, before the channel that it wakes.
+// closeOthers closes the connections to other jobs. It runs before the channel closes, which they
+// wake.
 func (i *Iface) closeOthers() {
 	if i.others != nil {
 		_ = i.others.node.Close()
 	}
 }
 
-// otherError translates what package interjob says.
+// otherError translates errors of package interjob.
 func otherError(err error) error {
 	switch {
 	case err == interjob.ErrFull: //nolint:errorlint // Reserve returns this very value

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinIdle is after how many calls in vain a stream has ended.
+// joinIdle is the number of calls without a datagram after which a stream counts as ended.
 const joinIdle = 1024
 
 // receiver is what receives. What comes into a slot may be 64 datagrams that the kernel has joined.

@@ -13,8 +13,8 @@ const (
 	// tableBits is for the number of places that are remembered; 16 KiB of them stay in a
 	// processor's cache.
 	tableBits = 12
-	// MaxGrowth is by how much squeezed data grows at most when it is read: a token has three bytes
-	// at least.
+	// MaxGrowth is the largest factor by which squeezed data grows when it is read: a token has at
+	// least three bytes.
 	MaxGrowth = longest / 3
 )
 
