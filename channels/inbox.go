@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	// burst is how many messages in a row come from one sender when others wait as well.
+	// burst bounds the messages in a row from one sender while others wait.
 	burst = 16
-	// idleEvery keeps an empty poll to the loads that find a message.
+	// idleEvery is how many empty polls share one call of idle, so that the others only make the
+	// loads that find a message.
 	idleEvery = 16
-	// maxTurns is how many looks in a row may find nothing but senders that change rings: each opens
-	// or leaves a lane, and there are few.
+	// maxTurns bounds the searches in a row that find only senders that change rings: each opens or
+	// leaves a lane, and there are few.
 	maxTurns = 2 * abi.MaxLanes
 )
 
@@ -29,7 +30,7 @@ type Inbox struct {
 	taken   uint64 // messages
 	bytes   uint64
 	shown   uint64  // taken, as last published
-	gone    uint32  // Status.Gone as last looked at
+	gone    uint32  // Status.Gone as last seen
 	told    []bool  // by local index: death was reported
 	stuck   bool    // a record is unfinished
 	looks   uint32  // empty polls since the last message
@@ -37,8 +38,8 @@ type Inbox struct {
 	freed   uint64  // lines given back since senders were last woken
 	wake    func(rank uint32)
 	lanes   laneKeeper
-	turned  bool // a sender changed rings since the last look began
-	turns   int  // looks in a row that were repeated for that
+	turned  bool // a sender changed rings since the last search began
+	turns   int  // searches in a row that were repeated for that
 	damage  error
 	closed  bool
 }
@@ -88,7 +89,7 @@ func (in *Inbox) Poll() (Message, bool) {
 // More reports whether there is something behind the message that Poll returned last.
 func (in *Inbox) More() bool { return atomic.LoadUint64(in.hot.next) != 0 }
 
-// search looks into all rings, the one after the last first.
+// search polls all rings, beginning with the one after the last.
 func (in *Inbox) search() (Message, bool) {
 	at := in.at
 	for range in.rings {
@@ -112,14 +113,14 @@ func (in *Inbox) search() (Message, bool) {
 	return Message{}, false
 }
 
-// turnTo has the next polls look into a ring first.
+// turnTo makes the next polls begin with a ring.
 func (in *Inbox) turnTo(at int) {
 	in.at, in.hot, in.turnAt = at, in.rings[at], in.taken+burst
 }
 
-// searchMore looks again after senders changed rings: their next messages may lie in a ring that was
-// passed before, and a rank must not go to sleep over them. A hostile sender that changes rings
-// without end gets few looks.
+// searchMore searches again after senders changed rings: their next messages may lie in a ring that
+// was passed before, and a rank must not go to sleep over them. For a hostile sender that changes
+// rings without end, it soon stops.
 func (in *Inbox) searchMore() (Message, bool) {
 	in.turned = false
 	if in.turns++; in.turns <= maxTurns {
@@ -130,8 +131,8 @@ func (in *Inbox) searchMore() (Message, bool) {
 	return Message{}, false
 }
 
-// Due reports whether this empty Poll was one of those after which the owner should look for
-// other things than messages, too: the first after a message and then every idleEvery.
+// Due reports whether the owner should check for other things than messages after this empty Poll:
+// the first after a message, and then every idleEvery.
 func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
 
 // ResetIdle makes the next empty Poll a due one.
@@ -167,7 +168,7 @@ func (in *Inbox) deliver(r *reader, word uint64) Message {
 	return m
 }
 
-// show is what an inbox that receives all the time does now and then.
+// show does the upkeep of an inbox that is never idle, now and then.
 func (in *Inbox) show() {
 	in.publish()
 	in.attendLanes()
@@ -208,7 +209,8 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	}
 }
 
-// isPad keeps a hostile ring full of pads from holding the reader: one per look.
+// isPad lets a search pass one pad only, so that a hostile ring full of pads cannot hold the
+// reader.
 func isPad(word uint64) bool {
 	_, kind, _ := abi.Uncommit(word)
 	return kind == abi.KindPad
@@ -250,7 +252,7 @@ func (in *Inbox) Release(m Message) error {
 	return nil
 }
 
-// idle is what a due poll does that finds nothing.
+// idle does the upkeep of an inbox in a due empty poll.
 func (in *Inbox) idle() {
 	if in.taken != in.shown {
 		in.publish()
@@ -261,7 +263,7 @@ func (in *Inbox) idle() {
 	in.attendLanes()
 }
 
-// publish shows the counters to whoever looks from outside.
+// publish copies the counters into the image.
 func (in *Inbox) publish() {
 	in.shown = in.taken
 	release.Store64(in.img.counter(abi.Received), in.taken)

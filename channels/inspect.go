@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Looking at an image that nobody uses: a copy that was read from a file.
+// Inspection of an image that nobody uses: a copy that was read from a file.
 
 // Copy is an image in memory of its own, empty until Page fills it. It is closed with Close.
 func Copy(header abi.Header) (*Image, error) {
@@ -57,8 +57,8 @@ type Queued struct {
 // there.
 const queuedHead = 16
 
-// Queue tells what lies in the inbox, ring by ring in the order of writing, until tell is false.
-// The first ones may have been taken by their rank, and not given back.
+// Queue calls yield with the records in the inbox, ring by ring in the order of writing, until it
+// returns false. The rank may have taken the first ones without giving them back.
 func (img *Image) Queue(tell func(Queued) bool) {
 	l := &img.layout
 	shared := img.mem.ring(l.SharedRing, l.SharedBytes)
@@ -98,7 +98,7 @@ func walk(r ring, from uint64, end func(uint64) bool, name string, tell func(Que
 	return true
 }
 
-// record tells of a record that is or will be a message, and was not given back.
+// record describes a record that is or will be a message, unless it was given back.
 func record(r ring, pos, word uint64) (q Queued, ok bool) {
 	length, kind, rank := abi.Uncommit(word)
 	q = Queued{From: rank, Length: length}
@@ -121,7 +121,8 @@ func record(r ring, pos, word uint64) (q Queued, ok bool) {
 	return q, true
 }
 
-// growing tells of a message whose tail is still being written how much of it is there.
+// growing returns the state of a message whose tail is still being written, and how much of it is
+// there.
 func growing(progress uint32, length int) (state string, there int) {
 	switch {
 	case progress == abi.ProgressLost:
@@ -145,8 +146,8 @@ func (img *Image) RanksOfPage(number uint32) (first, end uint32) {
 	return min(first, l.Ranks), min(first+abi.PageBytes/abi.PeerBytes, l.Ranks)
 }
 
-// KeptFor tells of the messages for a rank on another node that are kept until they are
-// acknowledged, oldest first, until tell is false.
+// KeptFor calls yield with the messages for a rank on another node that are not acknowledged yet,
+// oldest first, until it returns false.
 func (img *Image) KeptFor(rank uint32, tell func(length int, first flowctl.Seq, frames uint32) bool) error {
 	b := img.SendBuffer()
 	k, err := b.Oldest(rank)

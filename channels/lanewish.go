@@ -43,7 +43,7 @@ func (in *Inbox) offerMore(most int) (offered bool) {
 	return offered
 }
 
-// recallLane asks for the lane that was silent for the longest time, if one is silent.
+// recallLane asks back the lane that was silent for the longest time, if one is silent.
 func (in *Inbox) recallLane() bool {
 	best, quiet := uint32(0), silentLooks-1
 	for lane := range in.lanes.slots {

@@ -56,8 +56,8 @@ func (img *Image) Sleep(most time.Duration, look func() bool) {
 	atomic.StoreUint32(word, 0)
 }
 
-// BeginWait reports that the owner sleeps from now on until something comes: a program that waits
-// is to be told from one that was stopped while it looked. how is abi.WaitMessage, ...
+// BeginWait records that the owner sleeps from now on until something comes, which distinguishes a
+// program that waits from one that was stopped while it polled. how is abi.WaitMessage, ...
 func (img *Image) BeginWait(how uint32) {
 	atomic.StoreUint64(img.mem.u64(img.layout.Status+16), uint64(Nanos()))
 	atomic.StoreUint32(img.mem.u32(img.layout.Status+12), how)

@@ -12,8 +12,8 @@ const (
 	// time would act as a delay, which Delay is for: a program that waits for each answer would pay
 	// all of it with every message.
 	strayTime = 5 * time.Microsecond
-	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds
-	// always (Hamming distance 4 at lengths like these).
+	// flipsMost bounds the flipped bits of a corrupted datagram: CRC-32C always detects so many
+	// (Hamming distance 4 at these lengths).
 	flipsMost = 3
 )
 
@@ -40,7 +40,7 @@ func WithFaults(p Port, f Faults) Port {
 	return &faulty{Port: p, delayQueue: newDelayQueue[datagram](f, 0), room: make([]byte, MaxDatagram)}
 }
 
-// Guarded implements Guarded: what is corrupted here no checksum of the transport notices.
+// Guarded implements Guarded: no checksum of the transport detects what is corrupted here.
 func (p *faulty) Guarded() bool {
 	g, ok := p.Port.(Guarded)
 	return ok && g.Guarded() && p.faults.Corrupt == 0
@@ -73,7 +73,7 @@ func (p *faulty) Queue(to Address, n int) {
 	}
 }
 
-// enter lets a datagram go, or holds it.
+// enter sends a datagram, or holds it.
 func (p *faulty) enter(to Address, data []byte) {
 	stray := p.happens(p.faults.Reorder)
 	if !stray && p.faults.Delay == 0 {

@@ -14,8 +14,7 @@ type Range struct {
 	First, Last uint32
 }
 
-// Event is that a socket bound a name (Gone: gave one up) that is, at least in part, of a range that
-// was subscribed to.
+// Event reports that a socket bound a name (Gone: gave one up) that overlaps a subscribed range.
 type Event struct {
 	Gone        bool
 	First, Last uint32       // the names that it bound
@@ -47,7 +46,7 @@ const (
 	filterUnknown = ^uint32(eachSocket)
 )
 
-// subscription is what is written to the topology service to be told of a range, or not any more.
+// subscription returns the message to the topology service that begins or ends a subscription.
 func subscription(r Range, handle uint64, cancel bool) (b [subBytes]byte) {
 	putRange(b[:], r)
 	binary.NativeEndian.PutUint32(b[subTimeAt:], forever)
