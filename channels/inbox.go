@@ -20,28 +20,28 @@ const (
 
 // Inbox is the receiving side of a context. One goroutine of the owning process uses it.
 type Inbox struct {
-	img     *Image
-	most    uint64    // longest message
-	rings   []*reader // those to poll: shared ring, network lane, opened lanes
-	hot     *reader   // where the last message was, and where the next poll begins
-	at      int       // its place
-	turnAt  uint64    // taken, from which on others' turn comes
-	overlap bool
-	taken   uint64 // messages
-	bytes   uint64
-	shown   uint64  // taken, as last published
-	gone    uint32  // Status.Gone as last seen
-	told    []bool  // by local index: death was reported
-	stuck   bool    // a record is unfinished
-	looks   uint32  // empty polls since the last message
-	waiters *uint64 // not zero if senders sleep until there is space
-	freed   uint64  // lines given back since senders were last woken
-	wake    func(rank uint32)
-	lanes   laneKeeper
-	turned  bool // a sender changed rings since the last search began
-	turns   int  // searches in a row that were repeated for that
-	damage  error
-	closed  bool
+	img        *Image
+	most       uint64    // longest message
+	rings      []*reader // those to poll: shared ring, network lane, opened lanes
+	hot        *reader   // where the last message was, and where the next poll begins
+	at         int       // its place
+	turnAt     uint64    // taken, from which on others' turn comes
+	overlap    bool
+	taken      uint64 // messages
+	bytes      uint64
+	shown      uint64  // taken, as last published
+	gone       uint32  // Status.Gone as last seen
+	reported   []bool  // by local index: death was reported
+	stuck      bool    // a record is unfinished
+	emptyPolls uint32  // empty polls since the last message
+	waiters    *uint64 // not zero if senders sleep until there is space
+	freed      uint64  // lines given back since senders were last woken
+	wake       func(rank uint32)
+	lanes      laneKeeper
+	turned     bool // a sender changed rings since the last search began
+	turns      int  // searches in a row that were repeated for that
+	damage     error
+	closed     bool
 }
 
 // Inbox opens the inbox of this image. wake is called with each rank that
@@ -55,7 +55,7 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 // then the rank sees it when it looks at Sender.Recalled by itself.
 func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
+	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), reported: make([]bool, len(img.local))}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
@@ -107,7 +107,7 @@ func (in *Inbox) search() (Message, bool) {
 	if in.turned {
 		return in.searchMore()
 	}
-	if in.looks++; in.Due() {
+	if in.emptyPolls++; in.Due() {
 		in.idle()
 	}
 	return Message{}, false
@@ -133,10 +133,10 @@ func (in *Inbox) searchMore() (Message, bool) {
 
 // Due reports whether the owner should check for other things than messages after this empty Poll:
 // the first after a message, and then every idleEvery.
-func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
+func (in *Inbox) Due() bool { return in.emptyPolls%idleEvery == 1 }
 
 // ResetIdle makes the next empty Poll a due one.
-func (in *Inbox) ResetIdle() { in.looks = 0 }
+func (in *Inbox) ResetIdle() { in.emptyPolls = 0 }
 
 // take takes the record at the reader's cursor, whose commit word is word.
 func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
@@ -159,7 +159,7 @@ func (in *Inbox) plausible(r *reader, word uint64) bool {
 func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
-	in.looks = 0
+	in.emptyPolls = 0
 	in.taken++
 	in.bytes += word & abi.MaxLength
 	if in.taken-in.shown >= abi.PublishEvery {
@@ -297,8 +297,8 @@ func (in *Inbox) Gone() (rank uint32, ok bool) {
 		return 0, false
 	}
 	for i, rank := range in.img.local {
-		if !in.told[i] && in.img.PeerGone(rank) {
-			in.told[i] = true
+		if !in.reported[i] && in.img.PeerGone(rank) {
+			in.reported[i] = true
 			return rank, true
 		}
 	}

@@ -12,15 +12,15 @@ import (
 const (
 	// checkInterval is the time between two checks of the lanes: a thousandth of what a lane's
 	// worth of messages takes to refill, and far more than a check costs.
-	lookEvery = time.Millisecond
+	checkInterval = time.Millisecond
 	// silentChecks is the number of checks in a row that find no new message in a lane before it is
 	// asked back. Checks are counted and not time, because a gang that is off is silent and does
 	// not check.
-	silentLooks = 10
+	silentChecks = 10
 	// wantChecks is for how many checks senders that want a lane wait for a silent one. Then the
 	// wish is dropped, so that checks end while all lanes are busy; a sender asks again after
 	// askEvery messages.
-	wantLooks = 10 * silentLooks
+	wantChecks = 10 * silentChecks
 )
 
 // laneKeeper is the inbox's account of its lanes. It offers them to senders, follows senders into
@@ -35,15 +35,15 @@ const (
 //
 // A lane becomes free only when own.head = own.cursor: each of its messages was given back.
 type laneKeeper struct {
-	slots   []laneSlot // by number; that of lane 0 is not used
-	wanted  *uint32    // Status.Wanted
-	pending bool       // something below is not finished, so checks go on
-	looked  int64      // when, by Nanos
-	gone    uint32     // Status.Gone as last seen here
-	waited  int        // checks since lanes were first wanted
-	memory  *LaneMemory
-	charged int // lanes that memory counts
-	ask     func(rank uint32)
+	slots     []laneSlot // by number; that of lane 0 is not used
+	wanted    *uint32    // Status.Wanted
+	pending   bool       // something below is not finished, so checks go on
+	checkedAt int64      // when, by Nanos
+	gone      uint32     // Status.Gone as last seen here
+	waited    int        // checks since lanes were first wanted
+	memory    *LaneMemory
+	charged   int // lanes that memory counts
+	ask       func(rank uint32)
 }
 
 // laneSlot is one lane.
@@ -112,19 +112,19 @@ func (in *Inbox) attendLanes() {
 	if atomic.LoadUint32(k.wanted) == 0 && !k.pending && in.img.goneCount() == k.gone && !k.memory.isShort() {
 		return
 	}
-	if now := Nanos(); now-k.looked >= int64(lookEvery) {
-		k.looked = now
-		in.lookAtLanes()
+	if now := Nanos(); now-k.checkedAt >= int64(checkInterval) {
+		k.checkedAt = now
+		in.checkLanes()
 	}
 }
 
 // checkLanes does what is due for the lanes.
-func (in *Inbox) lookAtLanes() {
+func (in *Inbox) checkLanes() {
 	k := &in.lanes
 	gone := in.img.goneCount()
 	k.pending = false
 	for lane := uint32(1); lane < in.img.layout.Lanes; lane++ {
-		in.lookAtLane(lane, gone != k.gone)
+		in.checkLane(lane, gone != k.gone)
 	}
 	k.gone = gone
 	if wanted := atomic.LoadUint32(k.wanted); wanted != 0 {
@@ -135,7 +135,7 @@ func (in *Inbox) lookAtLanes() {
 }
 
 // checkLane counts how long a lane was silent, and frees it if it was left.
-func (in *Inbox) lookAtLane(lane uint32, deaths bool) {
+func (in *Inbox) checkLane(lane uint32, deaths bool) {
 	s := &in.lanes.slots[lane]
 	owner := atomic.LoadUint64(in.img.laneOwner(lane))
 	if s.own == nil && (owner == 0 || owner == abi.LaneWithheld) {
@@ -184,7 +184,7 @@ func (in *Inbox) laneWriterDead(s *laneSlot, rank uint32, deaths bool) bool {
 	if deaths && in.img.PeerGone(rank) {
 		return true
 	}
-	return (s.own == nil || s.recalled) && s.quiet > silentLooks && s.quiet&(s.quiet-1) == 0 && in.img.writerDead(rank)
+	return (s.own == nil || s.recalled) && s.quiet > silentChecks && s.quiet&(s.quiet-1) == 0 && in.img.writerDead(rank)
 }
 
 // leaveDead ends the lane of a writer that died, once all was read that it left there and in the

@@ -43,14 +43,14 @@ const (
 // Sleep lets the owner sleep until it is roused, until the time is over, or until
 // look, which is called after the owner announced that it sleeps, says that there is
 // something. Only the owner calls it.
-func (img *Image) Sleep(most time.Duration, look func() bool) {
+func (img *Image) Sleep(most time.Duration, check func() bool) {
 	word := img.sleepWord()
 	atomic.StoreUint32(word, 1)
 	limit := sleepMost
 	if !fenceAll() {
 		limit = sleepUnfenced
 	}
-	if !look() {
+	if !check() {
 		futexSleep(word, 1, min(most, limit))
 	}
 	atomic.StoreUint32(word, 0)

@@ -34,7 +34,7 @@ type Channel struct {
 
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
-	also func() bool // what ends a wait besides messages; nil: nothing
+	wakeWhen func() bool // what ends a wait besides messages; nil: nothing
 
 	tally   channels.Tally
 	beside  bool                 // the node is not told of waits

@@ -27,7 +27,7 @@ const (
 	quietEvery = 8
 	// looksMost is how many times in a row a rank that is alone on its node polls the network: for
 	// little more than a microsecond it does nothing else.
-	looksMost = 4
+	maxPolls = 4
 	// lockSpins is how often a rank tries to get the driver lock before it reads the clock: the
 	// agent holds it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
@@ -214,7 +214,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 		return ErrTooLarge
 	}
 	var failed error
-	look := func() bool {
+	check := func() bool {
 		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
 		if err == channels.ErrFull { //nolint:errorlint // drivers return this very value
 			return c.pollAll()
@@ -224,7 +224,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 		}
 		return true
 	}
-	if err := c.waitSleeping(ctx, abi.WaitSpace, look, func() {}); err != nil {
+	if err := c.waitSleeping(ctx, abi.WaitSpace, check, func() {}); err != nil {
 		return err
 	}
 	return failed
@@ -232,9 +232,9 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 
 // sleep sleeps until something comes, from this node or another, or until the protocol
 // wants to be driven.
-func (c *Channel) sleep(most time.Duration, look func() bool) {
+func (c *Channel) sleep(most time.Duration, check func() bool) {
 	if c.net == nil {
-		c.img.Sleep(most, look)
+		c.img.Sleep(most, check)
 		return
 	}
 	c.net.empty = 0 // poll at full rate now
@@ -247,7 +247,7 @@ func (c *Channel) sleep(most time.Duration, look func() bool) {
 	}
 	c.net.watcher.arm()
 	c.img.Sleep(most, func() bool {
-		return look() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
+		return check() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
 	})
 	c.net.watcher.disarm()
 }

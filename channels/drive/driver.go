@@ -44,23 +44,23 @@ type Driver struct {
 	flowNumber uint8    // link.FlowNack or link.FlowCredits
 	credit     *credits // nil: ACK/NACK
 
-	now      int64
-	clocked  bool  // now is this section's
-	vain     uint8 // calls of Poll in a row that found nothing
-	due      int64 // no deadline is earlier
-	sure     bool  // due, and what is remembered of the image, were set by this driver
-	in       channels.Delivery
-	inReady  bool
-	touched  []*peer // peers that may have something to send, or have something to free
-	refusing int     // peers that wait for Ready
-	talking  int     // peers that sent frames lately; they share the room
-	counted  int64   // when talking was last counted again
-	receive  func(link.Address, []byte)
-	writer   link.Writer
-	told     uint32 // Status.Gone as last seen
-	mended   bool   // the agent before was killed in its section, perhaps between two steps of a switch
-	freed    bool   // this section made space in the send buffer, or ended a peer
-	damage   error
+	now        int64
+	clocked    bool  // now is this section's
+	emptyPolls uint8 // calls of Poll in a row that found nothing
+	due        int64 // no deadline is earlier
+	sure       bool  // due, and what is remembered of the image, were set by this driver
+	in         channels.Delivery
+	inReady    bool
+	touched    []*peer // peers that may have something to send, or have something to free
+	refusing   int     // peers that wait for Ready
+	talking    int     // peers that sent frames lately; they share the room
+	counted    int64   // when talking was last counted again
+	receive    func(link.Address, []byte)
+	writer     link.Writer
+	seenGone   uint32 // Status.Gone as last seen
+	mended     bool   // the agent before was killed in its section, perhaps between two steps of a switch
+	freed      bool   // this section made space in the send buffer, or ended a peer
+	damage     error
 }
 
 // New joins an image and a port, which is the driver's from now on. role is

@@ -68,16 +68,16 @@ func (d *Driver) lose(p *peer) {
 // Gone returns a rank of another node that died and was not returned before.
 func (d *Driver) Gone() (rank uint32, ok bool) {
 	count := d.img.GoneCount()
-	if count == d.told {
+	if count == d.seenGone {
 		return 0, false
 	}
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && p.unreported() {
-			p.told = true
+			p.reported = true
 			return rank, true
 		}
 	}
-	d.told = count
+	d.seenGone = count
 	return 0, false
 }
 

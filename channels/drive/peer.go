@@ -20,13 +20,13 @@ type peer struct {
 	lookup    lookup
 	cursor    cursor
 
-	touched bool
-	acked   bool // messages may have been acknowledged that are not freed
-	waits   bool // it was refused and waits for Ready
-	told    bool // its end was reported to the process
-	lines   uint64
-	left    uint32 // frames to come of the message that is arriving
-	heard   int64  // when its last frame came
+	touched   bool
+	acked     bool // messages may have been acknowledged that are not freed
+	waits     bool // it was refused and waits for Ready
+	reported  bool // its end was reported to the process
+	lines     uint64
+	left      uint32 // frames to come of the message that is arriving
+	lastFrame int64  // when its last frame came
 }
 
 // peer returns the peer of a rank, made at the first call; nil if the rank is not on another node.
@@ -74,7 +74,7 @@ func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }
 
 // unreported reports whether the peer died and this driver has not told the process. Such a peer
 // stays active, since the other driver may be the one that the process asks.
-func (p *peer) unreported() bool { return p.lost() && !p.told }
+func (p *peer) unreported() bool { return p.lost() && !p.reported }
 
 // cursor is the position of the frame that was last looked up in the send buffer.
 type cursor struct {

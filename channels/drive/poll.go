@@ -3,10 +3,10 @@ package drive
 // Poll is Drive for a process that polls: it polls the port up to polls times, until something
 // comes. An empty poll rarely reads the clock, and a single message reaches the process at once.
 // What else its datagram brought is done in the next section, at the latest at the next empty poll.
-func (d *Driver) Poll(looks int) (progress bool) {
+func (d *Driver) Poll(polls int) (progress bool) {
 	d.clocked = false
 	progress = d.take()
-	for ; !progress && looks > 1; looks-- {
+	for ; !progress && polls > 1; polls-- {
 		d.clock() // read it now, so that a datagram that comes meanwhile need not wait for it
 		progress = d.take()
 	}
@@ -15,7 +15,7 @@ func (d *Driver) Poll(looks int) (progress bool) {
 		return true
 	case progress || d.clocked || len(d.touched) > 0 || d.refusing > 0:
 	default:
-		if d.vain++; d.vain%clockEvery != 0 {
+		if d.emptyPolls++; d.emptyPolls%clockEvery != 0 {
 			return false
 		}
 	}

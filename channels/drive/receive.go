@@ -183,16 +183,16 @@ func (d *Driver) hint(p *peer) uint32 {
 
 // countActive counts the peer among those that share the room.
 func (d *Driver) countActive(p *peer) {
-	if d.now-p.heard > talkingFor {
+	if d.now-p.lastFrame > talkingFor {
 		d.talking++
 	}
-	p.heard = d.now
+	p.lastFrame = d.now
 	if d.now-d.counted < talkingFor {
 		return
 	}
 	d.counted, d.talking = d.now, 0
 	for rank := range d.img.Active() {
-		if q := d.peers[rank]; q != nil && d.now-q.heard <= talkingFor {
+		if q := d.peers[rank]; q != nil && d.now-q.lastFrame <= talkingFor {
 			d.talking++
 		}
 	}

@@ -61,7 +61,7 @@ func (p *Pages) Still(image *os.File) bool {
 const chunkPages = 16
 
 // eachPage calls yield with the pages that are not empty, in order, until it returns false.
-func eachPage(image *os.File, tell func(number uint32, data []byte) bool) error {
+func eachPage(image *os.File, yield func(number uint32, data []byte) bool) error {
 	buffer := make([]byte, chunkPages*abi.PageBytes)
 	fd := int(image.Fd())
 	for at := int64(0); ; {
@@ -83,7 +83,7 @@ func eachPage(image *os.File, tell func(number uint32, data []byte) bool) error 
 				return fmt.Errorf("dump: reading the image: %w", err)
 			}
 			for data := buffer[:n/abi.PageBytes*abi.PageBytes]; len(data) > 0; data = data[abi.PageBytes:] {
-				if !empty(data[:abi.PageBytes]) && !tell(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
+				if !empty(data[:abi.PageBytes]) && !yield(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
 					return nil
 				}
 				at += abi.PageBytes

@@ -28,7 +28,7 @@ func (i *Iface) Address() (interjob.Address, error) {
 			return interjob.Address{}, err
 		}
 		i.others = &others{node: node}
-		i.ch.Also(node.Ready)
+		i.ch.WakeWhen(node.Ready)
 	}
 	return i.others.node.Address(), nil
 }
@@ -131,8 +131,8 @@ func (e *EP) commitOther() error {
 
 // waitSpaceOther is waitSpace for a rank of another job.
 func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
-	i.ch.Also(func() bool { return ep.other.Room() || i.others.node.Ready() })
-	defer i.ch.Also(i.others.node.Ready)
+	i.ch.WakeWhen(func() bool { return ep.other.Room() || i.others.node.Ready() })
+	defer i.ch.WakeWhen(i.others.node.Ready)
 	return i.ch.Wait(ctx)
 }
 

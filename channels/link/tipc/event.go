@@ -41,7 +41,7 @@ const (
 	eventSubAt    = 20
 	eventBytes    = eventSubAt + subBytes
 	forever       = ^uint32(0)
-	eachSocket    = unix.TIPC_SUB_PORTS // tell of each socket, not only of the first and the last
+	eachSocket    = unix.TIPC_SUB_PORTS // report each socket, not only the first and the last
 	cancelling    = unix.TIPC_SUB_CANCEL
 	filterUnknown = ^uint32(eachSocket)
 )
