@@ -62,7 +62,7 @@ func newRounds(nodes, self int, via Algorithm, c course) (*Rounds, error) {
 func (m *Rounds) Add(op Op, data []byte) []Effect {
 	m.effects = m.effects[:0]
 	if m.failed != nil {
-		// Said again, since the ranks of this node wait, too.
+		// Report it again, since the ranks of this node wait, too.
 		m.emit(Effect{Kind: Failed, Err: m.failed})
 		return m.effects
 	}
@@ -96,7 +96,7 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 	x, round := &m.runs[message.Op.Kind], int(message.Step)
 	switch seq := message.Op.Seq; {
 	case seq < x.seq, seq == x.seq && (!x.inside || round < x.round):
-		// Repeated, or of an exchange that is over.
+		// Repeated, or from an exchange that is over.
 	case seq == x.seq && round == x.round:
 		m.take(x, round, message.Data)
 		m.send(x, message.Op)

@@ -71,7 +71,7 @@ var eventNames = [...]string{
 
 func (e Event) String() string { return eventNames[e] }
 
-// Effect is what is to be done. Effects are carried out in their order.
+// Effect is an action for the caller. Effects are carried out in their order.
 type Effect uint8
 
 const (
