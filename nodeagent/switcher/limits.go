@@ -5,7 +5,7 @@ import (
 	"score/nodeagent/realtime"
 )
 
-// checkLimits tells of jobs that have been on for as long as they may.
+// checkLimits reports jobs that have been on for as long as they may.
 func (s *Switcher) checkLimits() {
 	for _, j := range s.limited {
 		if j.told {

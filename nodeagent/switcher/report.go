@@ -27,7 +27,7 @@ type Boundary struct {
 	In, Out []ctxswitch.JobID
 }
 
-// JobReport is what was measured since the last report of one job that was
+// JobReport holds the measurements since the last report for one job that was
 // switched or is on, and its usage so far.
 type JobReport struct {
 	ID       ctxswitch.JobID
@@ -38,8 +38,8 @@ type JobReport struct {
 	departed bool // nobody else has the measures
 }
 
-// Report is what was measured since the last one. Make it with NewReport and
-// reuse it; Collect empties it first.
+// Report holds the measurements since the last report. Make it with NewReport
+// and reuse it; Collect empties it first.
 type Report struct {
 	Node       *ctxswitch.Measures
 	Jobs       []JobReport
@@ -74,13 +74,13 @@ func newBoundaries() []Boundary {
 	return ring
 }
 
-// Empty reports whether there is nothing to tell.
+// Empty reports whether the report holds nothing.
 func (r *Report) Empty() bool {
 	return len(r.Jobs) == 0 && len(r.Boundaries) == 0 && r.Switches == 0 && r.Launches == 0 &&
 		r.Missed == 0 && r.Late == 0 && r.LostNotices == 0
 }
 
-// reset empties what the reader has read.
+// reset empties the report after it was read.
 func (r *Report) reset() {
 	*r.Node = ctxswitch.Measures{}
 	for _, j := range r.Jobs {

@@ -25,7 +25,7 @@ type Slot struct {
 	Exe string
 	// RunDir holds the sockets; it must be the agent's own, mode 0700.
 	RunDir string
-	// Number tells the slots of a node apart; that of its control group, too.
+	// Number identifies the slot, and its control group, on the node.
 	Number int
 	// Cluster and Node name the control group's parent (package cgroup).
 	Cluster, Node string
