@@ -52,7 +52,7 @@ const (
 	revoked
 )
 
-// job is what the machine knows of one job.
+// job is the machine's state of one job.
 type job struct {
 	id       JobID
 	contexts int  // > 0 gives it part in the steps of the network

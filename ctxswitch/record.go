@@ -63,7 +63,7 @@ func (r *Record) Took(s Step) (d time.Duration, ran bool) {
 	return time.Duration(r.End[s] - r.Begin[s]), r.Steps.Has(s)
 }
 
-// Wake is how long after the planned instant the switch began.
+// Wake is the delay from the planned instant to the begin of the switch.
 func (r *Record) Wake() time.Duration { return time.Duration(r.first() - r.Planned) }
 
 // Total is the time from the planned instant to the new jobs' running; ok is

@@ -74,7 +74,7 @@ func (r *Receiver) Refusing() Kind { return r.kind }
 // Waits reports whether OnRoom should be called when there is room.
 func (r *Receiver) Waits(c *Config) bool { return r.kind == Full || c.Policy.Owes(c, r) }
 
-// SenderStatus is what a person wants to know of a sender.
+// SenderStatus describes a sender to users.
 type SenderStatus struct {
 	Acked, Next, Queued Seq // frames: acknowledged before, sent next, queued before
 	Sent, Answered      Tx  // transmissions: newest, newest answered
@@ -95,7 +95,7 @@ func (s *Sender) Status() SenderStatus {
 	}
 }
 
-// ReceiverStatus is what a person wants to know of a receiver.
+// ReceiverStatus describes a receiver to users.
 type ReceiverStatus struct {
 	Next Seq  // frame that is accepted next
 	Echo Tx   // newest transmission seen

@@ -259,7 +259,7 @@ func (a *Agent) hello() *scorev1.Hello {
 	return hello
 }
 
-// problems are what is wrong on the node now, a sentence each. The agent's log has them, too.
+// problems returns what is wrong on the node now, a sentence each. The agent's log has them, too.
 func (a *Agent) problems() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)

@@ -30,7 +30,7 @@ func (a *Agent) linkWord() string {
 	return word
 }
 
-// bearers are what TIPC is carried by now, if it is the link.
+// bearers returns the interfaces that carry TIPC now, if it is the link.
 func (a *Agent) bearers() []string {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -57,7 +57,7 @@ func (a *Agent) checkLink() error {
 	return nil
 }
 
-// linkProblems are what is wrong with the link now, a sentence each.
+// linkProblems returns what is wrong with the link now, a sentence each.
 func (a *Agent) linkProblems() (sentences []string) {
 	if a.options.Link != link.TIPC {
 		return nil

@@ -25,7 +25,7 @@ const (
 	quietAfter = 256
 	// quietEvery is the divisor: one of so many polls then reaches the network.
 	quietEvery = 8
-	// looksMost is how many times in a row a rank that is alone on its node polls the network: for
+	// maxPolls is how many times in a row a rank that is alone on its node polls the network: for
 	// little more than a microsecond it does nothing else.
 	maxPolls = 4
 	// lockSpins is how often a rank tries to get the driver lock before it reads the clock: the

@@ -6,8 +6,8 @@ import "score/channels"
 // those come from several places, and nobody reads them more than a few times a second.
 const stackEvery = 16
 
-// StackCounts are what the layers above a channel count. They are shown with the channel's own, by
-// `scored channel show` and in dumps.
+// StackCounts are the counters of the layers above a channel. They are shown with the channel's
+// own, by `scored channel show` and in dumps.
 type StackCounts = channels.StackTally
 
 // Count registers f, which the channel calls when it publishes counts: now and then while messages

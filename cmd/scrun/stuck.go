@@ -38,12 +38,12 @@ type stuckWatch struct {
 func (w *stuckWatch) begin(number syscall.Signal, now uint64) {
 	if slices.Contains(leaving, os.Signal(number)) {
 		w.left = &leftBy{number}
-		w.look(now)
+		w.check(now)
 	}
 }
 
-// look reports whether one write has waited since the last look, and asks for the next.
-func (w *stuckWatch) look(now uint64) bool {
+// check reports whether one write has waited since the last check, and schedules the next.
+func (w *stuckWatch) check(now uint64) bool {
 	stuck := now == w.seen && now%2 == 1
 	w.seen = now
 	w.timer.Reset(stuckTime)

@@ -15,7 +15,7 @@ import (
 // user would see a kill without a reason.
 const MinMemoryLimit = 1 << 20
 
-// OOM is what the memory limit has done so far.
+// OOM counts what the memory limit has done so far.
 type OOM struct {
 	// Kills counts processes that the kernel killed for want of memory.
 	Kills uint64

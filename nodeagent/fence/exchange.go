@@ -26,7 +26,7 @@ type exchange struct {
 	last held
 }
 
-// phase is how far an exchange has come on a node.
+// phase is the phase of an exchange on a node.
 type phase uint8
 
 const (

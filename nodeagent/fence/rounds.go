@@ -22,7 +22,7 @@ type Rounds struct {
 	effects     []Effect
 }
 
-// run is where a node is in one sequence of exchanges.
+// run is a node's position in one sequence of exchanges.
 type run struct {
 	// seq is the exchange that the node is in (inside), or the last one it was in; 0: none.
 	seq    uint64

@@ -52,7 +52,7 @@ type Dirs struct{ options Options }
 // New makes nothing yet.
 func New(options Options) *Dirs { return &Dirs{options} }
 
-// RanksDir is where the ranks' socket is.
+// RanksDir is the directory of the ranks' socket.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
 
 // places are the directories in which jobs may have directories.

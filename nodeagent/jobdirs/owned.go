@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// Owned is what one job has on the disks.
+// Owned lists what one job has on the disks.
 type Owned struct {
 	dirs  *Dirs
 	order *scorev1.Prepare

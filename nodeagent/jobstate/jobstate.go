@@ -34,7 +34,7 @@ func New(config Config) *Machine {
 	return &Machine{recover: config.Recover, left: slices.Clone(config.Ranks)}
 }
 
-// Phase is how far the job has come.
+// Phase returns the job's phase.
 func (m *Machine) Phase() Phase { return m.phase }
 
 // Killed reports whether the job shall end.

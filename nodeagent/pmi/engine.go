@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Phase is how far a rank has come in its life with PMI.
+// Phase is the state of a rank's use of PMI.
 type Phase uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	PhaseFinalized
 )
 
-// rankState is what the engine keeps of a rank of its own node.
+// rankState holds the engine's state of a rank of its own node.
 type rankState struct {
 	phase Phase
 	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun

@@ -8,7 +8,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// offer is what ranks may speak to their steward.
+// offer says which protocols ranks may use with their steward.
 type offer struct{ pmi, pmix bool }
 
 // chooseOffer finds out what to offer: what the user says, else what the program

@@ -51,7 +51,7 @@ func (s *steward) makeSession() {
 	}
 }
 
-// cleanup is what a program wants removed after it.
+// cleanup lists the files that a program wants removed after its end.
 type cleanup struct {
 	path         string
 	dir, recurse bool

@@ -34,7 +34,7 @@ type spare struct {
 	fds     [fdsPerContext]int // the image, and the socket or -1
 }
 
-// spares are what a job's contexts are rebuilt from when its agent was lost.
+// spares hold what an agent needs to rebuild a job's contexts after its predecessor was lost.
 type spares struct{ all []spare }
 
 func (s *spares) close() {

@@ -138,7 +138,7 @@ func (s *Switcher) fill(r *Report, now int64) {
 	r.filled <- struct{}{}
 }
 
-// since is how much a counter has grown since the last report.
+// since returns the growth of a counter since the last report.
 func (s *Switcher) since(c ctxswitch.Counter) uint64 {
 	now := s.machine.Count(c)
 	grown := now - s.counted[c]

@@ -24,7 +24,7 @@ const (
 )
 
 // helloTimeout bounds the exchange: a gang that is off for many slices answers late.
-const helloMost = 30 * time.Second
+const helloTimeout = 30 * time.Second
 
 // errProof is the end of a connection whose other side does not know the secret.
 var errProof = errors.New("interjob: the other side does not know the secret")
@@ -62,7 +62,7 @@ func proof(key [KeyBytes]byte, who string, h *hello, nonce []byte) []byte {
 
 // introduce is the dialer's part.
 func introduce(c net.Conn, self, to Address) error {
-	_ = c.SetDeadline(time.Now().Add(helloMost))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout))
 	h := newHello(self)
 	if _, err := c.Write(h[:]); err != nil {
 		return err
@@ -83,7 +83,7 @@ func introduce(c net.Conn, self, to Address) error {
 
 // meet is the listener's part. It returns the dialer's identity.
 func meet(c net.Conn, key [KeyBytes]byte) (identity, error) {
-	_ = c.SetDeadline(time.Now().Add(helloMost))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout))
 	var h hello
 	if _, err := io.ReadFull(c, h[:]); err != nil {
 		return identity{}, err

@@ -160,7 +160,7 @@ func (n *Node) acceptOnce() {
 
 // begin serves a connection, unless too many connections have not authenticated yet.
 func (n *Node) begin(c net.Conn) {
-	if n.listener.strangers.Add(1) > strangersMost {
+	if n.listener.strangers.Add(1) > maxStrangers {
 		n.listener.strangers.Add(-1)
 		_ = c.Close()
 		return

@@ -7,7 +7,7 @@ import (
 	"score/pm/uct/handles"
 )
 
-// Ports is how many endpoints a stack has at most: OpenSHMEM takes one for each context.
+// Ports is the largest number of endpoints of a stack: OpenSHMEM takes one for each context.
 const Ports = 128
 
 const (
@@ -120,7 +120,7 @@ func (s *Stack) newEndpoint(port uint8) *Endpoint {
 	return e
 }
 
-// peer is what the stack knows of a rank.
+// peer is the stack's state of a rank.
 type peer struct {
 	ep     *uct.EP
 	eager  int // bytes of the longest eager message

@@ -29,8 +29,8 @@ const (
 	offerHead = 5 * 8 // tag, length, key, offset, address
 )
 
-// envelope is what a message says of itself. It has four words, the most that the compiler keeps in
-// registers: copies of more, written word by word and read in pairs, cost each message 10 ns.
+// envelope describes a message. It has four words, the most that the compiler keeps in registers:
+// copies of more, written word by word and read in pairs, cost each message 10 ns.
 type envelope struct {
 	tag    uint64
 	length int

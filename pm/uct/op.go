@@ -64,7 +64,7 @@ type op struct {
 	buf         []byte // operands of an atomic, or what a fetch answers; kept for reuse
 }
 
-// reply is what an opServe sends.
+// reply is the message that an opServe sends.
 type reply uint8
 
 const (

@@ -29,7 +29,7 @@ func (i *Iface) MD() *MD { return i.md }
 // Rank is this rank's number.
 func (i *Iface) Rank() int { return i.ch.Rank() }
 
-// Ranks is how many ranks the job has.
+// Ranks is the number of ranks of the job.
 func (i *Iface) Ranks() int { return i.ch.Size() }
 
 // Do begins an operation, with progress while resources are short, and waits until it has ended.

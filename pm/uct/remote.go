@@ -10,7 +10,7 @@ import (
 // they are forgotten, and the peer is asked again.
 const maxUnmapped = 1024
 
-// remotes is what an EP knows of its peer's regions.
+// remotes holds what an EP knows of its peer's regions.
 type remotes struct {
 	last     *remote // the one used last
 	byKey    map[uint64]*remote

@@ -82,7 +82,7 @@ func (h hand) Drive(now int64) int64 {
 
 func (h hand) Due() int64 { return h.c.agent.Due() }
 
-// LookAt and Await have the agent look; of two instants the earlier one counts.
+// CheckAt and Await make the agent check at that time; of two times the earlier one counts.
 func (h hand) CheckAt(at int64) {
 	c, w := h.c, h.c.end.w
 	if at = max(at, w.now+1); c.lookAt == 0 || at < c.lookAt {

@@ -18,7 +18,7 @@ import (
 // an agent and its stewards must be of one build.
 const Self = "/proc/self/exe"
 
-// Slot is where a steward lives.
+// Slot is the place of a steward on its node.
 type Slot struct {
 	// Exe is the program that runs as steward when its first argument is
 	// "steward".

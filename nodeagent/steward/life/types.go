@@ -47,7 +47,7 @@ const (
 	Dead
 )
 
-// Exit is how a rank ended.
+// Exit describes the end of a rank.
 type Exit struct {
 	Code        int // when Signal is 0
 	Signal      int
@@ -62,7 +62,7 @@ type Exit struct {
 // sigkill is the one signal a kill of ours can show up as.
 const sigkill = 9
 
-// Rules are what the machine must know of a job.
+// Rules hold what the machine must know of a job.
 type Rules struct {
 	Ranks         int  // local ranks
 	KillOnBadExit bool // any exit code but zero ends the gang
@@ -75,7 +75,7 @@ type Rules struct {
 	Silent bool
 }
 
-// Config is what the machine must know of its steward.
+// Config holds what the machine must know of its steward.
 type Config struct {
 	// Grace is how long the job goes on without an agent; 0: it does not.
 	Grace time.Duration
