@@ -34,7 +34,7 @@ func (img *Image) Follow(role uint32) (changed bool) {
 // left it.
 func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
 
-// SetDue leaves word of when to drive next.
+// SetDue records when to drive next.
 func (img *Image) SetDue(at int64) { release.Store64(img.due(), uint64(at)) }
 
 func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
@@ -63,7 +63,7 @@ type Accepting struct {
 	Got  uint32 // Delivery.Got before
 }
 
-// NoteAccepting leaves the note.
+// NoteAccepting writes the note.
 func (img *Image) NoteAccepting(a Accepting) {
 	at := img.layout.Lock
 	atomic.StoreUint32(img.mem.u32(at+40), uint32(a.Seq))
@@ -72,7 +72,7 @@ func (img *Image) NoteAccepting(a Accepting) {
 	atomic.StoreUint32(img.mem.u32(at+36), a.Rank+1)
 }
 
-// Accepted takes the note away.
+// Accepted erases the note.
 func (img *Image) Accepted() { atomic.StoreUint32(img.mem.u32(img.layout.Lock+36), 0) }
 
 // Accepting returns the note, if there is one.
@@ -89,7 +89,7 @@ func (img *Image) Accepting() (a Accepting, ok bool) {
 // first credits of all these ranks, modulo 2^32, as the last driver left it.
 func (img *Image) Extra() uint32 { return atomic.LoadUint32(img.extra()) }
 
-// SetExtra leaves word of the reserved places.
+// SetExtra records the reserved places.
 func (img *Image) SetExtra(places uint32) { atomic.StoreUint32(img.extra(), places) }
 
 func (img *Image) extra() *uint32 { return img.mem.u32(img.layout.Lock + 56) }

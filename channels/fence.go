@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sender stores a message and then looks whether the receiver sleeps; a receiver
-// says that it sleeps and then looks for a message. One of them must see the
-// other, which needs a fence between store and load on both sides. The sender
-// cannot afford one (see release.Store64), so the receiver runs a fence on all
-// processors on which a sender runs: membarrier(2), made for such pairs. A
-// sender's process must have asked for that once; until it has, and where the kernel
+// A sender stores a message and then checks whether the receiver sleeps; a receiver announces that
+// it sleeps and then polls for a message. One of them must see the other, which needs a fence
+// between store and load on both sides. The sender cannot afford one (see release.Store64), so the
+// receiver runs a fence on all processors on which a sender runs: membarrier(2), made for such
+// pairs. A sender's process must have asked for that once; until it has, and where the kernel
 // refuses, it fences by itself.
 
 // cheap means that this process is registered, so its senders need no fence.

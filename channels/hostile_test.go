@@ -66,7 +66,7 @@ func useAll(img *Image, in *Inbox, s *Sender, b *SendBuffer, random *rand.Rand) 
 		_ = in.Release(m)
 	}
 	in.Gone()
-	in.lookAtLanes()
+	in.checkLanes()
 	if s.Recalled() || random.IntN(8) == 0 {
 		s.GiveBack()
 	}

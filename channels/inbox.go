@@ -8,39 +8,40 @@ import (
 )
 
 const (
-	// burst is how many messages in a row come from one sender when others wait as well.
+	// burst bounds the messages in a row from one sender while others wait.
 	burst = 16
-	// idleEvery keeps an empty poll to the loads that find a message.
+	// idleEvery is how many empty polls share one call of idle, so that the others only make the
+	// loads that find a message.
 	idleEvery = 16
-	// maxTurns is how many looks in a row may find nothing but senders that change rings: each opens
-	// or leaves a lane, and there are few.
+	// maxTurns bounds the searches in a row that find only senders that change rings: each opens or
+	// leaves a lane, and there are few.
 	maxTurns = 2 * abi.MaxLanes
 )
 
 // Inbox is the receiving side of a context. One goroutine of the owning process uses it.
 type Inbox struct {
-	img     *Image
-	most    uint64    // longest message
-	rings   []*reader // those to poll: shared ring, network lane, opened lanes
-	hot     *reader   // where the last message was, and where the next poll begins
-	at      int       // its place
-	turnAt  uint64    // taken, from which on others' turn comes
-	overlap bool
-	taken   uint64 // messages
-	bytes   uint64
-	shown   uint64  // taken, as last published
-	gone    uint32  // Status.Gone as last looked at
-	told    []bool  // by local index: death was reported
-	stuck   bool    // a record is unfinished
-	looks   uint32  // empty polls since the last message
-	waiters *uint64 // not zero if senders sleep until there is space
-	freed   uint64  // lines given back since senders were last woken
-	wake    func(rank uint32)
-	lanes   laneKeeper
-	turned  bool // a sender changed rings since the last look began
-	turns   int  // looks in a row that were repeated for that
-	damage  error
-	closed  bool
+	img        *Image
+	most       uint64    // longest message
+	rings      []*reader // those to poll: shared ring, network lane, opened lanes
+	hot        *reader   // where the last message was, and where the next poll begins
+	at         int       // its place
+	turnAt     uint64    // taken, from which on others' turn comes
+	overlap    bool
+	taken      uint64 // messages
+	bytes      uint64
+	shown      uint64  // taken, as last published
+	gone       uint32  // Status.Gone as last seen
+	reported   []bool  // by local index: death was reported
+	stuck      bool    // a record is unfinished
+	emptyPolls uint32  // empty polls since the last message
+	waiters    *uint64 // not zero if senders sleep until there is space
+	freed      uint64  // lines given back since senders were last woken
+	wake       func(rank uint32)
+	lanes      laneKeeper
+	turned     bool // a sender changed rings since the last search began
+	turns      int  // searches in a row that were repeated for that
+	damage     error
+	closed     bool
 }
 
 // Inbox opens the inbox of this image. wake is called with each rank that
@@ -54,7 +55,7 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 // then the rank sees it when it looks at Sender.Recalled by itself.
 func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), told: make([]bool, len(img.local))}
+	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), reported: make([]bool, len(img.local))}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
@@ -88,7 +89,7 @@ func (in *Inbox) Poll() (Message, bool) {
 // More reports whether there is something behind the message that Poll returned last.
 func (in *Inbox) More() bool { return atomic.LoadUint64(in.hot.next) != 0 }
 
-// search looks into all rings, the one after the last first.
+// search polls all rings, beginning with the one after the last.
 func (in *Inbox) search() (Message, bool) {
 	at := in.at
 	for range in.rings {
@@ -106,20 +107,20 @@ func (in *Inbox) search() (Message, bool) {
 	if in.turned {
 		return in.searchMore()
 	}
-	if in.looks++; in.Due() {
+	if in.emptyPolls++; in.Due() {
 		in.idle()
 	}
 	return Message{}, false
 }
 
-// turnTo has the next polls look into a ring first.
+// turnTo makes the next polls begin with a ring.
 func (in *Inbox) turnTo(at int) {
 	in.at, in.hot, in.turnAt = at, in.rings[at], in.taken+burst
 }
 
-// searchMore looks again after senders changed rings: their next messages may lie in a ring that was
-// passed before, and a rank must not go to sleep over them. A hostile sender that changes rings
-// without end gets few looks.
+// searchMore searches again after senders changed rings: their next messages may lie in a ring that
+// was passed before, and a rank must not go to sleep over them. For a hostile sender that changes
+// rings without end, it soon stops.
 func (in *Inbox) searchMore() (Message, bool) {
 	in.turned = false
 	if in.turns++; in.turns <= maxTurns {
@@ -130,12 +131,12 @@ func (in *Inbox) searchMore() (Message, bool) {
 	return Message{}, false
 }
 
-// Due reports whether this empty Poll was one of those after which the owner should look for
-// other things than messages, too: the first after a message and then every idleEvery.
-func (in *Inbox) Due() bool { return in.looks%idleEvery == 1 }
+// Due reports whether the owner should check for other things than messages after this empty Poll:
+// the first after a message, and then every idleEvery.
+func (in *Inbox) Due() bool { return in.emptyPolls%idleEvery == 1 }
 
 // ResetIdle makes the next empty Poll a due one.
-func (in *Inbox) ResetIdle() { in.looks = 0 }
+func (in *Inbox) ResetIdle() { in.emptyPolls = 0 }
 
 // take takes the record at the reader's cursor, whose commit word is word.
 func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
@@ -158,7 +159,7 @@ func (in *Inbox) plausible(r *reader, word uint64) bool {
 func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
-	in.looks = 0
+	in.emptyPolls = 0
 	in.taken++
 	in.bytes += word & abi.MaxLength
 	if in.taken-in.shown >= abi.PublishEvery {
@@ -167,7 +168,7 @@ func (in *Inbox) deliver(r *reader, word uint64) Message {
 	return m
 }
 
-// show is what an inbox that receives all the time does now and then.
+// show does the upkeep of an inbox that is never idle, now and then.
 func (in *Inbox) show() {
 	in.publish()
 	in.attendLanes()
@@ -208,7 +209,8 @@ func (in *Inbox) takeOther(r *reader, word uint64) (Message, bool) {
 	}
 }
 
-// isPad keeps a hostile ring full of pads from holding the reader: one per look.
+// isPad lets a search pass one pad only, so that a hostile ring full of pads cannot hold the
+// reader.
 func isPad(word uint64) bool {
 	_, kind, _ := abi.Uncommit(word)
 	return kind == abi.KindPad
@@ -250,7 +252,7 @@ func (in *Inbox) Release(m Message) error {
 	return nil
 }
 
-// idle is what a due poll does that finds nothing.
+// idle does the upkeep of an inbox in a due empty poll.
 func (in *Inbox) idle() {
 	if in.taken != in.shown {
 		in.publish()
@@ -261,7 +263,7 @@ func (in *Inbox) idle() {
 	in.attendLanes()
 }
 
-// publish shows the counters to whoever looks from outside.
+// publish copies the counters into the image.
 func (in *Inbox) publish() {
 	in.shown = in.taken
 	release.Store64(in.img.counter(abi.Received), in.taken)
@@ -295,8 +297,8 @@ func (in *Inbox) Gone() (rank uint32, ok bool) {
 		return 0, false
 	}
 	for i, rank := range in.img.local {
-		if !in.told[i] && in.img.PeerGone(rank) {
-			in.told[i] = true
+		if !in.reported[i] && in.img.PeerGone(rank) {
+			in.reported[i] = true
 			return rank, true
 		}
 	}

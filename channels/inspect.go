@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Looking at an image that nobody uses: a copy that was read from a file.
+// Inspection of an image that nobody uses: a copy that was read from a file.
 
 // Copy is an image in memory of its own, empty until Page fills it. It is closed with Close.
 func Copy(header abi.Header) (*Image, error) {
@@ -57,14 +57,14 @@ type Queued struct {
 // there.
 const queuedHead = 16
 
-// Queue tells what lies in the inbox, ring by ring in the order of writing, until tell is false.
-// The first ones may have been taken by their rank, and not given back.
-func (img *Image) Queue(tell func(Queued) bool) {
+// Queue calls yield with the records in the inbox, ring by ring in the order of writing, until it
+// returns false. The rank may have taken the first ones without giving them back.
+func (img *Image) Queue(yield func(Queued) bool) {
 	l := &img.layout
 	shared := img.mem.ring(l.SharedRing, l.SharedBytes)
 	end := img.sharedPos()
 	head := atomic.LoadUint64(img.mem.u64(l.SharedControl))
-	if !walk(shared, head, func(pos uint64) bool { return pos&posMask == end }, "shared", tell) {
+	if !walk(shared, head, func(pos uint64) bool { return pos&posMask == end }, "shared", yield) {
 		return
 	}
 	never := func(uint64) bool { return false }
@@ -74,14 +74,14 @@ func (img *Image) Queue(tell func(Queued) bool) {
 			name, bytes = "network", l.NetBytes
 		}
 		head := atomic.LoadUint64(img.mem.u64(l.Lane(lane)))
-		if !walk(img.mem.ring(l.LaneRing(lane), bytes), head, never, name, tell) {
+		if !walk(img.mem.ring(l.LaneRing(lane), bytes), head, never, name, yield) {
 			return
 		}
 	}
 }
 
 // walk goes through a ring, at most once round.
-func walk(r ring, from uint64, end func(uint64) bool, name string, tell func(Queued) bool) bool {
+func walk(r ring, from uint64, end func(uint64) bool, name string, yield func(Queued) bool) bool {
 	for pos := from; pos-from < r.lines() && !end(pos); {
 		word := atomic.LoadUint64(r.commit(pos))
 		if word == 0 {
@@ -89,7 +89,7 @@ func walk(r ring, from uint64, end func(uint64) bool, name string, tell func(Que
 		}
 		if q, ok := record(r, pos, word); ok {
 			q.Ring = name
-			if !tell(q) {
+			if !yield(q) {
 				return false
 			}
 		}
@@ -98,7 +98,7 @@ func walk(r ring, from uint64, end func(uint64) bool, name string, tell func(Que
 	return true
 }
 
-// record tells of a record that is or will be a message, and was not given back.
+// record describes a record that is or will be a message, unless it was given back.
 func record(r ring, pos, word uint64) (q Queued, ok bool) {
 	length, kind, rank := abi.Uncommit(word)
 	q = Queued{From: rank, Length: length}
@@ -121,7 +121,8 @@ func record(r ring, pos, word uint64) (q Queued, ok bool) {
 	return q, true
 }
 
-// growing tells of a message whose tail is still being written how much of it is there.
+// growing returns the state of a message whose tail is still being written, and how much of it is
+// there.
 func growing(progress uint32, length int) (state string, there int) {
 	switch {
 	case progress == abi.ProgressLost:
@@ -145,9 +146,9 @@ func (img *Image) RanksOfPage(number uint32) (first, end uint32) {
 	return min(first, l.Ranks), min(first+abi.PageBytes/abi.PeerBytes, l.Ranks)
 }
 
-// KeptFor tells of the messages for a rank on another node that are kept until they are
-// acknowledged, oldest first, until tell is false.
-func (img *Image) KeptFor(rank uint32, tell func(length int, first flowctl.Seq, frames uint32) bool) error {
+// KeptFor calls yield with the messages for a rank on another node that are not acknowledged yet,
+// oldest first, until it returns false.
+func (img *Image) KeptFor(rank uint32, yield func(length int, first flowctl.Seq, frames uint32) bool) error {
 	b := img.SendBuffer()
 	k, err := b.Oldest(rank)
 	for steps := b.Messages(); err == nil && k != 0; steps-- {
@@ -162,7 +163,7 @@ func (img *Image) KeptFor(rank uint32, tell func(length int, first flowctl.Seq, 
 		if framesErr != nil {
 			return framesErr
 		}
-		if !tell(length, first, frames) {
+		if !yield(length, first, frames) {
 			return nil
 		}
 		k, err = b.Next(k)

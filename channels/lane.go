@@ -48,10 +48,10 @@ func (w *laneWriter) room(n uint64) bool {
 	return w.used()+n < w.lines()
 }
 
-// full reports whether room must look for the next line.
+// full reports whether the writer must check how far the reader has come before the next line.
 func (w *laneWriter) full() bool { return w.used()+1 >= w.lines() }
 
-// updateRead takes over how far the reader has come, unless that is impossible.
+// updateRead reads how far the reader has come, and ignores an impossible value.
 func (w *laneWriter) updateRead() {
 	if head := atomic.LoadUint64(w.head); w.tail-head <= w.lines() {
 		w.freed = head

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// lookEvery is the time between two looks at the lanes: a thousandth of what a lane's worth
-	// of messages takes to refill, and far more than a look costs.
-	lookEvery = time.Millisecond
-	// silentLooks is how many looks in a row a lane must be found without a new message before it
-	// is asked back. Looks are counted and not the time, because a gang that is switched off is
-	// silent and does not look.
-	silentLooks = 10
-	// wantLooks is how many looks senders that want a lane wait for a silent one. Then the wish is
-	// forgotten, so that looks do not go on for ever where all lanes are busy; a sender asks again
-	// after askEvery messages.
-	wantLooks = 10 * silentLooks
+	// checkInterval is the time between two checks of the lanes: a thousandth of what a lane's
+	// worth of messages takes to refill, and far more than a check costs.
+	checkInterval = time.Millisecond
+	// silentChecks is the number of checks in a row that find no new message in a lane before it is
+	// asked back. Checks are counted and not time, because a gang that is off is silent and does
+	// not check.
+	silentChecks = 10
+	// wantChecks is for how many checks senders that want a lane wait for a silent one. Then the
+	// wish is dropped, so that checks end while all lanes are busy; a sender asks again after
+	// askEvery messages.
+	wantChecks = 10 * silentChecks
 )
 
 // laneKeeper is the inbox's account of its lanes. It offers them to senders, follows senders into
@@ -35,15 +35,15 @@ const (
 //
 // A lane becomes free only when own.head = own.cursor: each of its messages was given back.
 type laneKeeper struct {
-	slots   []laneSlot // by number; that of lane 0 is not used
-	wanted  *uint32    // Status.Wanted
-	pending bool       // something below is not finished, so looks go on
-	looked  int64      // when, by Nanos
-	gone    uint32     // Status.Gone as last seen here
-	waited  int        // looks since lanes were first wanted
-	memory  *LaneMemory
-	charged int // lanes that memory counts
-	ask     func(rank uint32)
+	slots     []laneSlot // by number; that of lane 0 is not used
+	wanted    *uint32    // Status.Wanted
+	pending   bool       // something below is not finished, so checks go on
+	checkedAt int64      // when, by Nanos
+	gone      uint32     // Status.Gone as last seen here
+	waited    int        // checks since lanes were first wanted
+	memory    *LaneMemory
+	charged   int // lanes that memory counts
+	ask       func(rank uint32)
 }
 
 // laneSlot is one lane.
@@ -51,8 +51,8 @@ type laneSlot struct {
 	own      *reader
 	ended    bool
 	recalled bool
-	quiet    int    // looks in a row without a new message
-	seen     uint64 // own.cursor at the last look
+	quiet    int    // checks in a row without a new message
+	seen     uint64 // own.cursor at the last check
 	dead     bool   // its writer surely died
 	deadAt   uint64 // end of the shared ring after that: all the writer left is before it
 }
@@ -75,7 +75,7 @@ func (in *Inbox) openLanes(memory *LaneMemory, ask func(rank uint32)) {
 	}
 }
 
-// closeLanes gives the memory's count back.
+// closeLanes gives the lanes' memory back to LaneMemory.
 func (in *Inbox) closeLanes() {
 	for ; in.lanes.charged > 0; in.lanes.charged-- {
 		in.lanes.memory.put(in.img.layout.LaneBytes)
@@ -106,25 +106,25 @@ func (in *Inbox) withholdLane(lane uint32) {
 	in.lanes.charged--
 }
 
-// attendLanes is called now and then, on the inbox's ways that are not hot.
+// attendLanes is called now and then, on the slow paths of the inbox.
 func (in *Inbox) attendLanes() {
 	k := &in.lanes
 	if atomic.LoadUint32(k.wanted) == 0 && !k.pending && in.img.goneCount() == k.gone && !k.memory.isShort() {
 		return
 	}
-	if now := Nanos(); now-k.looked >= int64(lookEvery) {
-		k.looked = now
-		in.lookAtLanes()
+	if now := Nanos(); now-k.checkedAt >= int64(checkInterval) {
+		k.checkedAt = now
+		in.checkLanes()
 	}
 }
 
-// lookAtLanes does what is due for the lanes.
-func (in *Inbox) lookAtLanes() {
+// checkLanes does what is due for the lanes.
+func (in *Inbox) checkLanes() {
 	k := &in.lanes
 	gone := in.img.goneCount()
 	k.pending = false
 	for lane := uint32(1); lane < in.img.layout.Lanes; lane++ {
-		in.lookAtLane(lane, gone != k.gone)
+		in.checkLane(lane, gone != k.gone)
 	}
 	k.gone = gone
 	if wanted := atomic.LoadUint32(k.wanted); wanted != 0 {
@@ -134,8 +134,8 @@ func (in *Inbox) lookAtLanes() {
 	}
 }
 
-// lookAtLane counts how long a lane was silent, and frees it if it was left.
-func (in *Inbox) lookAtLane(lane uint32, deaths bool) {
+// checkLane counts how long a lane was silent, and frees it if it was left.
+func (in *Inbox) checkLane(lane uint32, deaths bool) {
 	s := &in.lanes.slots[lane]
 	owner := atomic.LoadUint64(in.img.laneOwner(lane))
 	if s.own == nil && (owner == 0 || owner == abi.LaneWithheld) {
@@ -160,7 +160,7 @@ func (in *Inbox) lookAtLane(lane uint32, deaths bool) {
 	in.lanes.pending = in.lanes.pending || s.recalled || s.dead && !s.ended && owner != 0
 }
 
-// countQuiet notes whether a message came since the last look; if one did, the lane is no longer
+// countQuiet notes whether a message came since the last check; if one did, the lane is no longer
 // asked back.
 func (in *Inbox) countQuiet(lane uint32, s *laneSlot) {
 	if s.own == nil || s.own.cursor == s.seen && atomic.LoadUint64(s.own.next) == 0 {
@@ -184,7 +184,7 @@ func (in *Inbox) laneWriterDead(s *laneSlot, rank uint32, deaths bool) bool {
 	if deaths && in.img.PeerGone(rank) {
 		return true
 	}
-	return (s.own == nil || s.recalled) && s.quiet > silentLooks && s.quiet&(s.quiet-1) == 0 && in.img.writerDead(rank)
+	return (s.own == nil || s.recalled) && s.quiet > silentChecks && s.quiet&(s.quiet-1) == 0 && in.img.writerDead(rank)
 }
 
 // leaveDead ends the lane of a writer that died, once all was read that it left there and in the

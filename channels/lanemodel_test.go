@@ -38,7 +38,7 @@ func newLanesModel(t *testing.T, ranks int) *lanesModel {
 	if m.in, err = m.img.InboxWithin(m.memory, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.in.lanes.looked = math.MaxInt64 // the model looks, not the clock
+	m.in.lanes.checkedAt = math.MaxInt64 // the model checks, not the clock
 	for rank := range uint32(ranks) {
 		s, err := m.img.Sender(rank)
 		if err != nil {
@@ -166,7 +166,7 @@ func (m *lanesModel) drain(r *rapid.T) {
 			m.release(r, 0)
 		}
 		m.obey()
-		m.in.lookAtLanes()
+		m.in.checkLanes()
 		if m.poll(r) || m.in.Stuck() {
 			continue
 		}
@@ -207,8 +207,8 @@ func TestLanesComeAndGo(t *testing.T) {
 			},
 			"obey": func(*rapid.T) { m.obey() },
 			"look": func(r *rapid.T) {
-				for range rapid.IntRange(1, 2*silentLooks).Draw(r, "looks") {
-					m.in.lookAtLanes()
+				for range rapid.IntRange(1, 2*silentChecks).Draw(r, "looks") {
+					m.in.checkLanes()
 				}
 			},
 			"die": m.die,

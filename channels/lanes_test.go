@@ -40,7 +40,7 @@ func TestSilentLaneMovesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.lanes.looked = math.MaxInt64
+	in.lanes.checkedAt = math.MaxInt64
 	first, _ := img.Sender(1)
 	second, _ := img.Sender(2)
 	talk(t, in, first, true)
@@ -56,8 +56,8 @@ func TestSilentLaneMovesOn(t *testing.T) {
 		t.Fatalf("open %v, wanted %d times", second.open, img.Counter(abi.LanesWanted))
 	}
 	for range 3 { // it talks between looks
-		for range silentLooks - 1 {
-			in.lookAtLanes()
+		for range silentChecks - 1 {
+			in.checkLanes()
 		}
 		if err := first.Send(nil); err != nil {
 			t.Fatal(err)
@@ -65,13 +65,13 @@ func TestSilentLaneMovesOn(t *testing.T) {
 		if err := in.Release(mustPoll(t, in)); err != nil {
 			t.Fatal(err)
 		}
-		in.lookAtLanes()
+		in.checkLanes()
 	}
 	if len(asked) != 0 || first.Recalled() {
 		t.Fatalf("a lane in use was asked back: %v", asked)
 	}
-	for range silentLooks {
-		in.lookAtLanes()
+	for range silentChecks {
+		in.checkLanes()
 	}
 	if len(asked) != 1 || asked[0] != 1 || !first.Recalled() {
 		t.Fatalf("asked %v, recalled %v", asked, first.Recalled())
@@ -94,7 +94,7 @@ func TestSilentLaneMovesOn(t *testing.T) {
 func TestWishIsForgotten(t *testing.T) {
 	img := heapImage(t, 3, abi.Geometry{Lanes: 2})
 	in, _ := img.Inbox(nil)
-	in.lanes.looked = math.MaxInt64
+	in.lanes.checkedAt = math.MaxInt64
 	first, _ := img.Sender(1)
 	second, _ := img.Sender(2)
 	talk(t, in, first, true)
@@ -104,9 +104,9 @@ func TestWishIsForgotten(t *testing.T) {
 		}
 		in.Poll()
 	}
-	for range wantLooks + 1 {
+	for range wantChecks + 1 {
 		in.lanes.slots[1].quiet = 0 // it talks
-		in.lookAtLanes()
+		in.checkLanes()
 	}
 	if atomic.LoadUint32(in.lanes.wanted) != 0 {
 		t.Fatal("still wanted")
@@ -125,7 +125,7 @@ func TestWishIsForgotten(t *testing.T) {
 func TestHeldMessageKeepsItsLane(t *testing.T) {
 	img := heapImage(t, 3, abi.Geometry{Lanes: 2})
 	in, _ := img.Inbox(nil)
-	in.lanes.looked = math.MaxInt64
+	in.lanes.checkedAt = math.MaxInt64
 	s, _ := img.Sender(1)
 	talk(t, in, s, true)
 	for _, text := range []string{"one", "two"} {
@@ -149,7 +149,7 @@ func TestHeldMessageKeepsItsLane(t *testing.T) {
 	}
 	owner := img.laneOwner(1)
 	for _, i := range []int{2, 0, 1} {
-		in.lookAtLanes()
+		in.checkLanes()
 		if atomic.LoadUint64(owner) != 2 {
 			t.Fatalf("free while %q is held", held[i].Head())
 		}
@@ -157,7 +157,7 @@ func TestHeldMessageKeepsItsLane(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in.lookAtLanes()
+	in.checkLanes()
 	if atomic.LoadUint64(owner) != 0 {
 		t.Fatal("not free")
 	}
@@ -168,7 +168,7 @@ func TestLaneOfTheDead(t *testing.T) {
 	for _, marked := range []bool{true, false} {
 		img := newImage(t, 3, abi.Geometry{Lanes: 2})
 		in, _ := img.Inbox(nil)
-		in.lanes.looked = math.MaxInt64
+		in.lanes.checkedAt = math.MaxInt64
 		s, _ := img.Sender(1)
 		talk(t, in, s, true)
 		if err := s.Send([]byte("last")); err != nil {
@@ -184,15 +184,15 @@ func TestLaneOfTheDead(t *testing.T) {
 				t.Fatal("no lane was free")
 			}
 		}
-		in.lookAtLanes()
+		in.checkLanes()
 		if atomic.LoadUint64(img.laneOwner(1)) != 2 {
 			t.Fatal("free before the last message was read")
 		}
 		if m := mustPoll(t, in); string(m.Head()) != "last" || in.Release(m) != nil {
 			t.Fatalf("%q", m.Head())
 		}
-		for range 4 * silentLooks {
-			in.lookAtLanes()
+		for range 4 * silentChecks {
+			in.checkLanes()
 		}
 		if atomic.LoadUint64(img.laneOwner(1)) != 0 || len(in.rings) != 1 {
 			t.Fatalf("marked %v: owner %d", marked, atomic.LoadUint64(img.laneOwner(1)))
@@ -215,7 +215,7 @@ func TestLaneMemoryMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inA.lanes.looked, inB.lanes.looked = math.MaxInt64, math.MaxInt64
+	inA.lanes.checkedAt, inB.lanes.checkedAt = math.MaxInt64, math.MaxInt64
 	if inA.lanes.charged != 1 || inB.lanes.charged != 0 {
 		t.Fatalf("%d and %d lanes", inA.lanes.charged, inB.lanes.charged)
 	}
@@ -234,9 +234,9 @@ func TestLaneMemoryMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inB.lookAtLanes() // it finds no memory
-	for range silentLooks + 1 {
-		inA.lookAtLanes()
+	inB.checkLanes() // it finds no memory
+	for range silentChecks + 1 {
+		inA.checkLanes()
 	}
 	if !toA.Recalled() || !toA.GiveBack() {
 		t.Fatal("the other context keeps its silent lane")
@@ -245,12 +245,12 @@ func TestLaneMemoryMoves(t *testing.T) {
 	if inA.lanes.charged != 0 || blocks(t, a)-before >= lane {
 		t.Fatalf("%d lanes, %d bytes", inA.lanes.charged, blocks(t, a)-before)
 	}
-	inB.lookAtLanes()
+	inB.checkLanes()
 	talk(t, inB, toB, true)
 	inB.Close()
 	toA.said = laneAfter
 	toA.claim() // in vain
-	inA.lookAtLanes()
+	inA.checkLanes()
 	talk(t, inA, toA, true) // in memory that reads as zero, it goes on where it was
 	for i := range 3000 {
 		if err := toA.Send(text(i, i%4000)); err != nil {

@@ -21,7 +21,7 @@ func (in *Inbox) serveWish(wanted uint32) {
 	}
 	for ; asked < int(wanted) && in.recallLane(); asked++ {
 	}
-	if k.waited++; k.waited > wantLooks {
+	if k.waited++; k.waited > wantChecks {
 		k.waited = 0
 		atomic.StoreUint32(k.wanted, 0)
 	}
@@ -43,9 +43,9 @@ func (in *Inbox) offerMore(most int) (offered bool) {
 	return offered
 }
 
-// recallLane asks for the lane that was silent for the longest time, if one is silent.
+// recallLane asks back the lane that was silent for the longest time, if one is silent.
 func (in *Inbox) recallLane() bool {
-	best, quiet := uint32(0), silentLooks-1
+	best, quiet := uint32(0), silentChecks-1
 	for lane := range in.lanes.slots {
 		s := &in.lanes.slots[lane]
 		if s.own != nil && !s.ended && !s.recalled && !s.dead && s.quiet > quiet {

@@ -13,7 +13,7 @@ type Message struct {
 	word uint64 // commit word, as checked
 }
 
-// Rank is the sender's.
+// Rank returns the sender's rank.
 func (m Message) Rank() uint32 { return uint32(m.word >> 32) }
 
 // Len is the message's length in bytes, also while its tail is being written.

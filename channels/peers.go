@@ -73,11 +73,10 @@ func (img *Image) Place(rank uint32) (place int, ok bool) { return img.index(ran
 // CountDamage counts a peer or a ring that was given up.
 func (img *Image) CountDamage() { img.count(abi.Damaged, 1) }
 
-// AddCounter counts on a way that is not hot.
+// AddCounter adds to a counter; it is not for hot paths.
 func (img *Image) AddCounter(c abi.Counter, n uint64) { img.count(c, n) }
 
-// NoteGone tells the owner that it should look which ranks of other nodes are
-// gone, and wakes it.
+// NoteGone tells the owner that a rank of another node is gone, and wakes it.
 func (img *Image) NoteGone() {
 	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
 	img.Wake()

@@ -160,7 +160,7 @@ func (b *SendBuffer) place(k Kept) (at uint64, length int, err error) {
 	return at, length, nil
 }
 
-// Bytes are the message's.
+// Bytes returns the message's bytes.
 func (b *SendBuffer) Bytes(k Kept) ([]byte, error) {
 	at, length, err := b.place(k)
 	if err != nil {

@@ -43,21 +43,21 @@ const (
 // Sleep lets the owner sleep until it is roused, until the time is over, or until
 // look, which is called after the owner announced that it sleeps, says that there is
 // something. Only the owner calls it.
-func (img *Image) Sleep(most time.Duration, look func() bool) {
+func (img *Image) Sleep(most time.Duration, check func() bool) {
 	word := img.sleepWord()
 	atomic.StoreUint32(word, 1)
 	limit := sleepMost
 	if !fenceAll() {
 		limit = sleepUnfenced
 	}
-	if !look() {
+	if !check() {
 		futexSleep(word, 1, min(most, limit))
 	}
 	atomic.StoreUint32(word, 0)
 }
 
-// BeginWait reports that the owner sleeps from now on until something comes: a program that waits
-// is to be told from one that was stopped while it looked. how is abi.WaitMessage, ...
+// BeginWait records that the owner sleeps from now on until something comes, which distinguishes a
+// program that waits from one that was stopped while it polled. how is abi.WaitMessage, ...
 func (img *Image) BeginWait(how uint32) {
 	atomic.StoreUint64(img.mem.u64(img.layout.Status+16), uint64(Nanos()))
 	atomic.StoreUint32(img.mem.u32(img.layout.Status+12), how)

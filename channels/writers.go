@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// register notes that this process writes as the rank, so that others can tell
-// whether it still lives.
+// register records that this process writes as the rank, so that others can
+// find out whether it still lives.
 func (img *Image) register(rank uint32) error {
 	me, err := Self()
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	CountStays
 )
 
-// counterCount is how many there are.
+// counterCount is the number of counters.
 const counterCount = int(CountStays) + 1
 
 // CounterInfo describes a counter.

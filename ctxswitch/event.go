@@ -47,9 +47,9 @@ func OffsetChanged(term uint64, offset int64) Event {
 	return Event{Kind: EventOffset, Term: term, Offset: offset}
 }
 
-// JobAdded tells of a job that is prepared: it has no process yet and is to be
-// launched when its row comes on. contexts counts its contexts on this node's
-// network; a job with none has no part in revoke, flush, save and load.
+// JobAdded reports a prepared job: it has no process yet and is launched when
+// its row comes on. contexts counts its contexts on this node's network; a job
+// with none has no part in revoke, flush, save and load.
 func JobAdded(job JobID, contexts int) Event {
 	return Event{Kind: EventJobAdded, Job: job, Contexts: contexts}
 }

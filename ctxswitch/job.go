@@ -52,7 +52,7 @@ const (
 	revoked
 )
 
-// job is what the machine knows of one job.
+// job is the machine's state of one job.
 type job struct {
 	id       JobID
 	contexts int  // > 0 gives it part in the steps of the network
@@ -65,8 +65,8 @@ type job struct {
 	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of that
 	asked    bool // that revoke has no answer yet
 	on, fits bool // of the row that fit was called for; its contexts may stay then
-	// mixed: it counts as running, but was frozen in the midst of its launch, so that
-	// part of its processes stand still: if the row wants it, it is to be thawed.
+	// mixed: it counts as running, but was frozen during its launch, so part of its processes stand
+	// still. If the row wants it, it must be thawed.
 	mixed bool
 
 	// waiting is the step whose answer is awaited from this job, but for Stop, or Steady.

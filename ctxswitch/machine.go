@@ -14,8 +14,8 @@ const (
 	// let the process come to its stop; so many are the program's nature.
 	WarnAfter = 10
 
-	// usualJobs is for how many jobs memory is taken in advance; with more,
-	// the tables grow once.
+	// usualJobs is the number of jobs for which memory is allocated in
+	// advance; with more, the tables grow once.
 	usualJobs = 64
 
 	// maxComing bounds the plans that wait for their origins: more than a leader makes while a gang
@@ -94,8 +94,9 @@ func New(config Config) *Machine {
 }
 
 // Handle tells the machine a fact, at the instant now of the local monotonic
-// clock in nanoseconds, and returns what is to be done, in that order. The
-// result is valid until the next Handle. now must not go backwards.
+// clock in nanoseconds, and returns the effects, to be carried out in that
+// order. The result is valid until the next Handle. now must not go
+// backwards.
 func (m *Machine) Handle(now int64, ev Event) []Effect {
 	m.effects = m.effects[:0]
 	m.apply(now, &ev)

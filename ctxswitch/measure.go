@@ -21,7 +21,7 @@ const (
 	MeasureTotal
 )
 
-// MeasureCount is how many there are.
+// MeasureCount is the number of measures.
 const MeasureCount = int(MeasureTotal) + 1
 
 // MeasureInfo describes a measure.

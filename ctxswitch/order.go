@@ -86,7 +86,7 @@ func (m *Machine) run(now int64, j *job) {
 	j.slices++
 }
 
-// timeout is how long an answer in step s is waited for.
+// timeout returns how long the machine waits for an answer in step s.
 func (m *Machine) timeout(s Step) time.Duration {
 	switch {
 	case s == Stop && m.together():

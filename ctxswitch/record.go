@@ -41,9 +41,9 @@ type Record struct {
 	Steps      StepSet          // in which any job had part
 	LateSteps  StepSet          // in which any job did not answer in time
 	Begin, End [stepCount]int64 // of each step in Steps
-	// Running is since when all jobs let go on or started run; if there are
-	// none, when the node was as the row wants it. It is 0 if the switch was
-	// broken off before.
+	// Running is the instant at which all thawed and launched jobs ran;
+	// without any, the instant at which the node was as the row wants it. It
+	// is 0 if the switch was broken off before.
 	Running int64
 	// Finished is when the last answer had come. Those of stopped jobs may come
 	// after Running.
@@ -63,7 +63,7 @@ func (r *Record) Took(s Step) (d time.Duration, ran bool) {
 	return time.Duration(r.End[s] - r.Begin[s]), r.Steps.Has(s)
 }
 
-// Wake is how long after the planned instant the switch began.
+// Wake is the delay from the planned instant to the begin of the switch.
 func (r *Record) Wake() time.Duration { return time.Duration(r.first() - r.Planned) }
 
 // Total is the time from the planned instant to the new jobs' running; ok is

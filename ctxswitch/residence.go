@@ -1,6 +1,6 @@
 package ctxswitch
 
-// Config is what a machine has to know of its node.
+// Config holds what a machine must know of its node.
 type Config struct {
 	// Channels is how many contexts the node's network has room for. As long as they fit, the
 	// contexts of a job that is off stay on their channels: its processes stand still and send

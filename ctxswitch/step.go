@@ -2,7 +2,7 @@ package ctxswitch
 
 import "time"
 
-// Step is where a machine stands in a switch.
+// Step is a machine's position in a switch.
 type Step uint8
 
 // The steps in their order. Steady is the state between switches.

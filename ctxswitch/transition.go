@@ -80,8 +80,7 @@ func (m *Machine) over(now int64) bool {
 
 	// Go: the incoming jobs are being thawed, or launched if it is their
 	// first time. Comes last, so that they find their network in place. Ends
-	// when they run and the outgoing stand still: both are to be known before
-	// the next switch.
+	// when they run and the outgoing stand still: the next switch needs both.
 	default:
 		going, stopping := m.waits(now, Go), m.waits(now, Stop)
 		if !going {

@@ -28,8 +28,8 @@ func (m *Machine) patience() int64 {
 	return at
 }
 
-// tightened is until when a stop is waited for. One that was ordered when nobody had to
-// wait for it may have others waiting now.
+// tightened returns the deadline for a stop. A stop that nobody waited for when it was ordered may
+// have others waiting now.
 func (j *job) tightened(by int64, tight bool) int64 {
 	if tight {
 		return min(by, j.stopAt+int64(StopTimeout))

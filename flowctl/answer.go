@@ -60,7 +60,7 @@ func (s *Sender) act(c *Config, now int64, kind Kind, fresh, current bool) {
 			s.open()
 		}
 
-	// No room. Sending would be in vain until Ready.
+	// No room. Nothing would be accepted before Ready.
 	case Full:
 		if current {
 			s.cut(c, fullCut)

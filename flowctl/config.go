@@ -34,8 +34,8 @@ const (
 	// DefaultRTOMax bounds the backoff, so that a peer that comes back is noticed
 	// soon after.
 	DefaultRTOMax = 200 * time.Millisecond
-	// DefaultProbe is after how long a refused sender asks, in case Ready was
-	// lost: slow against a round trip, since Ready is the rule.
+	// DefaultProbe is how long a refused sender waits before it asks, in case
+	// Ready was lost: long against a round trip, since Ready usually arrives.
 	DefaultProbe = 5 * time.Millisecond
 	// DefaultProbeMax bounds the backoff of probes.
 	DefaultProbeMax = 100 * time.Millisecond
@@ -60,9 +60,9 @@ const (
 	// would wait 100 ms for it. A silence that lasts longer than eight asks is hardly loss, and the
 	// peer is left in peace. Eight headers are less than one full frame.
 	steadyAsks = 8
-	// pauseLeast is by how much a deadline must be missed to say that nobody drove the sender: its
-	// process stood still, as a gang does that is off, and so did its peer. An agent that drives in
-	// place of a process is late by less, some ticks of a millisecond.
+	// pauseLeast is how late a deadline must be noticed to conclude that nobody drove the sender:
+	// its process stood still, as in a gang that is off, and so did its peer. An agent that drives
+	// in place of a process is late by less, some ticks of a millisecond.
 	pauseLeast = 3 * time.Millisecond
 	// maxShift bounds each doubling of a wait before it meets its own maximum.
 	maxShift = 16

@@ -18,7 +18,7 @@ const (
 	MarkWant
 )
 
-// Kind is what an answer says.
+// Kind is the kind of an answer.
 type Kind uint8
 
 // The kinds. Their numbers are on the wire and in the image.
@@ -51,8 +51,8 @@ type Answer struct {
 // the sender when the context is back.
 func AwayAnswer(d Data) Answer { return Answer{Kind: Away, Echo: d.Tx} }
 
-// Burst is what a sender may transmit now: Count frames, and if Count is 0 and
-// Ask is set, an ask, which is a header without payload.
+// Burst says what a sender may transmit now: Count frames, and if Count is 0
+// and Ask is set, an ask, which is a header without payload.
 type Burst struct {
 	First Seq
 	Count uint32 // frames First to First+Count-1
@@ -81,7 +81,7 @@ func (b Burst) Data(i uint32) Data {
 	return d
 }
 
-// Verdict is what a receiver does with a data frame.
+// Verdict says what a receiver does with a data frame.
 type Verdict uint8
 
 // The verdicts.

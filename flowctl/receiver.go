@@ -139,8 +139,8 @@ func (r *Receiver) Tick(c *Config, now int64) {
 	}
 }
 
-// Due reports whether an answer is to be sent now, in a frame of its own if no data
-// frame to this peer leaves.
+// Due reports whether an answer must be sent now, in a frame of its own if no data frame to this
+// peer leaves.
 func (r *Receiver) Due() bool { return r.flags&flagDue != 0 }
 
 // Answer returns the answer that stands now, for a frame of its own or the back

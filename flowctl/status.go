@@ -9,7 +9,7 @@ func (s *Sender) Acked() Seq { return s.una }
 // End returns one past the newest queued frame: the number of the next.
 func (s *Sender) End() Seq { return s.end }
 
-// Unsent returns how many frames are to be sent, or sent again.
+// Unsent returns how many frames wait to be sent, or sent again.
 func (s *Sender) Unsent() uint32 { return distance(s.nxt, s.end) }
 
 // Unacked returns how many frames are sent and neither acknowledged nor known to
@@ -74,7 +74,7 @@ func (r *Receiver) Refusing() Kind { return r.kind }
 // Waits reports whether OnRoom should be called when there is room.
 func (r *Receiver) Waits(c *Config) bool { return r.kind == Full || c.Policy.Owes(c, r) }
 
-// SenderStatus is what a person wants to know of a sender.
+// SenderStatus describes a sender to users.
 type SenderStatus struct {
 	Acked, Next, Queued Seq // frames: acknowledged before, sent next, queued before
 	Sent, Answered      Tx  // transmissions: newest, newest answered
@@ -95,7 +95,7 @@ func (s *Sender) Status() SenderStatus {
 	}
 }
 
-// ReceiverStatus is what a person wants to know of a receiver.
+// ReceiverStatus describes a receiver to users.
 type ReceiverStatus struct {
 	Next Seq  // frame that is accepted next
 	Echo Tx   // newest transmission seen

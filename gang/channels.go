@@ -29,7 +29,7 @@ func (m *Machine) checkChannels(r *Request) error {
 		plural(r.Tasks, "task"), plural(r.Channels, "channel"), need, has, channelsAdvice)
 }
 
-// channelsAdvice is what whoever asks for too many channels can do.
+// channelsAdvice says what a user who asks for too many channels can do.
 const channelsAdvice = "use more nodes, ask for fewer with --channels (0 for programs without PM), or raise agent.channels of the nodes"
 
 // checkJoinChannels refuses a joiner for which channels are too few in its gang's row.

@@ -40,8 +40,8 @@ func (r *gridRow) weight() int {
 	return 0
 }
 
-// growth is by how much the rotation, counted in weights, gets longer when a gang of
-// this weight comes in.
+// growth returns how much longer the rotation gets, counted in weights, when a gang of this weight
+// joins the row.
 func (r *gridRow) growth(weight int) int { return max(weight-r.weight(), 0) }
 
 func newGrid(nodes []*node, maxRows, rows int) *grid {

@@ -21,7 +21,7 @@ const (
 // OwnerID names the user to whom a job belongs.
 type OwnerID uint32
 
-// Owner is what the matrix must know of a user. The zero value is a user
+// Owner holds what the matrix must know of a user. The zero value is a user
 // without points and limits.
 type Owner struct {
 	// Points of priority, for all jobs of the owner; they change no slice.
@@ -35,7 +35,7 @@ type Owner struct {
 	MaxJobs, MaxCPUs int
 }
 
-// OwnerUse is what an owner's gangs have.
+// OwnerUse is what an owner's gangs hold.
 type OwnerUse struct{ Jobs, CPUs int }
 
 // SetOwners replaces all owners. It reports whether waiting jobs may now start that could not

@@ -21,7 +21,7 @@ type demand struct {
 	must []int32 // ascending positions
 }
 
-// fit is where a demand fits.
+// fit is a place where a demand fits.
 type fit struct {
 	row        int
 	nodeShares []nodeShare

@@ -76,7 +76,7 @@ func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	return residents, weight
 }
 
-// occupancy is what the gangs that run in a row take of the cluster while it is on.
+// occupancy is the share of the cluster that the gangs of a row take while it is on.
 type occupancy struct {
 	busy     []uint64 // like gridRow.busy
 	channels []int32  // per node: not taken

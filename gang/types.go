@@ -44,7 +44,7 @@ type Node struct {
 	Channels int
 }
 
-// Request is what a user asks for.
+// Request holds what a user asks for.
 type Request struct {
 	ID    JobID
 	Tasks int // ranks, at least 1
@@ -99,7 +99,7 @@ type Move struct {
 	From, To int
 }
 
-// Decision is what a Schedule pass did. The machine has already applied it.
+// Decision describes what a Schedule pass did. The machine has already applied it.
 type Decision struct {
 	Start []Allocation // in queue order, joiners first
 	Move  []Move       // ascending job

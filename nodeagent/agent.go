@@ -63,7 +63,7 @@ type Agent struct {
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *neighbours.Watcher
-	// connected says that there is a stream to the leader.
+	// connected reports that there is a stream to the leader.
 	connected      atomic.Bool
 	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
 
@@ -166,7 +166,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.serve(ctx, listener, orphans)
 }
 
-// Name is the node's.
+// Name returns the node's name.
 func (a *Agent) Name() string { return a.options.Name }
 
 // Address is where servers and other agents reach this one, with the port taken. It
@@ -259,7 +259,7 @@ func (a *Agent) hello() *scorev1.Hello {
 	return hello
 }
 
-// problems are what is wrong on the node now, a sentence each. The agent's log has them, too.
+// problems returns what is wrong on the node now, a sentence each. The agent's log has them, too.
 func (a *Agent) problems() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)

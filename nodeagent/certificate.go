@@ -28,8 +28,8 @@ const (
 	revokedTimeout = 3 * time.Second
 )
 
-// ErrRemoved is wrapped by the error of Run when a server has said that this node is none of the
-// cluster's any more.
+// ErrRemoved is wrapped by the error of Run when a server has said that this node does not belong
+// to the cluster any more.
 var ErrRemoved = uplink.ErrRemoved
 
 // encryptedListener accepts only servers and agents that show a certificate.
@@ -104,7 +104,7 @@ func (a *Agent) explainRemoval(err error) error {
 	return fmt.Errorf("%w; to make it a node again, remove its certificates (%s) and join it with a new token", err, a.options.CertificateDir)
 }
 
-// onRevoked refuses certificates that were revoked from now on.
+// onRevoked refuses revoked certificates from now on.
 func (a *Agent) onRevoked(m *scorev1.Revoked) {
 	if a.options.Credentials != nil {
 		a.options.Credentials.Revoke(m.GetSerials())

@@ -7,14 +7,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// minProcessors is how many goroutines may run at once at least, also on a node with one CPU. The
-// switching thread needs a processor of Go's scheduler as soon as it wakes. The garbage collector and
-// the streams to leader and peers seldom take more than the others.
-// The two real-time threads keep theirs while they sleep.
+// minProcessors is the least GOMAXPROCS, also on a node with one CPU. The switching thread needs a
+// processor of Go's scheduler as soon as it wakes. The garbage collector and the streams to leader
+// and peers seldom take more than the others. The two real-time threads keep theirs while they
+// sleep.
 const minProcessors = 4 + 2
 
-// reduceLatency removes what could delay the switching thread in this process: goroutines that have
-// all of Go's processors, and pages read from a disk. The function returned ends it.
+// reduceLatency removes what could delay the switching thread in this process: goroutines that
+// occupy all of Go's processors, and pages read from a disk. The function returned ends it.
 func (a *Agent) reduceLatency() (end func()) {
 	slack := realtime.MonitorSlack
 	if a.options.EnableRealtime {
@@ -36,7 +36,8 @@ func (a *Agent) reduceLatency() (end func()) {
 	return a.guard.Close
 }
 
-// raise is what gives the calling thread real-time priority, in bounds; nil where none may have it.
+// raise returns a function that gives the calling thread real-time priority, in bounds; nil if no
+// thread may have it.
 func (a *Agent) raise(thread string, priority int) func() error {
 	if a.guard == nil {
 		return nil

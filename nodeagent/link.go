@@ -13,11 +13,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// errNoBearer: the kernel has nothing by which TIPC leaves this host.
+// errNoBearer: TIPC of the kernel has no bearer, so it does not leave this host.
 var errNoBearer = errors.New(
 	`TIPC has no bearer, so that channels reach no other host: enable one as with "tipc bearer enable media eth device eth0"`)
 
-// linkWord is what the leader compares, and shows. Nodes with different words do not reach each other.
+// linkWord identifies the link for the leader, which compares and shows it. Nodes with different
+// words do not reach each other.
 func (a *Agent) linkWord() string {
 	if a.options.Link != link.TIPC {
 		return a.options.Link.String()
@@ -29,7 +30,7 @@ func (a *Agent) linkWord() string {
 	return word
 }
 
-// bearers are what TIPC is carried by now, if it is the link.
+// bearers returns the interfaces that carry TIPC now, if it is the link.
 func (a *Agent) bearers() []string {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -56,7 +57,7 @@ func (a *Agent) checkLink() error {
 	return nil
 }
 
-// linkProblems are what is wrong with the link now, a sentence each.
+// linkProblems returns what is wrong with the link now, a sentence each.
 func (a *Agent) linkProblems() (sentences []string) {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -78,7 +79,8 @@ func (a *Agent) checkReach(places []*scorev1.NodePlace) error {
 	return nil
 }
 
-// onOtherHosts reports whether some place is not on the host of the address. All of loopback is on one.
+// onOtherHosts reports whether some place is not on the host of the address. All loopback addresses
+// are one host.
 func onOtherHosts(own string, places []*scorev1.NodePlace) bool {
 	host := hostOf(own)
 	for _, p := range places {

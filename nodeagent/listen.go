@@ -73,7 +73,7 @@ func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	return listener, nil
 }
 
-// placeIn is the part of a job that an order is for; nil if it names none.
+// placeIn returns the place that an order is for; nil if it names none.
 func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
 	if places := order.GetPlaces(); int64(order.GetNodeIndex()) < int64(len(places)) {
 		return places[order.GetNodeIndex()]
@@ -91,7 +91,7 @@ func (a *Agent) listenRetrying(address string) (net.Listener, error) {
 	}
 }
 
-// listenFallback listens where it can after the former address, or the former name of the ranks'
+// listenFallback listens at another address after the former one, or the former name of the ranks'
 // socket, was refused. Without that name no rank finds the agent again.
 func (a *Agent) listenFallback(former string, why error) (net.Listener, error) {
 	a.socket = a.ranksSocket()

@@ -13,7 +13,7 @@ import (
 // the heartbeat comes by the same stream.
 type leaderHandler struct{ *Agent }
 
-// Welcome ends what the leader does not know, and tells the rest again.
+// Welcome ends jobs that the leader does not know, and reports the others again.
 func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
 	a.jobs.Reconcile(welcome.GetKeepJobs())
 	// Stage orders come again for the files of jobs that wait.

@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// peerService is what the servers and the other agents ask of this one.
+// peerService implements the calls of the servers and of the other agents.
 type peerService struct {
 	jobs.PeerService
 	*filetransfer.Transfers

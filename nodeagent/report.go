@@ -89,7 +89,7 @@ func measured(m *ctxswitch.Measures) bool {
 	return false
 }
 
-// stepsMessage has the histograms in the order of ctxswitch.MeasureTable.
+// stepsMessage returns the histograms in the order of ctxswitch.MeasureTable.
 func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures, f switcher.Flushes) *scorev1.SwitchReport_Steps {
 	steps := &scorev1.SwitchReport_Steps{JobId: uint64(job), Histograms: make([][]byte, len(m))}
 	for i := range m {

@@ -63,7 +63,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	}
 	<-ctx.Done()
 
-	// First those who give orders, then the jobs, then what the jobs need.
+	// First the sources of orders, then the jobs, then what the jobs need.
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
 	reason := context.Cause(ctx)
@@ -93,7 +93,7 @@ func (a *Agent) agentsHandler() http.Handler {
 // agent needs stays.
 func (a *Agent) closeParts(leaves bool) {
 	if leaves {
-		a.jobs.Leave() // no more are stopped or let run by files that are closed
+		a.jobs.Leave() // before the files by which jobs are frozen and thawed are closed
 	}
 	a.peers.Close()
 	a.closePlane()
@@ -108,10 +108,10 @@ func (a *Agent) closeParts(leaves bool) {
 	}
 }
 
-// ErrLeave as the cause of the end of Run's context lets the jobs go on, for the next agent.
+// ErrLeave, as the cause with which Run's context ends, lets the jobs go on for the next agent.
 var ErrLeave = errors.New("the agent makes way for another")
 
-// serveUsers passes calls of the host's users on to the servers.
+// serveUsers forwards calls of the host's users to the servers.
 func (a *Agent) serveUsers(ctx context.Context, parts *sync.WaitGroup) {
 	if a.options.UserSocket == "" {
 		return

@@ -15,7 +15,7 @@ import (
 // an agent whose configured servers are all gone still finds the others.
 const serversFile = "servers"
 
-// maxServersFile bounds what is read of it.
+// maxServersFile bounds what is read from it.
 const maxServersFile = 16 << 10
 
 // withKnownServers adds the servers that an earlier agent of the node has saved to the configured

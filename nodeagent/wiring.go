@@ -11,7 +11,7 @@ import (
 	"score/nodeagent/uplink"
 )
 
-// newJobs makes the jobs' part of the agent, once all is there that they need.
+// newJobs makes the jobs' part of the agent, once everything that they need exists.
 func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 	return jobs.New(jobs.Options{
 		Node:       a.options.Name,

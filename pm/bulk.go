@@ -6,15 +6,16 @@ import (
 	"score/channels/link/ports"
 )
 
-// leastBulk is the shortest path on which bulk datagrams are worth a call each: half a jumbo frame.
-// Shorter ones are faster through the channel, where the kernel cuts and joins many in one call.
+// leastBulk is the shortest payload for which bulk datagrams are worth a call each: half a jumbo
+// frame. On narrower paths the channel is faster, where the kernel cuts and joins many datagrams in
+// one call.
 const leastBulk = 4 << 10
 
-// Bulk carries long transfers between this rank and those of other nodes, without copies: the kernel
-// takes the bytes of a datagram from the memory of one program and puts them into that of the other.
-// Datagrams may be lost, and nobody sends them again by himself. It belongs to the channel and to its
-// goroutine. It needs no driver lock, and no agent uses the socket, which it may have opened: what
-// comes while the process is frozen waits there.
+// Bulk carries long transfers between this rank and those of other nodes, without copies: the
+// kernel takes the bytes of a datagram from the memory of one program and puts them into that of
+// the other. Datagrams may be lost; Bulk does not send them again. It belongs to the channel and to
+// its goroutine. It needs no driver lock. The agent may have opened the socket but does not use it:
+// what comes while the process is frozen waits there.
 type Bulk struct {
 	c        *Channel
 	port     link.Bulk
@@ -83,8 +84,8 @@ func (b *Bulk) host(rank int) link.Address {
 }
 
 // Send sends a frame of at least one byte to the port of a rank on another node. The error is
-// ErrFull if the system takes nothing now, ErrFault if the bytes are not there, and ErrTooLarge if
-// there are more than Most.
+// ErrFull if the system accepts nothing now, ErrFault if the bytes are not in the process's memory,
+// and ErrTooLarge if there are more than Most.
 func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
@@ -107,7 +108,7 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 	}
 }
 
-// Next looks at the next frame, of n bytes. Take must follow.
+// Next returns the next frame, of n bytes, and leaves it in the socket. Take must follow.
 func (b *Bulk) Next() (f Frame, n int, ok bool) {
 	for {
 		from, head, ok := b.port.Peek()
@@ -129,9 +130,9 @@ func (b *Bulk) mine(h *link.BulkHead) bool {
 	return h.Job == img.Job && h.Channel == img.Channel && h.To == img.Rank && int(h.From) < b.c.Size() && !b.c.SameNode(int(h.From))
 }
 
-// Take receives the frame that Next returned into place, which has its length; an empty place throws
-// it away. It is false if the frame was damaged: what is in place then is nothing. The error is
-// ErrFault if the place is not there.
+// Take receives the frame that Next returned into place, which has its length; an empty place drops
+// it. It returns false if the frame was damaged: the contents of place are then undefined. The
+// error is ErrFault if place is not in the process's memory.
 func (b *Bulk) Take(place []byte) (whole bool, err error) {
 	n, err := b.port.Take(place)
 	if err != nil {
@@ -152,8 +153,8 @@ func (b *Bulk) Expect(on bool) {
 	}
 }
 
-// there reports whether a datagram is there.
-func (b *Bulk) there() bool {
+// readable reports whether a datagram can be received.
+func (b *Bulk) readable() bool {
 	_, _, ok := b.port.Peek()
 	return ok
 }

@@ -34,7 +34,7 @@ type Channel struct {
 
 	lanesAsked uint32 // Image.LanesAsked, up to which lanes were given back
 
-	also func() bool // what ends a wait besides messages; nil: nothing
+	wakeWhen func() bool // what ends a wait besides messages; nil: nothing
 
 	tally   channels.Tally
 	beside  bool                 // the node is not told of waits
@@ -91,7 +91,7 @@ func (c *Channel) Rank() int { return int(c.img.Rank) }
 // Size returns how many ranks the job has.
 func (c *Channel) Size() int { return int(c.img.Geometry().Ranks) }
 
-// Number is the channel's.
+// Number returns the channel's number.
 func (c *Channel) Number() int { return int(c.img.Channel) }
 
 // MaxMessage is the length of the longest message in bytes.

@@ -12,11 +12,11 @@
 // pm has the calls of PM: a message is built in a send buffer and sent, and is
 // received in place and given back.
 //
-// Inside a node a message is one write into the receiver's memory and one look by
-// the receiver, without system call or daemon. A receiver polls; one that waits
-// spins, then sleeps until a message wakes it. A program may have
-// several channels, 1 to MaxChannel, which do not hold each other up; messages go from
-// a channel to the same channel of another rank. One goroutine uses a channel at a time.
+// Inside a node a message is one write into the receiver's memory and one poll by the receiver,
+// without system call or daemon. A receiver polls; one that waits spins, then sleeps until a
+// message wakes it. A program may have several channels, 1 to MaxChannel, which do not hold each
+// other up; messages go from a channel to the same channel of another rank. One goroutine uses a
+// channel at a time.
 //
 // Between nodes messages go over UDP, and nothing is different for the program: what is lost
 // is sent again, and the messages of a sender arrive once and in order. The process does this
@@ -51,13 +51,13 @@
 //
 // ErrPeerGone and ErrPeerClosed concern one peer, and the traffic with the others goes on. A rank
 // whose process ends without Close has died for the others, whatever its exit status. What it had
-// sent arrives before that news, unless a receiver on another node lets it lie for a second; what
-// was sent before Close arrives in any case.
+// sent arrives before the notice of its death, unless a receiver on another node does not take it
+// within a second; what was sent before Close arrives in any case.
 //
 // ErrNode means that the node's agent is gone: peers that messages were exchanged with before can
 // still be reached. ErrNoChannel says that the job was not given the channel: a node has few for
 // the jobs that run together, and scrun asks for one for each rank unless --channels says
-// otherwise. ErrFlow says that a rank uses another flow control than this one, which both hear of;
+// otherwise. ErrFlow says that a rank uses another flow control than this one, which both get;
 // ErrPlaces that the job is too large for credits. ErrTooLarge, ErrRank, ErrChannel, ErrOpen,
 // ErrClosed and ErrNoBuffer are mistakes of the program.
 package pm

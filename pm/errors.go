@@ -60,7 +60,7 @@ func (e *PeerGoneError) Error() string { return fmt.Sprintf("pm: rank %d died", 
 // Is makes errors.Is(err, ErrPeerGone) true.
 func (e *PeerGoneError) Is(target error) bool { return target == ErrPeerGone }
 
-// FlowError says whose end of a channel uses another flow control. It matches ErrFlow.
+// FlowError names the rank whose end of a channel uses another flow control. It matches ErrFlow.
 type FlowError struct {
 	Channel int
 	Rank    int // of the peer; below 0: peers have opened the channel of this rank before it did
@@ -77,7 +77,7 @@ func (e *FlowError) Error() string {
 // Is makes errors.Is(err, ErrFlow) true.
 func (e *FlowError) Is(target error) bool { return target == ErrFlow }
 
-// openError puts an error of the daemon that has the contexts into this package's terms.
+// openError translates an error of the daemon that has the contexts.
 func openError(err error) error {
 	switch {
 	case errors.Is(err, handover.ErrLost):
@@ -97,7 +97,7 @@ func openError(err error) error {
 	}
 }
 
-// sendError puts an error of the layer below into this package's terms.
+// sendError translates an error of the layer below.
 func (c *Channel) sendError(err error, rank int) error {
 	switch {
 	case errors.Is(err, channels.ErrFull):

@@ -28,7 +28,7 @@ func (f Flow) String() string {
 	return "ACK/NACK"
 }
 
-// other is the one that a peer uses that does not use f.
+// other returns the flow control that is not f.
 func (f Flow) other() Flow {
 	if f == FlowCredits {
 		return FlowNack

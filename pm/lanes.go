@@ -1,7 +1,7 @@
 package pm
 
-// A lane is the receiver's memory. Where more ranks talk to a receiver than it has lanes, it asks a
-// rank that has fallen silent to give its lane back; that rank goes on in the ring that all share.
+// A lane is the receiver's memory. If more ranks send to a receiver than it has lanes, it asks a
+// silent rank to give its lane back; that rank then uses the shared ring.
 
 // askLane asks a rank that sends to this one to give its lane back.
 func (c *Channel) askLane(rank uint32) {
@@ -14,8 +14,8 @@ func (c *Channel) askLane(rank uint32) {
 	}
 }
 
-// giveLanes gives the lanes back that receivers ask for. What cannot be given back now is tried again
-// with the next look.
+// giveLanes gives back the lanes that receivers ask for. If that fails now, the next poll tries
+// again.
 func (c *Channel) giveLanes() {
 	asked := c.img.LanesAsked()
 	all := true
@@ -29,7 +29,7 @@ func (c *Channel) giveLanes() {
 	}
 }
 
-// leaveLanes gives all lanes back, as far as the receivers have space for the news.
+// leaveLanes gives all lanes back, as far as the receivers have space for the record.
 func (c *Channel) leaveLanes() {
 	for _, s := range c.senders {
 		if s != nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Nap sleeps until something comes, and no longer than the time. stop is called after the node has
-// seen that the rank sleeps; if it returns true there is no sleep. It is for programs that only look:
-// the node is told of one wait with a deadline, which goes on from nap to nap until Awake.
+// Nap sleeps until something comes, for at most the given time. It calls stop after it has told the
+// node that the rank sleeps, and does not sleep if stop returns true. It is for programs that poll:
+// the node sees successive naps as one wait with a deadline, which ends with Awake.
 func (c *Channel) Nap(most time.Duration, stop func() bool) {
 	if c.closed {
 		return

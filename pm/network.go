@@ -17,24 +17,24 @@ import (
 var errRemote = errors.New("pm: the rank is on another node")
 
 const (
-	// attendEvery is after how many messages in a row the network is looked at though
-	// the inbox is not empty: what it brings must be acknowledged.
+	// attendEvery is the number of messages taken from the inbox in a row after which the network
+	// is polled, too: what it brings must be acknowledged.
 	attendEvery = 32
-	// quietAfter is how many looks at the network in a row found nothing before looks
-	// become rarer: a look is a system call, and costs what a message inside the node takes.
+	// quietAfter is the number of empty polls of the network in a row after which it is polled less
+	// often: a poll is a system call, and costs as much as a message inside the node.
 	quietAfter = 256
-	// quietEvery is how much rarer.
+	// quietEvery is the divisor: one of so many polls then reaches the network.
 	quietEvery = 8
-	// looksMost is how many looks a rank that is alone takes in a row: for little more than a
-	// microsecond it hears of nothing else.
-	looksMost = 4
-	// lockSpins is how often a rank tries to get the driver lock without a look at the clock: the
-	// agent has it for microseconds. A rank whose gang leaves is stopped in between.
+	// maxPolls is how many times in a row a rank that is alone on its node polls the network: for
+	// little more than a microsecond it does nothing else.
+	maxPolls = 4
+	// lockSpins is how often a rank tries to get the driver lock before it reads the clock: the
+	// agent holds it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
-	// lockMost is how long it then tries: longer than an agent's turn and a few of the
-	// system scheduler's, so that a program that has one message out does not hear ErrFull.
+	// lockMost is how long it then tries: longer than an agent's turn and a few of the system
+	// scheduler's, so that a program with one message under way does not get ErrFull.
 	lockMost = 2 * time.Millisecond
-	// barredSleep bounds a sleep before which the agent had the lock.
+	// barredSleep bounds a sleep that begins while the agent holds the lock.
 	barredSleep = time.Millisecond
 )
 
@@ -46,10 +46,10 @@ type network struct {
 	bulk    *Bulk // nil: not opened
 	watcher *watcher
 	alone   bool // no other rank of the job is on this node
-	taken   int  // messages since the network was last looked at
-	empty   int  // looks that found nothing, in a row
+	taken   int  // messages since the network was last polled
+	empty   int  // polls that found nothing, in a row
 	skipped int
-	barred  bool // a look for space since the last sleep did not get the driver lock
+	barred  bool // a check for space since the last sleep did not get the driver lock
 }
 
 // newNetwork gets the context's socket and the places of the job's ranks.
@@ -214,7 +214,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 		return ErrTooLarge
 	}
 	var failed error
-	look := func() bool {
+	check := func() bool {
 		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
 		if err == channels.ErrFull { //nolint:errorlint // drivers return this very value
 			return c.pollAll()
@@ -224,7 +224,7 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 		}
 		return true
 	}
-	if err := c.waitSleeping(ctx, abi.WaitSpace, look, func() {}); err != nil {
+	if err := c.waitSleeping(ctx, abi.WaitSpace, check, func() {}); err != nil {
 		return err
 	}
 	return failed
@@ -232,27 +232,27 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 
 // sleep sleeps until something comes, from this node or another, or until the protocol
 // wants to be driven.
-func (c *Channel) sleep(most time.Duration, look func() bool) {
+func (c *Channel) sleep(most time.Duration, check func() bool) {
 	if c.net == nil {
-		c.img.Sleep(most, look)
+		c.img.Sleep(most, check)
 		return
 	}
-	c.net.empty = 0 // every look counts now
+	c.net.empty = 0 // poll at full rate now
 	if due := c.net.driver.Due(); due != flowctl.NoDeadline {
 		most = min(most, max(time.Duration(due-channels.Nanos()), 0))
 	}
 	barred := c.net.barred
 	if c.net.barred = false; barred {
-		most = min(most, barredSleep) // there may be space already, of which nobody will tell
+		most = min(most, barredSleep) // space may have come free already, and nobody will wake this rank for it
 	}
 	c.net.watcher.arm()
 	c.img.Sleep(most, func() bool {
-		return look() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
+		return check() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
 	})
 	c.net.watcher.disarm()
 }
 
-// dueBefore reports whether the look before the sleep has made an earlier instant due.
+// dueBefore reports whether the check before the sleep has made an earlier instant due.
 func (c *Channel) dueBefore(most time.Duration) bool {
 	due := c.net.driver.Due()
 	return due != flowctl.NoDeadline && due-channels.Nanos() < int64(most)-int64(time.Millisecond)

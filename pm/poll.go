@@ -20,7 +20,8 @@ func (c *Channel) poll() (channels.Message, bool) {
 	return c.in.Poll()
 }
 
-// progress drives the network, if it is worth a look, and reports whether something came.
+// progress drives the network, if polling it is worth its cost now, and reports whether something
+// came.
 func (c *Channel) progress() bool {
 	n := c.net
 	if n == nil {
@@ -31,32 +32,32 @@ func (c *Channel) progress() bool {
 			return false
 		}
 	}
-	return c.drive(n.looks())
+	return c.drive(n.polls())
 }
 
-// drive looks so many times at the network, until something comes.
-func (c *Channel) drive(looks int) bool {
+// drive polls the network up to polls times, until something comes.
+func (c *Channel) drive(polls int) bool {
 	n := c.net
 	n.taken, n.skipped = 0, 0
 	if !n.driver.Enter() {
 		return false // the agent drives
 	}
-	came := n.driver.Poll(looks)
+	came := n.driver.Poll(polls)
 	n.driver.Leave()
 	if came {
 		n.empty = 0
 	} else {
-		n.empty += looks
+		n.empty += polls
 	}
 	return came
 }
 
-// looks returns how often a look at the network may look. Nothing comes from elsewhere to a rank that
-// is alone on its node. If it has been answered lately it is waiting, as a rule, and looks in a row,
-// with nothing in between, find sooner what comes.
-func (n *network) looks() int {
+// polls returns how many times in a row the network is polled. To a rank that is alone on its node
+// nothing comes from elsewhere. If it was answered lately it is usually waiting, and polls in a
+// row, with nothing in between, find an answer sooner.
+func (n *network) polls() int {
 	if n.alone && n.empty < quietAfter {
-		return looksMost
+		return maxPolls
 	}
 	return 1
 }

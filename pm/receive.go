@@ -93,17 +93,16 @@ func (c *Channel) Poll() bool {
 	return c.pendingError()
 }
 
-// More reports whether another message is where the last one was. It is the cheapest look there is,
-// and says nothing of messages elsewhere.
+// More reports whether another message follows where the last one was. It is the cheapest poll, and
+// ignores messages elsewhere.
 func (c *Channel) More() bool { return c.hasAhead || c.in.More() }
 
 // Receive returns the next message, or ErrEmpty. Messages of one sender come in
 // the order in which they were sent.
 //
-// ErrPeerGone says once of each rank that it died (of one on another node, if
-// messages were exchanged with it), after all its messages;
-// the channel goes on without it. ErrFlow says the same of a rank that uses another flow control.
-// ErrDamaged says that a peer wrote nonsense.
+// ErrPeerGone reports once for each rank that it died (for a rank on another node, if messages were
+// exchanged with it), after all its messages; the channel goes on without it. ErrFlow reports a
+// rank that uses another flow control in the same way. ErrDamaged means that a peer wrote nonsense.
 func (c *Channel) Receive() (Message, error) {
 	if c.hasAhead {
 		c.hasAhead = false
@@ -121,9 +120,9 @@ func (c *Channel) Receive() (Message, error) {
 	return Message{}, c.emptyError()
 }
 
-// Each calls f with messages that came whole and lie behind the last one that was received, at most so
-// many, and gives each back when f returns. It returns how many these were: it is faster than
-// Receive, which has what Each leaves.
+// Each calls f with up to most messages that came whole and follow the last one received, gives
+// each back when f returns, and returns their number. It is faster than Receive, which returns the
+// messages that Each leaves.
 func (c *Channel) Each(most int, f func(rank int, data []byte)) int {
 	if c.hasAhead || c.closed {
 		return 0
@@ -137,7 +136,7 @@ func (c *Channel) Each(most int, f func(rank int, data []byte)) int {
 	return n
 }
 
-// pendingError looks, when there is no message, for what else Receive has to say.
+// pendingError reports whether Receive has an error to return when there is no message.
 func (c *Channel) pendingError() bool {
 	if !c.in.Due() {
 		return len(c.gone) > 0

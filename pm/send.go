@@ -81,7 +81,7 @@ func (c *Channel) SendHead(rank int, h Head, data []byte) error {
 	return nil
 }
 
-// sendHeadRemote is SendHead where there is no sender, for a reason.
+// sendHeadRemote is SendHead for a rank without a sender; err is the reason.
 func (c *Channel) sendHeadRemote(rank int, h Head, data []byte, err error) error {
 	if err != errRemote { //nolint:errorlint // connect returns this very value
 		return err
@@ -129,7 +129,7 @@ func (c *Channel) sent(length int) {
 	}
 }
 
-// published is what a rank that sends all the time does now and then.
+// published does the upkeep of a rank that never stops sending, now and then.
 func (c *Channel) published() {
 	c.showTally()
 	c.showStackRarely()
@@ -138,7 +138,7 @@ func (c *Channel) published() {
 	}
 }
 
-// refused counts and translates.
+// refused counts a refusal and translates the error.
 func (c *Channel) refused(err error, rank int) error {
 	err = c.sendError(err, rank)
 	if err == ErrFull { //nolint:errorlint // sendError returns this very value

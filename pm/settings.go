@@ -129,7 +129,7 @@ func readLaneBytes(value *int64) error {
 	return nil
 }
 
-// laneMemory is what the lanes of a process may have.
+// laneMemory returns the limit for the lanes of a process.
 func (s Settings) laneMemory() *channels.LaneMemory {
 	if s.LaneBytes == 0 {
 		return channels.NewLaneMemory(DefaultLaneBytes)

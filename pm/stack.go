@@ -2,16 +2,17 @@ package pm
 
 import "score/channels"
 
-// stackEvery is how much rarer the counts of the layers above are published than the channel's own:
-// they come from several places, and nobody looks more often than some times in a second.
+// stackEvery is how many publications of the channel's own counts share one of the layers above:
+// those come from several places, and nobody reads them more than a few times a second.
 const stackEvery = 16
 
-// StackCounts are what the layers above a channel count. They are shown with the channel's own, by
-// `scored channel show` and in dumps.
+// StackCounts are the counters of the layers above a channel. They are shown with the channel's
+// own, by `scored channel show` and in dumps.
 type StackCounts = channels.StackTally
 
-// Count has the channel call f when it publishes counts: now and then while messages pass, before it
-// sleeps, and when it is closed. f adds what its layer counts; it must not call the channel.
+// Count registers f, which the channel calls when it publishes counts: now and then while messages
+// pass, before it sleeps, and when it is closed. f adds what its layer counts; it must not call the
+// channel.
 func (c *Channel) Count(f func(*StackCounts)) { c.stack = append(c.stack, f) }
 
 // showStackRarely publishes them in one of stackEvery calls.

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// pollsPerLook is how often a waiting rank polls between two looks at the clock.
-	pollsPerLook = 32
+	// pollsPerClock is how often a waiting rank polls between two readings of the clock.
+	pollsPerClock = 32
 	// stuckSleep bounds a sleep while a message is half written: if its writer
 	// dies, nobody wakes the reader.
 	stuckSleep = time.Millisecond
@@ -24,15 +24,15 @@ func (c *Channel) Wait(ctx context.Context) error {
 	return c.waitSleeping(ctx, abi.WaitMessage, c.pollAll, func() {})
 }
 
-// pollsPerLook is how many polls find nothing in a row as often as the constant says.
-func (c *Channel) pollsPerLook() int {
+// pollsPerClock returns the number of empty calls of poll that amount to pollsPerClock polls.
+func (c *Channel) pollsPerClock() int {
 	if c.net == nil {
-		return pollsPerLook
+		return pollsPerClock
 	}
-	return pollsPerLook / c.net.looks()
+	return pollsPerClock / c.net.polls()
 }
 
-// Beside calls f, whose waits the node is not told of: it is for a goroutine that waits beside a
+// Beside calls f without reporting its waits to the node: it is for a goroutine that waits beside a
 // program that computes.
 func (c *Channel) Beside(f func() error) error {
 	c.beside = true
@@ -40,7 +40,8 @@ func (c *Channel) Beside(f func() error) error {
 	return f()
 }
 
-// sleepKind is what the node is told of a sleep: one that ends by itself is no sign of a deadlock.
+// sleepKind returns how a sleep is reported to the node: one that ends by itself is no sign of a
+// deadlock.
 func (c *Channel) sleepKind(ctx context.Context, how uint32) uint32 {
 	if c.beside {
 		return abi.WaitNone
@@ -67,7 +68,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	}
 	var failed error
 	asleep := false
-	look := func() bool {
+	check := func() bool {
 		switch err := s.Ready(size); {
 		case err == nil || c.pollAll():
 			return true
@@ -80,7 +81,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 		}
 		return false
 	}
-	err = c.waitSleeping(ctx, abi.WaitSpace, look, func() {
+	err = c.waitSleeping(ctx, abi.WaitSpace, check, func() {
 		asleep = true
 		s.AwaitSpace()
 	})
@@ -90,23 +91,23 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	return failed
 }
 
-// waitSleeping waits until look finds something; announce is called before each sleep. how is what
-// it waits for, abi.WaitMessage or abi.WaitSpace.
-func (c *Channel) waitSleeping(ctx context.Context, how uint32, look func() bool, announce func()) error {
+// waitSleeping waits until check returns true; it calls announce before each sleep. how is what it
+// waits for, abi.WaitMessage or abi.WaitSpace.
+func (c *Channel) waitSleeping(ctx context.Context, how uint32, check func() bool, announce func()) error {
 	start := time.Now()
 	for {
-		for range c.pollsPerLook() {
-			if look() {
+		for range c.pollsPerClock() {
+			if check() {
 				return nil
 			}
 		}
 		if time.Since(start) >= c.spin {
-			return c.sleepUntil(ctx, how, look, announce)
+			return c.sleepUntil(ctx, how, check, announce)
 		}
 	}
 }
 
-func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, announce func()) error {
+func (c *Channel) sleepUntil(ctx context.Context, how uint32, check func() bool, announce func()) error {
 	defer c.wakeOnDone(ctx)()
 	c.napping = false
 	c.img.BeginWait(c.sleepKind(ctx, how))
@@ -123,9 +124,9 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, look func() bool, 
 		c.tally.Sleeps++
 		c.showTally()
 		c.showStack()
-		c.sleep(most, func() bool { c.in.ResetIdle(); return look() || ctx.Err() != nil })
+		c.sleep(most, func() bool { c.in.ResetIdle(); return check() || ctx.Err() != nil })
 		c.in.ResetIdle()
-		if look() {
+		if check() {
 			return nil
 		}
 	}
@@ -146,15 +147,15 @@ func (c *Channel) wakeOnDone(ctx context.Context) (undo func()) {
 	}
 }
 
-// pauser is what a rank does between looks for something that comes soon.
+// pauser spaces the polls of a rank for something that comes soon.
 type pauser struct {
 	spin  time.Duration
-	looks int
+	polls int
 	since time.Time
 }
 
 func (p *pauser) pause() {
-	if p.looks++; p.looks%pollsPerLook != 0 {
+	if p.polls++; p.polls%pollsPerClock != 0 {
 		return
 	}
 	if p.since.IsZero() {

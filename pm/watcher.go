@@ -29,7 +29,7 @@ type watcher struct {
 // processor from the sleeping rank, up to 10 ms later, and nobody would hear what comes before.
 const watcherProcs = 2
 
-// needProcs gives the program more of them if it has too few.
+// needProcs raises GOMAXPROCS to watcherProcs if it is lower.
 func needProcs() {
 	if runtime.GOMAXPROCS(0) < watcherProcs {
 		runtime.GOMAXPROCS(watcherProcs)
@@ -53,8 +53,8 @@ func (w *watcher) arm() {
 	w.begin <- struct{}{}
 }
 
-// fired reports whether a datagram came, or was there, since the watcher was armed: it watches no
-// more.
+// fired reports whether a datagram has come since the watcher was armed, or was there already. The
+// watcher is then no longer armed.
 func (w *watcher) fired() bool { return w.spent.Load() }
 
 // disarm ends the wait.

@@ -115,7 +115,7 @@ type Lock struct {
 	Located uint32 // counts the answers about where peers are, whichever driver took them
 }
 
-// Owner says who plays a role, exactly enough to tell whether it still lives.
+// Owner identifies the process in a role, exactly enough to find out whether it still lives.
 type Owner struct {
 	Pid   uint32 // 0: nobody yet; with the highest bit: being written
 	_     uint32

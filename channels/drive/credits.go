@@ -23,8 +23,8 @@ const (
 	chunkMost = 112
 )
 
-// creditsFor returns the numbers of a channel. They depend on the size of the job and of the lane
-// only, which all ends know.
+// creditsFor returns the credit policy of a channel. It depends only on the size of the job and of
+// the lane, which all ends know.
 func creditsFor(g abi.Geometry) flowctl.Credits {
 	places, others := g.Places(), max(g.Ranks, 2)-1
 	initial := min(max(places/initialShare/others, 1), initialMost)
@@ -36,8 +36,8 @@ func creditsFor(g abi.Geometry) flowctl.Credits {
 //
 //	sum of the promised places + places that messages occupy <= places of the lane
 //
-// since more is promised only of what is free and not reserved ([flowctl.Config.RoomFor]), and each
-// frame that is accepted takes no more than the place promised for it.
+// since only places that are free and not reserved are promised ([flowctl.Config.RoomFor]), and
+// each accepted frame takes no more than the place promised for it.
 type credits struct {
 	place    uint64 // lines of the network lane that a credit stands for
 	initial  uint32 // first credits of a rank
@@ -61,7 +61,7 @@ func (d *Driver) useFlow() {
 	}
 }
 
-// followCredits takes over what the driver before has promised. Its word may be wrong if it was
+// followCredits takes over what the previous driver has promised. Its count may be wrong if it was
 // killed in its section; then repairCredits counts again.
 func (d *Driver) followCredits() {
 	if d.credit != nil {
@@ -91,13 +91,13 @@ func (d *Driver) reserve(more uint32) {
 	}
 }
 
-// places returns how many frames the peer may be told, or has been told, that there is room for.
+// places returns for how many frames of the peer there is room, promised ones included.
 func (d *Driver) places(p *peer) uint32 {
 	return d.flow.RoomFor(p.recv, max(d.freePlaces(), d.flow.Policy.Promised(&d.flow, p.recv)), d.credit.reserved)
 }
 
-// freePlaces returns how many places are free for sure. One less than there are may be: as long as
-// no pad lies in the lane, there must be room for one.
+// freePlaces returns how many places are surely free. While no pad lies in the lane, one place is
+// kept for it.
 func (d *Driver) freePlaces() uint32 {
 	free, place := d.in.Free(), d.credit.place
 	return uint32((free - min(place, free)) / place)

@@ -17,8 +17,8 @@ const (
 	// burst bounds the frames taken from a sender at a time: as many small ones as
 	// one datagram of an Ethernet carries.
 	burst = 128
-	// clockEvery is how many empty looks share one of the clock: together they take less than
-	// the shortest of the protocol's times.
+	// clockEvery is how many empty polls share one reading of the clock: together they take less
+	// than the shortest of the protocol's times.
 	clockEvery = 16
 	// bursts bounds what is sent to a peer in a row: far above the largest window.
 	bursts = 64
@@ -44,23 +44,23 @@ type Driver struct {
 	flowNumber uint8    // link.FlowNack or link.FlowCredits
 	credit     *credits // nil: ACK/NACK
 
-	now      int64
-	clocked  bool  // now is this section's
-	vain     uint8 // calls of Poll in a row that found nothing
-	due      int64 // no deadline is earlier
-	sure     bool  // due, and what is remembered of the image, is this driver's own word
-	in       channels.Delivery
-	inReady  bool
-	touched  []*peer // peers that may have something to send, or have something to free
-	refusing int     // peers that wait to be told of room
-	talking  int     // peers that sent frames lately; they share the room
-	counted  int64   // when talking was last counted again
-	receive  func(link.Address, []byte)
-	writer   link.Writer
-	told     uint32 // Status.Gone as last looked at
-	mended   bool   // the agent before was killed in its section, perhaps between two steps of a switch
-	freed    bool   // this section made space in the send buffer, or ended a peer
-	damage   error
+	now        int64
+	clocked    bool  // now is this section's
+	emptyPolls uint8 // calls of Poll in a row that found nothing
+	due        int64 // no deadline is earlier
+	sure       bool  // due, and what is remembered of the image, were set by this driver
+	in         channels.Delivery
+	inReady    bool
+	touched    []*peer // peers that may have something to send, or have something to free
+	refusing   int     // peers that wait for Ready
+	talking    int     // peers that sent frames lately; they share the room
+	counted    int64   // when talking was last counted again
+	receive    func(link.Address, []byte)
+	writer     link.Writer
+	seenGone   uint32 // Status.Gone as last seen
+	mended     bool   // the agent before was killed in its section, perhaps between two steps of a switch
+	freed      bool   // this section made space in the send buffer, or ended a peer
+	damage     error
 }
 
 // New joins an image and a port, which is the driver's from now on. role is
@@ -137,8 +137,8 @@ func (d *Driver) Leave() {
 	d.img.Leave()
 }
 
-// notifySpace wakes a process that waits for space, which looks for it under the lock. The datagram
-// that brought the space woke it as well; but what it brought may be gone when the process looks.
+// notifySpace wakes a process that waits for space, which checks for it under the lock. The
+// datagram that brought the space woke it, too, but may have been taken before the process reads.
 func (d *Driver) notifySpace() {
 	if d.freed {
 		d.freed = false
@@ -146,13 +146,13 @@ func (d *Driver) notifySpace() {
 	}
 }
 
-// begin finds out whether what the driver remembers still holds.
+// begin checks whether what the driver remembers still holds.
 func (d *Driver) begin() {
 	if !d.img.Follow(d.role) && d.sure {
 		return
 	}
 	d.sure, d.inReady = true, false
-	d.due, d.refusing = d.now, 0 // a tick looks at all that is active
+	d.due, d.refusing = d.now, 0 // a tick visits all active peers
 	d.followCredits()
 	for _, p := range d.peers {
 		if p != nil {
@@ -161,7 +161,7 @@ func (d *Driver) begin() {
 	}
 }
 
-// Due returns when Drive must be called though nothing comes, by channels.Nanos.
+// Due returns when Drive must be called even if nothing comes, by channels.Nanos.
 func (d *Driver) Due() int64 {
 	if d.held == nil {
 		return d.due
@@ -169,8 +169,8 @@ func (d *Driver) Due() int64 {
 	return d.heldDue()
 }
 
-// heldDue is Due of a driver whose port holds datagrams. Of a context that is not resident nothing
-// is due.
+// heldDue is Due for a driver whose port holds datagrams. Nothing is due for a context that is not
+// resident.
 func (d *Driver) heldDue() int64 {
 	wait, holds := d.held.Wait()
 	if !holds || d.img.Away() {
@@ -211,7 +211,7 @@ func (d *Driver) take() (progress bool) {
 		n := d.port.Receive(d.receive)
 		progress = progress || n > 0
 		if n < 2 {
-			break // a lone one: what it brought is worth more than a call that finds nothing
+			break // a single datagram: handling it is worth more than another call that finds nothing
 		}
 	}
 	return progress
@@ -269,12 +269,12 @@ func (d *Driver) tick() {
 	}
 }
 
-// schedule keeps, of a peer, when to look at it next, and whether it waits for room.
+// schedule records when a peer must be visited next, and whether it waits for room.
 func (d *Driver) schedule(p *peer) {
 	next := min(p.send.Deadline(), p.recv.Deadline(), p.lookup.at)
 	waits := p.recv.Waits(&d.flow)
 	if d.img.Away() {
-		d.img.SetActive(p.rank, true) // to be looked at by Resume
+		d.img.SetActive(p.rank, true) // so that Resume visits it
 		return
 	}
 	if waits != p.waits {

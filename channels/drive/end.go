@@ -16,7 +16,7 @@ func (d *Driver) PeerEnded(rank uint32, how uint8) {
 
 func (d *Driver) end(p *peer, how uint8) {
 	if p.lost() || p.send.Closed() && how == link.EndClosed {
-		return // a closed one can still die, and with it what its agent had not sent
+		return // a peer that closed can still die, with what its agent had not sent yet
 	}
 	switch how {
 	case link.EndClosed:
@@ -29,8 +29,8 @@ func (d *Driver) end(p *peer, how uint8) {
 	d.lose(p)
 }
 
-// refuseFlow ends the exchange with a peer that uses another flow control, and tells it. Both have
-// the same to say to their programs.
+// refuseFlow ends the exchange with a peer that uses another flow control, and tells the peer. Both
+// report the same error to their programs.
 func (d *Driver) refuseFlow(p *peer, kind link.Kind) {
 	if kind != link.Answer {
 		d.put(p, link.Head{Kind: link.End, Status: link.EndFlow})
@@ -68,21 +68,21 @@ func (d *Driver) lose(p *peer) {
 // Gone returns a rank of another node that died and was not returned before.
 func (d *Driver) Gone() (rank uint32, ok bool) {
 	count := d.img.GoneCount()
-	if count == d.told {
+	if count == d.seenGone {
 		return 0, false
 	}
 	for rank := range d.img.Active() {
 		if p := d.peer(rank); p != nil && p.unreported() {
-			p.told = true
+			p.reported = true
 			return rank, true
 		}
 	}
-	d.told = count
+	d.seenGone = count
 	return 0, false
 }
 
-// Cause returns why a rank of another node is not talked to any more: ErrGone, ErrClosed, ErrFlow,
-// or nil.
+// Cause returns why nothing is exchanged with a rank of another node any more: ErrGone, ErrClosed,
+// ErrFlow, or nil.
 func (d *Driver) Cause(rank uint32) error {
 	_, err := d.open(rank)
 	return err
@@ -98,8 +98,8 @@ func (d *Driver) sendEnd(p *peer, state uint32) {
 	d.port.Flush()
 }
 
-// Announce tells all peers that were ever talked to that this context has ended. One
-// that misses it is told when it sends.
+// Announce tells all peers with which there was any exchange that this context has ended. One that
+// misses it is told when it sends.
 func (d *Driver) Announce(how uint8) {
 	for _, p := range d.peers {
 		if p != nil && !p.address.None() && !p.send.Failed() {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// The address of a peer's context is asked for at the directory of the peer's node. A
-// datagram with the job's key from that node tells it as well.
+// A driver asks the directory of a peer's node for the address of the peer's context. It also
+// learns the address from a datagram with the job's key that comes from that node.
 
 const (
 	// lookupFirst is the wait before asking again: a few round trips.
 	lookupFirst = int64(time.Millisecond)
 	// lookupMost bounds the doubled waits.
 	lookupMost = int64(50 * time.Millisecond)
-	// lookupStale is after what time without a question the silence before it counts no more: the
+	// lookupStale is the time without a question after which earlier silence is forgotten: the
 	// context may have been away.
 	lookupStale = 20 * lookupMost
 )
@@ -35,8 +35,9 @@ func (d *Driver) requestAddress(p *peer) {
 	if l.at != flowctl.NoDeadline && d.now < l.at {
 		return
 	}
-	// Both drivers read the same socket, so the answer may have come to the other one. An answer of any
-	// directory ends the silence: a late verdict does less harm than to give up a rank that lives.
+	// Both drivers read the same socket, so the other one may have taken the answer. An answer of
+	// any directory ends the silence: a late verdict does less harm than declaring a live rank
+	// dead.
 	if count := d.img.Located(); l.since == 0 || l.count != count || d.now-l.asked > lookupStale {
 		l.since, l.count = d.now, count
 	}
@@ -65,7 +66,7 @@ func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	}
 }
 
-// located takes what is known of a peer; at is where it is if it is anywhere.
+// located records where a peer is, if it is anywhere.
 func (d *Driver) located(p *peer, status uint8, at link.Address) {
 	p.lookup.since = 0
 	d.img.NoteLocated()
@@ -83,7 +84,7 @@ func (d *Driver) located(p *peer, status uint8, at link.Address) {
 	d.touch(p)
 }
 
-// comesFrom reports whether a datagram may be the peer's. Where the peer is, it takes from it.
+// comesFrom reports whether a datagram may be the peer's, and takes the peer's address from it.
 func (d *Driver) comesFrom(p *peer, from link.Address, h *link.Head) bool {
 	switch {
 	case h.Kind > link.Answer || h.Status != link.StatusSendOnly:

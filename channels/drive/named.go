@@ -9,8 +9,8 @@ import (
 // first question and its answer are sealed, and only then, to the socket that answered, datagrams go
 // with the job's key.
 
-// requestByName asks the name of the peer's context where it is, and that of its node's directory,
-// which makes the context if its rank has not opened the channel yet.
+// requestByName asks at the name of the peer's context where it is, and at the name of its node's
+// directory, which makes the context if its rank has not opened the channel yet.
 func (d *Driver) requestByName(p *peer) {
 	local := d.port.Local()
 	q := link.Sealed{Kind: link.Where, Channel: d.img.Channel, From: d.img.Rank, To: p.rank, Flow: d.flowNumber}
@@ -21,7 +21,7 @@ func (d *Driver) requestByName(p *peer) {
 	d.port.Flush()
 }
 
-// inputSealed takes a question or an answer of somebody who is not known yet.
+// inputSealed takes a question or an answer from a socket that is not known yet.
 func (d *Driver) inputSealed(from link.Address, data []byte) {
 	s, err := link.ParseSealed(data)
 	if err != nil || s.Channel != d.img.Channel || s.To != d.img.Rank {
@@ -51,8 +51,8 @@ func (d *Driver) inputSealed(from link.Address, data []byte) {
 	}
 }
 
-// answerWhere tells a peer that this context is where the answer comes from. Whether it has ended,
-// the peer hears when it sends.
+// answerWhere tells a peer that this context is where the answer comes from. If the context has
+// ended, the peer learns that when it sends.
 func (d *Driver) answerWhere(p *peer, from link.Address) {
 	local := d.port.Local()
 	_, reference, ok := local.Socket()
@@ -71,9 +71,9 @@ func mayBeAt(p *peer, from link.Address) bool {
 	return from.IsTIPC() && (!ok || node == 0 || from.Host() == p.address.Host())
 }
 
-// PeerWithdrawn reports that a socket gave up the name of a rank's context. That may have been
-// anybody's, or the way to the rank's node is gone: so the rank's directory is asked, if the two have
-// ever had to do with each other.
+// PeerWithdrawn reports that a socket gave up the name of a rank's context. The socket may have
+// been anybody's, or the way to the rank's node may be gone, so the driver asks the rank's
+// directory, if there was ever any exchange.
 func (d *Driver) PeerWithdrawn(rank uint32, now int64) {
 	p := d.peer(rank)
 	if p == nil || d.names == nil || p.send.Failed() || p.send.Status().Sent == 0 && p.recv.Status().Echo == 0 {

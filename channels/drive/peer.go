@@ -20,16 +20,16 @@ type peer struct {
 	lookup    lookup
 	cursor    cursor
 
-	touched bool
-	acked   bool // messages may have been acknowledged that are not freed
-	waits   bool // it was refused and is to be told of room
-	told    bool // its end was reported to the process
-	lines   uint64
-	left    uint32 // frames to come of the message that is arriving
-	heard   int64  // when its last frame came
+	touched   bool
+	acked     bool // messages may have been acknowledged that are not freed
+	waits     bool // it was refused and waits for Ready
+	reported  bool // its end was reported to the process
+	lines     uint64
+	left      uint32 // frames to come of the message that is arriving
+	lastFrame int64  // when its last frame came
 }
 
-// peer returns a rank's, made at the first call; nil if it is none of another node.
+// peer returns the peer of a rank, made at the first call; nil if the rank is not on another node.
 func (d *Driver) peer(rank uint32) *peer {
 	if rank >= uint32(len(d.peers)) {
 		return nil
@@ -68,15 +68,15 @@ func (p *peer) unflushed() bool {
 	return !p.send.Failed() && (!p.send.Flushed() || p.send.Flushing())
 }
 
-// lost reports whether the peer was given up for dead. What still comes from it is not taken: the
-// rest of a message of which the head was dropped would be no message.
+// lost reports whether the peer was declared dead. What still comes from it is dropped: without its
+// dropped head the rest of a message is useless.
 func (p *peer) lost() bool { return p.send.Failed() && !p.send.Closed() }
 
-// unreported reports whether the peer died, and the process was not told by this driver. Such a
-// peer stays active: the driver that is asked for it may be another than the one that heard of it.
-func (p *peer) unreported() bool { return p.lost() && !p.told }
+// unreported reports whether the peer died and this driver has not told the process. Such a peer
+// stays active, since the other driver may be the one that the process asks.
+func (p *peer) unreported() bool { return p.lost() && !p.reported }
 
-// cursor is where the frame lies that was last looked up in the send buffer.
+// cursor is the position of the frame that was last looked up in the send buffer.
 type cursor struct {
 	kept   channels.Kept // 0: none
 	first  flowctl.Seq
@@ -88,8 +88,9 @@ type cursor struct {
 // end returns one past the message's last frame.
 func (c *cursor) end() flowctl.Seq { return c.first + flowctl.Seq(c.frames) }
 
-// pieces says how a message is cut: into so many frames, of so many bytes each but the last.
-// The number alone says how: whoever sends a frame again cuts in the same way.
+// pieces returns how a message is cut: the number of frames, and the bytes of each but the last.
+// The cut follows from the number of frames alone, so a driver that sends a frame again cuts in the
+// same way.
 func pieces(length, most int) (frames uint32, piece int) {
 	if length <= most {
 		return 1, length

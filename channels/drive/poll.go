@@ -1,14 +1,13 @@
 package drive
 
-// Poll is Drive for a process that polls: it looks so many times, until something comes. One look
-// that finds nothing does not read the clock each time, and a message that came alone is the
-// process's at once. What else its datagram brought is done in the next section, by the next miss
-// at the latest.
-func (d *Driver) Poll(looks int) (progress bool) {
+// Poll is Drive for a process that polls: it polls the port up to polls times, until something
+// comes. An empty poll rarely reads the clock, and a single message reaches the process at once.
+// What else its datagram brought is done in the next section, at the latest at the next empty poll.
+func (d *Driver) Poll(polls int) (progress bool) {
 	d.clocked = false
 	progress = d.take()
-	for ; !progress && looks > 1; looks-- {
-		d.clock() // now, so that what comes meanwhile need not wait for it
+	for ; !progress && polls > 1; polls-- {
+		d.clock() // read it now, so that a datagram that comes meanwhile need not wait for it
 		progress = d.take()
 	}
 	switch {
@@ -16,7 +15,7 @@ func (d *Driver) Poll(looks int) (progress bool) {
 		return true
 	case progress || d.clocked || len(d.touched) > 0 || d.refusing > 0:
 	default:
-		if d.vain++; d.vain%clockEvery != 0 {
+		if d.emptyPolls++; d.emptyPolls%clockEvery != 0 {
 			return false
 		}
 	}
@@ -25,9 +24,9 @@ func (d *Driver) Poll(looks int) (progress bool) {
 	return progress
 }
 
-// postpone reports whether what touched peers need can wait for the next section: nothing is to be
-// sent, nobody waits for room. A driver that comes in between finds these peers by the map of active
-// ones.
+// postpone reports whether the work for touched peers can wait for the next section: nothing must
+// be sent, and nobody waits for room. Another driver that comes in between finds these peers in the
+// map of active ones.
 func (d *Driver) postpone() bool {
 	if d.refusing > 0 || d.now >= d.due || d.img.Away() {
 		return false

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// talkingFor is how long a peer whose frames came counts among those that share the
-// room: some round trips, so that a burst of another is not refused for its sake.
+// talkingFor is how long a peer counts as sharing the room after a frame of it came: some round
+// trips, so that bursts of others are not refused for its sake.
 const talkingFor = int64(time.Millisecond)
 
 // input takes a datagram. Whatever is not meant for this context, or not from where the
@@ -64,8 +64,8 @@ func (d *Driver) exchange(p *peer, h *link.Head, frames *link.Frames) {
 		return
 	}
 	if d.img.Away() {
-		// A peer that was never active before is refused, too. It is noted for Follow first:
-		// whoever drives may be killed before he notes what came of this datagram.
+		// A peer that was never active before is refused, too. It is noted for Follow first: the
+		// driver may be killed before it records what came of this datagram.
 		d.img.SetActive(p.rank, true)
 		p.recv.Suspend(d.now)
 	}
@@ -102,8 +102,8 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 	switch d.takeData(p, data, room) {
 	case flowctl.Accept:
 		if err := d.deliver(p, f); err != nil {
-			// Only a peer that contradicts itself gets here, or an image that was changed
-			// between the look for room and its use.
+			// Only a peer that contradicts itself gets here, or an image that was changed between
+			// the check for room and its use.
 			d.damaged(p, err)
 		}
 	case flowctl.Refuse:
@@ -152,8 +152,8 @@ func (d *Driver) inbox() bool {
 	return true
 }
 
-// room returns how many frames the inbox can take from the peer, the first of which is f.
-// It is exact about that one: the space for a message's later frames is taken with its first.
+// room returns how many frames the inbox can take from the peer, beginning with f. For f it is
+// exact: the space for a message's later frames is taken with its first.
 func (d *Driver) room(p *peer, f link.Frame) uint32 {
 	if !d.inbox() || f.Start && !d.in.Fits(f.Total) {
 		return 0
@@ -164,8 +164,8 @@ func (d *Driver) room(p *peer, f link.Frame) uint32 {
 	return max(d.hint(p), 1)
 }
 
-// hint returns how many frames of the peer's last size the inbox has room for; those who
-// talk share it.
+// hint returns how many frames of the peer's last size the inbox has room for; the peers that sent
+// lately share it.
 func (d *Driver) hint(p *peer) uint32 {
 	if !d.inbox() {
 		return 0
@@ -183,24 +183,24 @@ func (d *Driver) hint(p *peer) uint32 {
 
 // countActive counts the peer among those that share the room.
 func (d *Driver) countActive(p *peer) {
-	if d.now-p.heard > talkingFor {
+	if d.now-p.lastFrame > talkingFor {
 		d.talking++
 	}
-	p.heard = d.now
+	p.lastFrame = d.now
 	if d.now-d.counted < talkingFor {
 		return
 	}
 	d.counted, d.talking = d.now, 0
 	for rank := range d.img.Active() {
-		if q := d.peers[rank]; q != nil && d.now-q.heard <= talkingFor {
+		if q := d.peers[rank]; q != nil && d.now-q.lastFrame <= talkingFor {
 			d.talking++
 		}
 	}
 	d.talking = max(d.talking, 1)
 }
 
-// offerRoom tells peers that were refused when a good part of the inbox is free again:
-// for each line it would not be worth a datagram.
+// offerRoom sends Ready to refused peers once a good part of the inbox is free again: a single line
+// is not worth a datagram.
 func (d *Driver) offerRoom() {
 	if !d.inbox() || d.in.Free() < d.in.Lines()/4 || d.credit != nil && !d.offersCredits() {
 		return

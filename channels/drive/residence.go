@@ -43,8 +43,9 @@ func (d *Driver) Resume(now int64) {
 	d.due = now
 }
 
-// Follow takes the peers to where Suspend or Resume brought the context: their timers stand still,
-// or what was refused or unsent is sent, and who was refused meanwhile is told.
+// Follow brings the peers to the state of the context after Suspend or Resume: either their timers
+// stand still, or what was refused or unsent is sent, and peers that were refused meanwhile get
+// Ready.
 func (d *Driver) Follow() {
 	d.mended = false
 	if d.img.Away() {
@@ -60,8 +61,8 @@ func (d *Driver) Follow() {
 	d.sendTouched()
 }
 
-// repairFollow ends what an agent may have left half done that was killed before it got to Follow,
-// or after Flush.
+// repairFollow completes what an agent may have left half done if it was killed before Follow, or
+// after Flush.
 func (d *Driver) repairFollow() {
 	if d.mended {
 		d.Follow()

@@ -103,9 +103,9 @@ func (d *Driver) Space(rank uint32, length int) error {
 	return d.buf.Space(length)
 }
 
-// frameBytes is the longest frame to the peer: as long as the path takes, since each frame costs both
-// ends as much as some 20 KiB do, and copies beside each other save no more than that. With credits
-// each message is one: on a path too narrow for it, it goes in fragments.
+// frameBytes returns the longest frame to the peer: as long as the path takes, since each frame
+// costs both ends as much as some 20 KiB do, and overlapping copies save no more than that. With
+// credits each message is one frame, which goes in fragments on a path too narrow for it.
 func (d *Driver) frameBytes(p *peer) int {
 	if d.credit != nil {
 		return int(d.img.Geometry().MaxMessage)
@@ -113,7 +113,7 @@ func (d *Driver) frameBytes(p *peer) int {
 	return p.size - headBytes
 }
 
-// headBytes are those of a datagram with one frame that are not payload.
+// headBytes are the bytes of a datagram with one frame that are not payload.
 const headBytes = link.HeadBytes + link.FrameBytes + link.TotalBytes
 
 // send transmits what the peer's flow control allows, and the answers due.
@@ -162,7 +162,7 @@ func (d *Driver) transmitAll(p *peer) {
 	}
 }
 
-// transmit sends a burst, as many frames in a datagram as fit.
+// transmit sends a burst, with as many frames in each datagram as fit.
 func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 	size := p.size
 	for i := uint32(0); i < b.Count; {
@@ -191,15 +191,15 @@ func (d *Driver) transmit(p *peer, b flowctl.Burst) error {
 	return nil
 }
 
-// guards reports whether the transport guards the bytes of a datagram that may be so long. Not those
-// of one that goes in fragments: the kernel may join them with another datagram's, which UDP's
-// checksum misses one time in 65,536.
+// guards reports whether the transport guards the bytes of a datagram of up to size bytes. It does
+// not if the datagram goes in fragments: the kernel may join them with those of another datagram,
+// which UDP's checksum misses one time in 65,536.
 func (d *Driver) guards(p *peer, size int) bool {
 	return d.guarded && size > link.LongFrame && size <= d.port.Size(p.address)
 }
 
-// add adds a frame to the datagram being written. What is long is sent from the send buffer, where it
-// stays at least until it is acknowledged.
+// add adds a frame to the datagram being written. Long data is sent straight from the send buffer,
+// where it stays at least until it is acknowledged.
 func (d *Driver) add(total int, start bool, data []byte) bool {
 	if d.lends == nil || len(data) < link.LongFrame {
 		return d.writer.Add(total, start, data)
@@ -227,7 +227,7 @@ func (d *Driver) queue(p *peer, status uint8, n int) {
 	d.port.Queue(p.address, n)
 }
 
-// head addresses a datagram and puts the answer that stands on its back.
+// head addresses a datagram and adds the pending answer to it.
 func (d *Driver) head(p *peer, h link.Head) link.Head {
 	h.Job, h.Channel, h.From, h.To = d.img.Job, d.img.Channel, d.img.Rank, p.rank
 	if h.Kind <= link.Answer {

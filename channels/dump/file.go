@@ -13,7 +13,7 @@ import (
 
 const (
 	magic = "SCOREdmp"
-	// version is the format's; another is refused.
+	// version is the format's version; others are refused.
 	version = 1
 	// maxHead bounds the head: some numbers, and the name of a node.
 	maxHead = 4096
@@ -84,7 +84,7 @@ type Dump struct {
 	img   *channels.Image
 	pages []uint32 // that are not empty
 
-	budget int // how many kept messages there may still be, of all peers together
+	budget int // kept messages that may still be listed, of all peers together
 }
 
 // Close frees the memory.
@@ -164,7 +164,7 @@ func (r *reader) head() (head Head, err error) {
 	return head, nil
 }
 
-// fill reads the pages, the first of which says how large the image is, and the sum.
+// fill reads the pages and the checksum. The first page holds the size of the image.
 func (d *Dump) fill(r *reader, count uint32) error {
 	buffer := make([]byte, abi.PageBytes)
 	for i := range count {

@@ -21,7 +21,7 @@ type page struct {
 	data   []byte
 }
 
-// Pages are those of an image that are not empty.
+// Pages are the pages of an image that are not empty.
 type Pages struct {
 	pages []page
 	bytes int64
@@ -45,8 +45,8 @@ func Collect(image *os.File, most int64) (*Pages, error) {
 	return p, err
 }
 
-// Still reports whether the image is as it was collected. Then nothing was changed between the end
-// of collecting and the beginning of this look, so that all pages are of one instant.
+// Still reports whether the image is as it was collected. Then nothing changed between the end of
+// collecting and the beginning of this call, so all pages are of one instant.
 func (p *Pages) Still(image *os.File) bool {
 	next, same := 0, true
 	err := eachPage(image, func(number uint32, data []byte) bool {
@@ -60,8 +60,8 @@ func (p *Pages) Still(image *os.File) bool {
 // chunkPages is how many pages are read at a time.
 const chunkPages = 16
 
-// eachPage tells of the pages that are not empty, in order, until tell is false.
-func eachPage(image *os.File, tell func(number uint32, data []byte) bool) error {
+// eachPage calls yield with the pages that are not empty, in order, until it returns false.
+func eachPage(image *os.File, yield func(number uint32, data []byte) bool) error {
 	buffer := make([]byte, chunkPages*abi.PageBytes)
 	fd := int(image.Fd())
 	for at := int64(0); ; {
@@ -83,7 +83,7 @@ func eachPage(image *os.File, tell func(number uint32, data []byte) bool) error 
 				return fmt.Errorf("dump: reading the image: %w", err)
 			}
 			for data := buffer[:n/abi.PageBytes*abi.PageBytes]; len(data) > 0; data = data[abi.PageBytes:] {
-				if !empty(data[:abi.PageBytes]) && !tell(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
+				if !empty(data[:abi.PageBytes]) && !yield(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
 					return nil
 				}
 				at += abi.PageBytes

@@ -80,7 +80,7 @@ type KeptMessage struct {
 	Frames uint32      `json:"frames"`
 }
 
-// Report tells what is in the dump.
+// Report describes what is in the dump.
 func (d *Dump) Report() *Report {
 	img := d.img
 	r := &Report{

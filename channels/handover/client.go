@@ -39,8 +39,8 @@ const patience = 10 * time.Second
 const (
 	// redialPause is the time between two tries to reach a daemon that was lost.
 	redialPause = 10 * time.Millisecond
-	// redialsMost bounds how often a question is asked again: a daemon that hangs up on it each
-	// time does not want this rank.
+	// redialsMost bounds how often a request is repeated: a daemon that hangs up each time refuses
+	// this rank.
 	redialsMost = 3
 	// startPatience is how long a daemon may take to start again: nobody listens in between.
 	startPatience = 5 * time.Second
@@ -73,8 +73,7 @@ func Connect(path string) (*Client, error) {
 	return c, nil
 }
 
-// refused reports whether nobody listens yet, or who does has not taken up those who dialled
-// before.
+// refused reports whether nobody listens yet, or the listener's queue is full.
 func refused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EAGAIN) }
 
 // Close hangs up.
@@ -193,9 +192,9 @@ func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
 	return files, nil
 }
 
-// awaitAnswer waits until there is something to read. The time is the kernel's: a timer of Go's
-// runtime, also one that was stopped, can have a thread wait for it until it would have rung, and
-// the program then looks like one that something other than a message will wake.
+// awaitAnswer waits until there is something to read. The kernel measures the time: because of a
+// timer of Go's runtime, even a stopped one, a thread can wait until it would have fired, and the
+// program would then look as if something other than a message will wake it.
 func (c *Client) awaitAnswer(limit time.Time) error {
 	raw, err := c.conn.SyscallConn()
 	if err != nil {

@@ -19,8 +19,7 @@ var ErrDial = errors.New("handover: no daemon at the socket")
 // with @. It must be root's or the caller's own: whoever hands out images can read and write
 // all messages. The error wraps ErrDial.
 func Dial(path string) (*net.UnixConn, error) {
-	// It does not wait: where the daemon has not accepted as many as its queue takes, the kernel
-	// refuses.
+	// It does not wait: while the daemon's queue is full, the kernel refuses.
 	conn, err := net.DialUnix(network, nil, &net.UnixAddr{Name: path, Net: network})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDial, err)

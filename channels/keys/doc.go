@@ -9,6 +9,6 @@
 // it: it grows as it is written, and no reader maps it again.
 //
 // A reader that waits for a value sleeps on a count in the memory (futex). The writer counts and
-// wakes once for all that it has put, without knowing whether anybody sleeps: a reader cannot write,
-// because the descriptor is sealed against that. What it reads is checked all the same.
+// wakes once for all values of a call, without knowing whether anybody sleeps: a reader cannot
+// register, because the descriptor is sealed against writing. Readers still check what they read.
 package keys

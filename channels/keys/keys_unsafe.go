@@ -37,8 +37,8 @@ func announce(memory []byte, group uint32) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, math.MaxInt32, 0, 0, 0)
 }
 
-// awaitCount sleeps while the group's count is still seen, at most for so long; it may return
-// early. The error is the system's, nil for what is to be expected.
+// awaitCount sleeps while the group's count equals seen, for at most the given time; it may return
+// early. The error is the system's; expected wake-ups return nil.
 func awaitCount(memory []byte, group, seen uint32, most time.Duration) error {
 	limit := unix.NsecToTimespec(most.Nanoseconds())
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(countWord(memory, group))), futexWait, uintptr(seen),

@@ -33,8 +33,8 @@ const (
 	// a rank may store.
 	MaxKey   = 511
 	MaxValue = 16 << 20
-	// perRank is what the file has room for, for each rank, between the least and the most of all:
-	// cards of a few KB, some of them written again. Room that is not used is no memory.
+	// perRank is the room for each rank's records, with leastData and mostData as bounds for all:
+	// addresses of a few KB, some of them written again. Unused room takes no memory.
 	perRank   = 64 << 10
 	leastData = 16 << 20
 	mostData  = 1 << 30

@@ -67,7 +67,7 @@ func (s *Store) File() *os.File { return s.file }
 // UsedBytes is what keys and values take, with what finds them.
 func (s *Store) UsedBytes() uint64 { return s.used - s.first() }
 
-// Close gives the store up. Readers keep what they have.
+// Close releases the store. Readers keep what they have.
 func (s *Store) Close() error {
 	return errors.Join(unix.Munmap(s.memory), s.file.Close())
 }
@@ -104,8 +104,8 @@ func (s *Store) Put(rank int, key, value string) error {
 	return nil
 }
 
-// Announce wakes those who wait for values that were put since the last call. A reader that looks
-// finds them before.
+// Announce wakes readers that wait for values that were put since the last call. Get finds these
+// values without it.
 func (s *Store) Announce() {
 	for ; s.changed != 0; s.changed &= s.changed - 1 {
 		announce(s.memory, uint32(bits.TrailingZeros32(s.changed)))

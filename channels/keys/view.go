@@ -67,7 +67,7 @@ func (v *View) Await(rank int, key string, most time.Duration) (value []byte, ok
 	h := hash(uint32(rank), key)
 	group := h & (v.buckets - 1) % countGroups
 	for until := time.Now().Add(most); ; {
-		seen := announced(v.memory, group) // before the look: what comes after it changes this
+		seen := announced(v.memory, group) // read before the search: a later value changes it
 		if value, ok = find(v.memory, &v.geometry, uint32(rank), h, key); ok {
 			return value, true, nil
 		}

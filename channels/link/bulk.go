@@ -93,11 +93,11 @@ func BulkSum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
 // Errors of a Bulk.
 var (
-	// ErrBusy means that the system takes nothing now.
+	// ErrBusy means that the system accepts nothing now.
 	ErrBusy = errors.New("link: the system takes no datagram now")
 	// ErrMemory means that bytes to be sent, or their place, are not in memory that the process has.
 	ErrMemory = errors.New("link: memory that is not there")
-	// ErrNarrow means that the path takes shorter datagrams only; Size says how long ones.
+	// ErrNarrow means that the path takes only datagrams of up to Size bytes.
 	ErrNarrow = errors.New("link: the path is narrower")
 )
 
@@ -106,14 +106,14 @@ var (
 type Bulk interface {
 	// Size is the longest datagram that goes to the address in one piece.
 	Size(to Address) int
-	// Send sends a header and bytes. The error is ErrBusy, ErrMemory or ErrNarrow; what else the
-	// system does not take is as lost on the wire.
+	// Send sends a header and bytes. The error is ErrBusy, ErrMemory or ErrNarrow; any other
+	// datagram that the system refuses counts as lost on the wire.
 	Send(to Address, head *[BulkBytes]byte, data []byte) error
 	// Peek looks at the next datagram; head is its beginning, valid until the next call.
 	Peek() (from Address, head []byte, ok bool)
-	// Take receives the next datagram, with the bytes behind the header in place, and returns how many
-	// these were. It is more than place has room for if the datagram was longer. With an empty place the
-	// datagram is thrown away. With an error, ErrMemory, it is lost.
+	// Take receives the next datagram, puts the bytes behind the header into place, and returns
+	// their number, which exceeds place if the datagram was longer. With an empty place it drops
+	// the datagram. With an error, ErrMemory, the datagram is lost.
 	Take(place []byte) (n int, err error)
 	// Summed reports whether datagrams may be damaged above the checksum of UDP, so that they need
 	// one of their own.
@@ -122,7 +122,7 @@ type Bulk interface {
 	Port() uint16
 	// Room returns how many bytes of datagrams the socket holds until they are taken.
 	Room() int
-	// Descriptor is the socket's, to wait on. It is the Bulk's.
+	// Descriptor is the socket, to wait on. It belongs to the Bulk.
 	Descriptor() int
 	// Close closes the socket.
 	Close() error

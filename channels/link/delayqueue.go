@@ -13,7 +13,7 @@ type delayQueue[T any] struct {
 	held   []held[T] // in the order of their coming
 }
 
-// held is something that goes later.
+// held is a datagram that goes later.
 type held[T any] struct {
 	what T
 	due  time.Time
@@ -33,8 +33,8 @@ func (q *delayQueue[T]) happens(probability float64) bool {
 	return probability > 0 && q.dice.Float64() < probability
 }
 
-// hold keeps something: for the delay, and, if it is a stray, until others have overtaken it. The oldest
-// goes if there is too much.
+// hold keeps a datagram for the delay and, if it is a stray, until others have overtaken it. If the
+// queue is full, the oldest goes.
 func (q *delayQueue[T]) hold(what T, stray bool, send func(T)) {
 	if len(q.held) == heldMost {
 		send(q.remove(0))
@@ -52,14 +52,14 @@ func (q *delayQueue[T]) remove(i int) T {
 	return what
 }
 
-// passed tells the strays that another one has overtaken them.
+// passed counts for all strays that another datagram has overtaken them.
 func (q *delayQueue[T]) passed() {
 	for i := range q.held {
 		q.held[i].wait = max(q.held[i].wait-1, 0)
 	}
 }
 
-// release sends what was held long enough, and reports whether there was any.
+// release sends what was held long enough, and reports whether it sent any.
 func (q *delayQueue[T]) release(send func(T)) bool {
 	if len(q.held) == 0 {
 		return false

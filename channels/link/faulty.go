@@ -7,13 +7,13 @@ const (
 	heldMost = 256
 	// overtakers bounds by how many datagrams a reordered one is overtaken.
 	overtakers = 4
-	// strayTime is after what time a reordered datagram goes though nothing has overtaken it: by as
-	// much as the paths and queues of one machine room differ. A longer one would be a delay, of
-	// which Delay tells: each message of a program that waits for the answer to its last is held
-	// for all of it.
+	// strayTime is the longest time for which a reordered datagram is held back if nothing
+	// overtakes it: about the difference between the paths and queues of one machine room. A longer
+	// time would act as a delay, which Delay is for: a program that waits for each answer would pay
+	// all of it with every message.
 	strayTime = 5 * time.Microsecond
-	// flipsMost bounds the bits of a corrupted datagram that are flipped: so many CRC-32C finds
-	// always (Hamming distance 4 at lengths like these).
+	// flipsMost bounds the flipped bits of a corrupted datagram: CRC-32C always detects so many
+	// (Hamming distance 4 at these lengths).
 	flipsMost = 3
 )
 
@@ -40,7 +40,7 @@ func WithFaults(p Port, f Faults) Port {
 	return &faulty{Port: p, delayQueue: newDelayQueue[datagram](f, 0), room: make([]byte, MaxDatagram)}
 }
 
-// Guarded implements Guarded: what is corrupted here no checksum of the transport notices.
+// Guarded implements Guarded: no checksum of the transport detects what is corrupted here.
 func (p *faulty) Guarded() bool {
 	g, ok := p.Port.(Guarded)
 	return ok && g.Guarded() && p.faults.Corrupt == 0
@@ -73,7 +73,7 @@ func (p *faulty) Queue(to Address, n int) {
 	}
 }
 
-// enter lets a datagram go, or holds it.
+// enter sends a datagram, or holds it.
 func (p *faulty) enter(to Address, data []byte) {
 	stray := p.happens(p.faults.Reorder)
 	if !stray && p.faults.Delay == 0 {

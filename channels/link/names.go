@@ -8,12 +8,12 @@ import (
 // NameChannels is how many channels a rank has names for: all that it can have.
 const NameChannels = 16
 
-// ReservedNames is how many instances, from 0 on, are of no job: each agent binds the one that is its
-// cluster's mark, so that two clusters with the same type hear of each other.
+// ReservedNames is the number of instances, from 0 on, that belong to no job: each agent binds the
+// one that is its cluster's mark, so that two clusters with the same type notice each other.
 const ReservedNames = 1 << 16
 
-// MarkOf returns the mark of the cluster with the identity. Two clusters have the same one once in
-// 65,536; then they do not hear of each other.
+// MarkOf returns the mark of the cluster with the identity. One pair of clusters in 65,536 has the
+// same mark; such two do not notice each other.
 func MarkOf(identity []byte) uint32 {
 	sum := sha256.Sum256(append([]byte("score: mark of a cluster\n"), identity...))
 	return binary.LittleEndian.Uint32(sum[:]) % ReservedNames

@@ -64,9 +64,8 @@ func frameSize(b []byte) int {
 	return body + n
 }
 
-// Length is what the datagram with which data begins says its length is, or all of data if it says
-// nothing that could be: what the kernel has joined can be taken apart by it. Parse then finds out
-// whether it was true.
+// Length returns the length that the first datagram in data states, or that of all data if the
+// statement is impossible: it takes apart what the kernel has joined. Parse then checks each part.
 func Length(data []byte) int {
 	if len(data) < HeadBytes {
 		return len(data)
@@ -155,7 +154,7 @@ func (h *Head) read(b *[HeadBytes]byte) {
 	h.Port = binary.LittleEndian.Uint16(b[contextAt:])
 }
 
-// sane reports whether the header has what its kind has, and nothing else.
+// sane reports whether the header has the fields of its kind, and no others.
 func (h *Head) sane() bool {
 	if h.Guarded && h.Kind != Data || h.Data.Mark&^marksKnown != 0 || h.Answer.Kind > lastAnswer || h.Flow > FlowCredits {
 		return false
@@ -182,7 +181,7 @@ func (h *Head) bare() bool {
 	return h.Frames == 0 && h.Data == flowctl.Data{} && h.Answer == flowctl.Answer{}
 }
 
-// adds reports whether b is so many frames, no more and no less.
+// adds reports whether b consists of exactly so many frames.
 func adds(b []byte, frames uint16) bool {
 	for ; frames > 0; frames-- {
 		size := frameSize(b)

@@ -23,11 +23,10 @@ type Port interface {
 	// Buffer returns room for the next datagram, MaxDatagram bytes long. If what is queued leaves
 	// none, it is flushed first. Without a Queue in between it returns the same room again.
 	Buffer() []byte
-	// Queue means that the first n bytes of the last Buffer are a datagram for the address. Nothing
-	// is queued if n is 0.
+	// Queue queues the first n bytes of the last Buffer as a datagram for the address, or nothing
+	// if n is 0.
 	Queue(to Address, n int)
-	// Flush sends what is queued. What the system does not take now is as lost on the wire, and
-	// counted.
+	// Flush sends what is queued. What the system does not accept now counts as lost on the wire.
 	Flush()
 	// Receive calls handle for each datagram of one batch and returns their number. data is valid
 	// during the call only; handle may send, but not receive. A caller that loops stops when it
@@ -42,14 +41,14 @@ type Port interface {
 // Holder is a port that sends some datagrams later than it is told to ([WithFaults]). They go in
 // later calls of its owner, who calls Receive when Wait is over even if nothing comes.
 type Holder interface {
-	// Wait returns how long until a held datagram is to go, 0 or less for one that is late. holds
-	// is false without one.
+	// Wait returns how long until a held datagram goes, 0 or less if it is late. holds is false
+	// without one.
 	Wait() (wait time.Duration, holds bool)
 }
 
-// Connecter is a port that has a socket for an address to which it sends often: connected to it, so
-// that the kernel need not look up the way there for each datagram, and used for nothing else. What
-// it sends does not come from where the port receives, and must say so.
+// Connecter is a port with a second socket that is connected to an address to which it sends often,
+// so that the kernel need not look up the route for each datagram. These datagrams do not come from
+// where the port receives, and must say so.
 type Connecter interface {
 	// Connected reports whether a datagram for the address is better queued by QueueConnected. It is
 	// called before each.
@@ -60,7 +59,7 @@ type Connecter interface {
 }
 
 // Guarded is a port that knows whether the transport guards the bytes of datagrams by a checksum of
-// its own, as UDP does. Of other ports nothing does, and datagrams have a CRC over all.
+// its own, as UDP does. On other ports nothing does, and datagrams have a CRC over all bytes.
 type Guarded interface {
 	// Guarded reports whether datagrams that go in one piece are guarded.
 	Guarded() bool
@@ -68,8 +67,8 @@ type Guarded interface {
 
 // Borrower is a port that sends datagrams from two places of memory.
 type Borrower interface {
-	// Borrow means that the datagram queued next goes on with data behind its bytes of the Buffer
-	// ([Writer.Borrow]). data stays as it is until Flush. Buffer forgets it.
+	// Borrow appends data, without a copy, to the datagram queued next ([Writer.Borrow]). data
+	// stays as it is until Flush. Buffer drops it.
 	Borrow(data []byte)
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // Sealed is a question or an answer between sockets that do not know each other yet. It goes to a
-// name that anybody may bind, so it does not have the job's key but a seal that only who has the key
-// can make. The seal is of the sockets at both ends too, which the kernel names truly: one that was
-// overheard is of no use to another socket.
+// name that anybody may bind, so it carries not the job's key but a seal that only a holder of the
+// key can make. The seal also covers the sockets at both ends, which the kernel identifies: a seal
+// that was overheard is of no use to another socket.
 type Sealed struct {
 	Kind     Kind // Where, Here or End
 	Channel  uint32
@@ -43,7 +43,7 @@ const (
 )
 
 // Put writes it to buf, sealed with the job's key for the way from one socket to another, and
-// returns its length. Of a datagram to a name, to is none.
+// returns its length. For a datagram to a name, to is none.
 func (s *Sealed) Put(buf []byte, key uint64, from, to Address) int {
 	b := buf[:SealedBytes]
 	clear(b)
@@ -58,8 +58,8 @@ func (s *Sealed) Put(buf []byte, key uint64, from, to Address) int {
 	return SealedBytes
 }
 
-// ParseSealed reads one. The error is ErrFrame. Who uses it looks first whether the seal is right
-// ([Opens]).
+// ParseSealed reads a sealed datagram. The error is ErrFrame. The caller checks the seal ([Opens])
+// before it uses the result.
 func ParseSealed(data []byte) (s Sealed, err error) {
 	if len(data) != SealedBytes {
 		return s, ErrFrame
@@ -81,7 +81,7 @@ func ParseSealed(data []byte) (s Sealed, err error) {
 	return s, nil
 }
 
-// sane reports whether it has what its kind has.
+// sane reports whether the fields fit the kind.
 func (s *Sealed) sane() bool {
 	switch s.Kind {
 	case Where:
@@ -95,8 +95,8 @@ func (s *Sealed) sane() bool {
 	return false
 }
 
-// Opens reports whether the seal of a datagram that ParseSealed took is one of who has the key, from
-// one socket to the other.
+// Opens reports whether the seal of a datagram that ParseSealed accepted was made with the key, for
+// the way from one socket to the other.
 func Opens(data []byte, key uint64, from, to Address) bool {
 	seal := sealOf(data[:sealAt], key, from, to)
 	return subtle.ConstantTimeCompare(seal[:sealBytes], data[sealAt:SealedBytes]) == 1

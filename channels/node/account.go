@@ -5,9 +5,9 @@ import (
 	"score/channels/abi"
 )
 
-// Messages are what the ranks of a job on this node have done with messages, over all its
-// contexts, those included that are gone. They never fall, but for what is told of now. The ranks themselves count, so
-// the figures are theirs: a rank that lies about them lies about its own job only.
+// Messages are the message counts of a job's ranks on this node, over all its contexts, those that
+// are gone included. They never fall, but for the present values. The ranks themselves count: a
+// rank that writes wrong figures falsifies those of its own job only.
 type Messages struct {
 	Contexts                uint64 // made so far
 	Sent, SentBytes         uint64
@@ -49,22 +49,22 @@ var counted = [...]abi.Counter{
 	abi.RendezvousOpen, abi.UnexpectedBytes,
 }
 
-// firstLevel is the first of counted that also falls.
+// firstLevel is the index in counted of the first counter that can fall.
 const firstLevel = len(counted) - 2
 
-// AccountMost is how many contexts of a job one look at its messages takes in: those
-// of a large node, in some tens of microseconds.
+// AccountMost bounds the contexts that one call of Messages reads: those of a large node, in some
+// tens of microseconds.
 const AccountMost = 256
 
 // account adds up the counters of a job's contexts. Its fields are the job's, under mu.
 type account struct {
 	all  []*Context // in the order in which they were made
-	next int        // the next to look at
+	next int        // the next to read
 	sum  Messages
 }
 
-// Messages looks at the next contexts, at most so many, and tells the sums as far as they are
-// known. Whoever calls it again and again gets round to all of them.
+// Messages reads the next contexts, at most so many, and returns the sums as far as they are known.
+// Repeated calls go round all contexts.
 func (j *Job) Messages(most int) Messages {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -86,7 +86,7 @@ func (j *Job) accountLocked(most int) {
 	}
 }
 
-// add takes in what the context has counted since it was last looked at.
+// add adds what the context has counted since it was last read.
 func (a *account) add(c *Context) {
 	var now [len(counted)]uint64
 	c.guard(func() {

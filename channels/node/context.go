@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Context is a context of this node. What is not said to be the loop's does not change.
+// Context is a context of this node. Fields that are not marked as the loop's do not change.
 type Context struct {
 	name
 	job    *Job
@@ -76,8 +76,8 @@ func (j *Job) context(of name, flow uint32) (*Context, error) {
 	return c, nil
 }
 
-// given reports whether the rank may have one more channel; under the lock. It counts per rank, so
-// that which one is refused does not depend on who comes first.
+// given reports whether the rank may have one more channel; the caller holds the lock. It counts
+// per rank, so that the order in which ranks ask does not matter.
 func (j *Job) given(of name) bool {
 	if j.channels == 0 || of.channel == 0 {
 		return true
@@ -127,8 +127,8 @@ func (j *Job) listen(of name) (*os.File, link.Address, error) {
 	return socket, link.AddressOf(at), err
 }
 
-// answerSoon is how long the agent waits with an acknowledgement: a rank that does not drive sends
-// nothing on which it could ride.
+// answerSoon is how long the agent delays an acknowledgement: a rank that does not drive sends
+// nothing that could carry it.
 const answerSoon = time.Microsecond
 
 // connect gives the context its socket, which it takes over, and the agent's driver.
@@ -151,10 +151,10 @@ func (c *Context) connect(socket *os.File, at link.Address) error {
 	return nil
 }
 
-// close frees what no rank has. The loop does not have the context any more.
+// close frees what no rank holds. The loop has dropped the context before.
 func (c *Context) close() error {
 	if c.driver != nil {
-		_ = c.driver.Close() // closed before if the context was given up
+		_ = c.driver.Close() // closed before if the context was dropped
 	}
 	var err error
 	if c.bulk != nil {
@@ -163,7 +163,7 @@ func (c *Context) close() error {
 	return errors.Join(err, c.img.Close())
 }
 
-// guard uses the image, unless it is damaged; a fault in it gives the context up.
+// guard calls f, which uses the image, unless it is damaged. After a fault the context is dropped.
 func (c *Context) guard(f func()) {
 	if c.damaged.Load() {
 		return
@@ -173,7 +173,7 @@ func (c *Context) guard(f func()) {
 	}
 }
 
-// abandon leaves the image alone from now on.
+// abandon marks the context as damaged: nobody in this process touches its image again.
 func (c *Context) abandon(err error) {
 	if !c.damaged.Swap(true) {
 		c.job.node.log("context given up", c.job.key, c.rank, err)

@@ -6,13 +6,13 @@ import (
 )
 
 // Cut is what a job's contexts on this node had done at one instant. Its parts are read one after
-// the other, so that only a cut that is the same twice is one: nothing happened in between then.
+// the other, so only two equal readings in a row make a cut: then nothing happened in between.
 type Cut struct {
 	Sent, Received, Refused uint64 // sums over all contexts
 	// Pending counts contexts with messages or answers for other nodes that are still on their way.
 	Pending int
-	// Ranks are those here that have not ended, and Asleep how many of them sleep: they wait on a
-	// channel, and nothing has come on any on which they wait.
+	// Ranks counts the ranks here that have not ended. Asleep counts those of them that wait on a
+	// channel, while nothing has come on any channel on which they wait.
 	Ranks, Asleep int
 	// Waits are the contexts that a process has open, by rank and channel.
 	Waits []Wait
@@ -77,9 +77,9 @@ func (c *Cut) add(of *Context) {
 	c.Waits = append(c.Waits, w)
 }
 
-// unanswered reports whether something of the context is on its way. An active peer is one that a
-// driver has something to do for; while the context is away all of them are, and what counts is how
-// it left.
+// unanswered reports whether something of the context is on its way. A peer is active while a
+// driver has work for it. While the context is away all peers are active; then the state in which
+// it left counts.
 func (c *Context) unanswered() bool {
 	if c.driver == nil {
 		return false

@@ -34,8 +34,9 @@ func (j *Job) Ended(rank uint32) {
 	}
 }
 
-// Respawned reports that a rank which ended has another process. The channels of the last one stay
-// dead: the others have been told so, and what they had sent is lost. The new one may open others.
+// Respawned reports that a rank which ended has a new process. The channels of the old one stay
+// dead: the others have been told, and what they had sent is lost. The new process may open other
+// channels.
 func (j *Job) Respawned(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -45,7 +46,8 @@ func (j *Job) Respawned(rank uint32) {
 	}
 }
 
-// isDead reports whether the context is of a process that is no more, though its rank has another.
+// isDead reports whether the context belongs to a process that ended, though its rank has a new
+// one.
 func (j *Job) isDead(c *Context) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,7 +55,7 @@ func (j *Job) isDead(c *Context) bool {
 }
 
 // PeerEnded reports that a rank on another node closed its channels (link.EndClosed) or died
-// (link.EndDied), as whoever knows better than the network can say.
+// (link.EndDied). It is for callers that know this from elsewhere than the network.
 func (j *Job) PeerEnded(rank uint32, how uint8) {
 	if j.has(rank) || how != link.EndClosed && how != link.EndDied {
 		return
@@ -86,7 +88,7 @@ func (j *Job) introduce(c *Context) {
 		gone := its.damaged.Load()
 		its.guard(func() { gone = its.img.State() == abi.StateGone })
 		if gone {
-			_ = c.img.MarkPeerGone(dead) // as in tell
+			_ = c.img.MarkPeerGone(dead) // as in notifyDeath
 		}
 	}
 }

@@ -233,12 +233,12 @@ func TestSlowReader(t *testing.T) {
 	zero, one, two := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1), c.join(t, c.jobs, 2, 1)
 	long := strings.Repeat("x", 1400)
 	sent := 0
-	for vain := 0; vain < 1000 || sent < 100; { // until the inbox and the send buffer are full
+	for spuriousWakes := 0; spuriousWakes < 1000 || sent < 100; { // until the inbox and the send buffer are full
 		if !zero.try(1, long) {
-			vain++
+			spuriousWakes++
 			continue
 		}
-		sent, vain = sent+1, 0
+		sent, spuriousWakes = sent+1, 0
 	}
 	two.send(0, "hello")
 	zero.receive(true)

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// askedMost bounds the batches that the directory takes at a time. Who is still not
-	// answered then asks again.
+	// askedMost bounds the batches that the directory takes at a time. Askers without an answer ask
+	// again.
 	askedMost = 4
 	// noticeNodes is the number of nodes that a death is announced to at a time.
 	noticeNodes = 256
 )
 
-// directory is the node's own socket, the daemons' channel, which no user's traffic
-// can fill. It answers where a context is, and hears of deaths on other nodes. All of it
-// is the loop's.
+// directory is the node's own socket, the daemons' channel, which no user's traffic can fill. It
+// answers where a context is, and receives notices of deaths on other nodes. All its fields are the
+// loop's.
 //
-// It says nothing to who does not know a job's key, and no more than was asked, so it is of
-// no use for knocking at other doors.
+// It answers only requests with a job's key, and never with more bytes than the request had, so it
+// cannot be used to amplify an attack.
 type directory struct {
 	node   *Node
 	port   link.Port
@@ -80,8 +80,8 @@ func (d *directory) close() error {
 	return nil
 }
 
-// serve answers what has come, within bounds: if more is there the directory is deaf for a
-// multiple of the time that it took.
+// serve answers what has come, within bounds: if more is there, the directory stops reading for a
+// multiple of the time that this took.
 func (l *loop) serve() {
 	d := &l.directory
 	start := channels.Nanos()
@@ -111,7 +111,7 @@ func (d *directory) take(from link.Address, data []byte) {
 		d.takeSealed(from, data)
 	}
 	if err != nil || d.named {
-		return // what has a job's key is not sent to a name
+		return // a message with a job's key is not sent to a name
 	}
 	switch h.Kind {
 	case link.Where:
@@ -151,9 +151,9 @@ func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 		from.Host() == j.places.Directory(j.places.Node(h.From)).Host()
 }
 
-// portOf finds where the context receives. The context is made if its rank has not asked for it yet, so
-// that messages may come before their receiver looks; then the rank that asks says which flow
-// control it has.
+// portOf finds where the context receives. It makes the context if its rank has not asked for it
+// yet, so that messages may arrive before their receiver opens the channel; the asking rank's flow
+// control then applies.
 func (j *Job) portOf(of name, flow uint32) (status uint8, at link.Address) {
 	if j.isGone(of) {
 		return link.StatusEnded, at
@@ -175,14 +175,14 @@ func (j *Job) portOf(of name, flow uint32) (status uint8, at link.Address) {
 	return link.StatusHere, c.here()
 }
 
-// isGone reports whether the rank ended without ever having had the context.
+// isGone reports whether the rank ended without having opened the context.
 func (j *Job) isGone(of name) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ended[of.rank] && j.contexts[of] == nil
 }
 
-// ended hears of a death from the directory of the dead rank's node.
+// ended takes the notice of a death from the directory of the dead rank's node.
 func (d *directory) ended(from link.Address, h *link.Head) {
 	j, _ := d.node.job(h.Job)
 	if j == nil || j.places == nil || j.has(h.From) || h.Channel >= MaxChannels || from.None() ||
@@ -192,8 +192,8 @@ func (d *directory) ended(from link.Address, h *link.Head) {
 	j.peerEnded(h.Channel, h.From, h.Status)
 }
 
-// notice is the news of a death for the directories of the job's other nodes. It is sent as often,
-// and as far apart, as a context's own.
+// notice announces a death to the directories of the job's other nodes. It is sent as often, and at
+// the same intervals, as the end of a context.
 type notice struct {
 	job  *Job
 	of   name

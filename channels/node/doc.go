@@ -1,6 +1,6 @@
-// Package node is the part of the data plane that belongs to a whole node: it makes
-// the contexts of the node's ranks and their sockets, hands them out, answers where they
-// are (the directory), tells of deaths, and drives the contexts whose process does not.
+// Package node is the part of the data plane that belongs to a whole node: it makes the contexts of
+// the node's ranks and their sockets, hands them out, answers where they are (the directory),
+// announces deaths, and drives the contexts whose process does not.
 //
 // The node's agent has one Node; pm/local has one for each node that it plays. The package
 // knows jobs by their keys, and neither users nor scheduling.

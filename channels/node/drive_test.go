@@ -84,7 +84,7 @@ func TestIdle(t *testing.T) {
 	l := c.nodes[0].loop
 	l.do(func() {
 		for _, w := range l.waiting {
-			if w.at-l.scanNow > 2*glance || w.c.due < far() {
+			if w.at-l.scanNow > 2*armedAwakeInterval || w.c.due < far() {
 				t.Errorf("looks at a context after %v, and drives it after %v", w.at-l.scanNow, w.c.due)
 			}
 		}

@@ -20,14 +20,14 @@ const (
 type Dumped struct {
 	Rank, Channel uint32
 	Pages         *dump.Pages
-	// Moving: it was changed in the midst of every try.
+	// Moving: it changed during every try.
 	Moving bool
 }
 
-// Dump copies the contexts of the ranks that are wanted, of one instant all of them: it copies
-// them, looks whether all are still the same, and tries again if not, for patience at most. Then
-// those that moved are marked. What is copied takes at most so many bytes, else the error is
-// dump.ErrTooLarge; others are that of ctx and the system's.
+// Dump copies the contexts of the wanted ranks as of one instant: it copies them, checks whether
+// all are still the same, and tries again if not, for at most patience. After that it marks those
+// that moved. The error is dump.ErrTooLarge if the copies take more than most bytes, the error of
+// ctx, or the system's.
 func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, patience time.Duration) ([]Dumped, error) {
 	all, files, err := j.dumpFiles(wanted)
 	defer func() {
@@ -50,7 +50,7 @@ func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int6
 	}
 }
 
-// collect copies all and reports whether they are of one instant.
+// collect copies all contexts and reports whether they are of one instant.
 func collect(all []Dumped, files []*os.File, most int64) (still bool, err error) {
 	for i := range all {
 		if all[i].Pages, err = dump.Collect(files[i], most); err != nil {

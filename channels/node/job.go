@@ -39,9 +39,9 @@ type Job struct {
 
 	// The loop's; see topology.
 	subscription uint64 // of the names
-	squatted     bool   // that another has a name was said
+	squatted     bool   // a squatter was reported
 	published    published
-	sightings    sightings
+	seenNodes    seenNodes
 
 	mu       sync.Mutex
 	mapFile  *os.File // the map for the ranks; nil before one asks for it
@@ -123,8 +123,8 @@ func (j *Job) countRanks() error {
 	return nil
 }
 
-// checkLink finds out whether the job's other nodes can be reached as its place map says. Kept are jobs
-// that a node before this one has had.
+// checkLink checks whether the job's other nodes can be reached as its place map says. kept: a
+// former agent's node had the job.
 func (j *Job) checkLink(kept bool) error {
 	switch {
 	case j.places == nil:
@@ -137,7 +137,7 @@ func (j *Job) checkLink(kept bool) error {
 	if j.places.Named() {
 		j.names = j.places.Names()
 		if !kept { // else the others may have ended, and left
-			j.sightings = newSightings(j.places.Nodes(), j.places.Own())
+			j.seenNodes = newSightings(j.places.Nodes(), j.places.Own())
 		}
 	}
 	return nil
@@ -185,8 +185,8 @@ func (j *Job) Remove(linger time.Duration) error {
 	return j.RemoveAfter(nil, linger)
 }
 
-// RemoveAfter is Remove for a job that may go on elsewhere until over is closed: so long its ranks
-// there may take their time for what was sent, and are told of the ends here.
+// RemoveAfter is Remove for a job that may go on elsewhere until over is closed: until then its
+// ranks there may still take what was sent, and are told of the ends here.
 func (j *Job) RemoveAfter(over <-chan struct{}, linger time.Duration) error {
 	j.remove.Do(func() { j.removal = j.doRemove(over, linger) })
 	return j.removal
@@ -213,7 +213,7 @@ func (j *Job) doRemove(over <-chan struct{}, linger time.Duration) error {
 	return j.close(all)
 }
 
-// close frees what the ranks do not have, once the loop does not have it.
+// close frees what the ranks do not hold, after the loop has dropped it.
 func (j *Job) close(all []*Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// awayTimes is how many times longer is waited for peers that are not resident, each
-// time as long as one is known to be: their row comes on again within seconds.
+// awayTimes is how many times the wait is extended while peers are known to be not resident: their
+// row comes on again within seconds.
 const awayTimes = 20
 
 // maxNoticeTime is longer than all notices of an end take.
@@ -93,8 +93,8 @@ func (l *loop) heldAway(all []*Context) (held bool) {
 	return held
 }
 
-// makeRoom lets go of contexts of jobs that have ended, the oldest first, while there are more on
-// the network than the node has channels: nobody reads what those still send.
+// makeRoom drops contexts of ended jobs, the oldest first, while more are on the network than the
+// node has channels: nobody reads what they still send.
 func (l *loop) makeRoom() {
 	if len(l.rest) == 0 || l.node.config.Channels == 0 {
 		return

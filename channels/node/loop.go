@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// niceness lets the loop run beside ranks that compute, of which the kernel thinks
-	// that they have more right to the processor the longer the loop slept. It is refused
-	// to users, and then the loop is late by a slice of the kernel's scheduler.
+	// niceness lets the loop run beside ranks that compute, which the kernel prefers the longer the
+	// loop has slept. Ordinary users may not set it; then the loop is late by a slice of the
+	// kernel's scheduler.
 	niceness = -10
 	// eventsMost is how many events are taken from the kernel at a time.
 	eventsMost = 64
@@ -33,8 +33,8 @@ const (
 	eventFirst
 )
 
-// loop is the goroutine that drives: one, with one epoll. Its fields, and those of
-// contexts that are called the loop's, belong to whoever holds work; others post functions.
+// loop is the one goroutine that drives, with one epoll. Its fields, and those of contexts that are
+// marked as the loop's, belong to the holder of work; others post functions.
 type loop struct {
 	node      *Node
 	epoll     int
@@ -49,14 +49,15 @@ type loop struct {
 	ordered atomic.Pointer[Job] // those with a new order, a stack
 	done    chan struct{}
 
-	// work is held by the goroutine but while it sleeps. Then who orders may hold it; see borrow.
+	// work is held by the goroutine except while it sleeps. Then a caller of Order may hold it; see
+	// borrow.
 	work      sync.Mutex
-	borrowed  bool   // by who orders, and must not wait
+	borrowed  bool   // by a caller of Order, which must not wait
 	sleep     int    // milliseconds, for epoll_wait
-	switching []*Job // those with an order whose end is to be reported
+	switching []*Job // those with an order whose end must be reported
 	ends      []end  // to be reported
 	reported  []end  // memory for the next ones
-	unsettled []*Job // those with contexts that left or came back, which is to be settled by settleBy
+	unsettled []*Job // those with contexts that left or came back, to be settled by settleBy
 	settleBy  int64
 	stopping  bool
 	armedFor  int64 // what the timer is set to
@@ -65,7 +66,7 @@ type loop struct {
 	last      int32 // event number given last
 	waiting   []waiting
 	scanned   int      // place in waiting where the scan is
-	scanning  *Context // looked at last
+	scanning  *Context // checked last
 	scanNow   int64
 	scan      func()
 	notices   []*notice
@@ -154,7 +155,7 @@ func (l *loop) closeFiles() error {
 	return l.directory.close()
 }
 
-// post has the loop call f soon; it never waits. After the end nothing is called.
+// post makes the loop call f soon; it never waits. After the loop's end nothing is called.
 func (l *loop) post(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func (l *loop) interrupt() {
 	_, _ = unix.Write(l.wake, wakeWord) // fails only if it is awake already
 }
 
-// do has the loop call f and waits for it. The caller holds no lock that the loop takes.
+// do makes the loop call f and waits for it. The caller holds no lock that the loop takes.
 func (l *loop) do(f func()) bool {
 	called := make(chan struct{})
 	ok := l.post(func() {
@@ -214,7 +215,7 @@ func (l *loop) run() {
 	report(l.ends)
 }
 
-// raisePriority goes on with less where more is refused.
+// raisePriority takes the highest priority that the system allows.
 func (l *loop) raisePriority() {
 	if raise := l.node.config.Raise; raise != nil && raise() == nil {
 		return
@@ -233,8 +234,8 @@ func (l *loop) turn() bool {
 	return more
 }
 
-// serveEvents does what is to be done after some events. It returns the flushes that are over, to be
-// reported without the lock: who hears of an end borrows the loop for the next step.
+// serveEvents does what some events require. It returns the steps that are over, to be reported
+// without the lock, since their receiver borrows the loop for the next step.
 func (l *loop) serveEvents(n int) (ends []end, more bool) {
 	l.work.Lock()
 	defer l.work.Unlock()
@@ -246,7 +247,7 @@ func (l *loop) serveEvents(n int) (ends []end, more bool) {
 	l.takeOrders()
 	l.settle()
 	l.scanDue(channels.Nanos())
-	l.lookAtSwitches()
+	l.reportSwitches()
 	l.sendNotices(channels.Nanos())
 	l.tendTopology(channels.Nanos())
 	l.sleep = l.patience()

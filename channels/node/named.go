@@ -43,8 +43,8 @@ func (l *loop) withdraw(j *Job) {
 	}
 }
 
-// withdraw gives the name of a dead context up, as the kernel does when a socket is closed: the
-// agents of other nodes are told.
+// withdraw gives up the name of a dead context, as the kernel does when a socket is closed: so the
+// agents of other nodes learn of the death.
 func (j *Job) withdraw(of name) {
 	if !j.places.Named() {
 		return
@@ -83,7 +83,8 @@ func (d *directory) takeSealed(from link.Address, data []byte) {
 	}
 }
 
-// jobNamed finds the job with the instance as the name of this node's directory, whose key it is.
+// jobNamed finds the job that has the instance as the name of this node's directory and whose key
+// opens the message.
 func (n *Node) jobNamed(instance uint32, opens func(key uint64) bool) *Job {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // cannot answer, and nothing else.
 var ErrSquatter = errors.New("another program, or a cluster with the same agent.tipc_type, has bound a name of the job; what it sends is not taken")
 
-// onName takes what a socket did with a name in the job's range.
+// onName handles a name in the job's range that a socket bound or gave up.
 func (l *loop) onName(j *Job, e *tipc.Event) {
 	m, ok := j.names.Find(e.First)
 	if ok && e.First == e.Last {
@@ -46,7 +46,7 @@ func (j *Job) isAt(of name, socket link.Address) bool {
 	return c != nil && c.driver != nil && c.driver.Port().Local() == socket
 }
 
-// onSquatter says once for each job that somebody else has a name of it.
+// onSquatter reports once for each job that another socket has one of its names.
 func (l *loop) onSquatter(j *Job, e *tipc.Event, rank uint32) {
 	if e.Gone || j.squatted {
 		return
@@ -58,7 +58,7 @@ func (l *loop) onSquatter(j *Job, e *tipc.Event, rank uint32) {
 	l.node.log("a name of a job is another's too", j.key, rank, err)
 }
 
-// keepName keeps which names sockets of other nodes have.
+// keepName records a name that a socket of another node has bound or given up.
 func (l *loop) keepName(j *Job, m link.Meaning, e *tipc.Event) {
 	if m.Directory && m.Node == j.places.Own() || !m.Directory && j.has(m.Rank) {
 		return
@@ -70,8 +70,8 @@ func (l *loop) keepName(j *Job, m link.Meaning, e *tipc.Event) {
 	}
 	j.published.bind(b)
 	if m.Directory {
-		j.sightings.see(m.Node)
-		if j.sightings.told {
+		j.seenNodes.see(m.Node)
+		if j.seenNodes.reported {
 			l.updateTroubles()
 		}
 	}
@@ -82,13 +82,13 @@ func bindingOf(e *tipc.Event) binding {
 	return binding{e.First, uint64(node)<<32 | uint64(reference)}
 }
 
-// address is the socket's.
+// address returns the address of the socket.
 func (b binding) address() link.Address {
 	return link.SocketAddress(uint32(b.socket>>32), uint32(b.socket))
 }
 
-// onMark takes that a socket bound a cluster's mark, or gave it up. The first after the connection was
-// made again comes when all that is bound was told of.
+// onMark handles a cluster's mark that a socket bound or gave up. After a reconnection, the first
+// such event comes when the service has reported everything that is bound.
 func (l *loop) onMark(e *tipc.Event) {
 	t := &l.topology
 	before := len(t.marks.bound)

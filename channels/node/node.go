@@ -38,7 +38,7 @@ var (
 	ErrContext = errors.New("node: no such context")
 )
 
-// Config says how a node is.
+// Config is the configuration of a node.
 type Config struct {
 	// Address is the directory's: UDP, the daemons' channel. The contexts' sockets have
 	// the same IP address and ports that the kernel chooses. Not valid: this node is
@@ -50,11 +50,12 @@ type Config struct {
 	// TIPCType is the type of the cluster's names with TIPC; 0: tipc.DefaultType. Mark is the cluster's
 	// (link.MarkOf), by which two clusters with the same type hear of each other.
 	TIPCType, Mark uint32
-	// Unseen is told once that names of nodes of a job have not appeared, some time after the job got a
-	// context with peers on other nodes. It must not wait. Nil: nobody is.
+	// Unseen is called once if names of a job's nodes have not appeared some time after the job got
+	// a context with peers on other nodes. It must not wait. It may be nil.
 	Unseen func(job uint64, nodes []uint32)
-	// Left is told that the directory of a job's node is gone from the network, with the job's key:
-	// that node, or the way to it, may be lost. Only TIPC tells. It must not wait. Nil: nobody is.
+	// Left is called with a job's key when the directory of one of its nodes is gone from the
+	// network: that node, or the way to it, may be lost. Only TIPC reports this. It must not wait.
+	// It may be nil.
 	Left func(job uint64, node uint32)
 	// Geometry of the contexts; what is zero gets its default, and the ranks are the job's.
 	Geometry abi.Geometry
@@ -63,13 +64,13 @@ type Config struct {
 	// Channels is how many contexts with peers on other nodes may be resident at once, as long as
 	// the jobs that are on were given no more; 0: no bound.
 	Channels int
-	// Raise gives the calling thread, the one that drives and on which a switch waits, real-time
-	// priority. Nil, and where it fails: none, which will do while no other program computes.
+	// Raise gives the calling thread, which drives and for which switches wait, real-time priority.
+	// If it is nil or fails, the thread has none, which suffices while no other program computes.
 	Raise func() error
 	// Faults is what the agent's ports do to datagrams that leave.
 	Faults link.Faults
-	// Log is told what went wrong with a context, once for each; nil: nobody is. It is
-	// called from several goroutines and must not call the node.
+	// Log is called once for each context with which something went wrong. It may be called from
+	// several goroutines and must not call the node. It may be nil.
 	Log func(event string, job uint64, rank uint32, err error)
 }
 
@@ -108,7 +109,7 @@ func (n *Node) Directory() netip.AddrPort { return n.loop.directory.at }
 // NoChannels in JobConfig.Channels gives the ranks none.
 const NoChannels = -1
 
-// JobConfig says which job comes to the node.
+// JobConfig describes a job that comes to the node.
 type JobConfig struct {
 	// Key names the job in frames; not zero, and known to its ranks and the daemons only.
 	Key uint64
@@ -116,21 +117,22 @@ type JobConfig struct {
 	Ranks []uint32
 	// Places is where the job's ranks are; nil: all of them are here.
 	Places *rankmap.Map
-	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. Of the
-	// jobs that are on the network together the sum is the scheduler's care.
+	// Channels is how many channels each rank may have, besides channel 0; 0: MaxChannels. The
+	// scheduler bounds the sum over the jobs that are on the network together.
 	Channels int
-	// Connected is told when the job gets the first context with peers on other nodes: from now on
-	// a switch concerns it. Nil: nobody is. It must neither wait nor use the job but with Order.
+	// Connected is called when the job gets its first context with peers on other nodes: from now
+	// on a switch concerns it. It must not wait, and may use the job only with Order. It may be
+	// nil.
 	Connected func(*Job)
-	// Keep is given each new context, to be told again in Kept to a node that comes after this one.
-	// Nobody gets the context, or learns where it is, before it returns nil. It may wait. Nil:
+	// Keep stores each new context, for the Kept of a node that comes after this one. Nobody gets
+	// the context, or learns where it is, before Keep returns nil. It may wait. If it is nil,
 	// contexts end with the node.
 	Keep func(Spare) error
 	// Kept are contexts that a node before this one has made. They come back as their processes and
 	// peers know them. The files become the job's, also if Add fails.
 	Kept []Spare
-	// Done is told how a step went that Order ordered, by the goroutine that drives: it must not
-	// wait.
+	// Done is called with the outcome of a step that Order ordered, by the goroutine that drives:
+	// it must not wait.
 	Done func(Outcome)
 }
 

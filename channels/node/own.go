@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inodes are those of the images and of the sockets of the job's contexts here, by which the kernel
-// names them where it tells what a process waits for.
+// Inodes returns the inodes of the images and sockets of the job's contexts here. By them the
+// kernel names what a process waits for.
 func (j *Job) Inodes() (images, sockets map[uint64]bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -22,7 +22,7 @@ func (j *Job) Inodes() (images, sockets map[uint64]bool) {
 	return images, sockets
 }
 
-// note adds a file's, if it is open.
+// note adds the inode of a file, if it is open.
 func note(inodes map[uint64]bool, file *os.File) {
 	if file == nil {
 		return

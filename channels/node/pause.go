@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// A job whose processes stand still may keep its contexts on their channels. Nothing is done to
-// them then, and nothing is done for them: the loop leaves them alone, whatever comes waits in
-// their sockets, and the driver lock may be held by a process in the middle of a section. So a
-// switch costs a freeze and a thaw, as that of a program whose sockets are the kernel's.
+// A job whose processes stand still may keep its contexts on their channels. The loop then leaves
+// them alone: whatever comes waits in their sockets, and a process in the middle of a section may
+// hold the driver lock. So a switch costs a freeze and a thaw, as for a program that uses the
+// kernel's sockets.
 
-// pause is whether a job's processes are to stand still, and whether the loop leaves contexts alone
-// for that.
+// pause records whether a job's processes were ordered to stand still, and which contexts the loop
+// leaves alone for that.
 type pause struct {
 	ordered atomic.Bool
 	resting atomic.Bool
@@ -42,7 +42,7 @@ func (j *Job) Resume() {
 	l.resume(j)
 }
 
-// leaveAlone has a context rest if its job's processes stand still, and reports whether it does.
+// leaveAlone lets a context rest if its job's processes stand still, and reports whether it does.
 func (l *loop) leaveAlone(c *Context, now int64) bool {
 	p := &c.job.pause
 	if !p.ordered.Load() || c.job.released {
@@ -52,15 +52,15 @@ func (l *loop) leaveAlone(c *Context, now int64) bool {
 		c.ending.since = 0 // what was sent before goes on arriving when it goes on
 	}
 	c.mode.Store(modePaused)
-	if c.driven >= calmLooks {
+	if c.driven >= calmChecks {
 		if drives := c.img.Drives(); drives != c.drives {
-			c.drives, c.paused = drives, 0 // it has run, and polled, since the last look
+			c.drives, c.paused = drives, 0 // it has run, and polled, since the last check
 		}
 		if c.paused < pausedMost {
 			step := c.pace()
 			c.paused += step
 			l.at(c, nextTick(now, step))
-			return true // looked at again without Resume
+			return true // checked again without Resume
 		}
 	}
 	p.resting.Store(true)

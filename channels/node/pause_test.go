@@ -48,7 +48,7 @@ func TestPauseOfPolling(t *testing.T) {
 	one.send(0, "hello")
 	zero.receive(true)
 	context, l := c.jobs[0].list()[0], c.nodes[0].loop
-	for _, looks := range []int{calmLooks, calmLooks, steadyLooks, steadyLooks} {
+	for _, looks := range []int{calmChecks, calmChecks, steadyChecks, steadyChecks} {
 		eventually(t, "it is known to poll", func() (known bool) {
 			l.do(func() {
 				for range looks {

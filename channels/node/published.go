@@ -6,34 +6,34 @@ type binding struct {
 	socket   uint64 // node and reference
 }
 
-// published keeps which names sockets of other nodes have, as the topology service tells. When the
-// connection to it is made again, the service tells of all that is bound, and not of what was given up
-// meanwhile: that is what it does not tell of again.
+// published records which names sockets of other nodes have, as the topology service reports them.
+// After a reconnection the service reports all names that are bound, but not those given up
+// meanwhile: those are the names that it does not report again.
 //
 //	bound[b] == round    told of since the connection was made
 //	len(bound) <= most
 type published struct {
-	bound map[binding]uint64 // the round in which it was last told of
+	bound map[binding]uint64 // the round in which it was last reported
 	round uint64
 	most  int // others' programs can bind as many as they like; what is more is not remembered
 }
 
 func newPublished(most int) published { return published{bound: map[binding]uint64{}, most: most} }
 
-// bind takes that a socket has a name.
+// bind records that a socket has a name.
 func (p *published) bind(b binding) {
 	if _, known := p.bound[b]; known || len(p.bound) < p.most {
 		p.bound[b] = p.round
 	}
 }
 
-// unbind takes that a socket has given a name up.
+// unbind records that a socket has given up a name.
 func (p *published) unbind(b binding) { delete(p.bound, b) }
 
-// doubt begins a round: whatever is not told of again was given up.
+// doubt begins a round: names that are not reported in it were given up.
 func (p *published) doubt() { p.round++ }
 
-// settle ends a round: all that is bound was told of. It returns what was given up.
+// settle ends a round, in which all bound names were reported. It returns those that were given up.
 func (p *published) settle() (gone []binding) {
 	for b, round := range p.bound {
 		if round != p.round {
@@ -44,22 +44,22 @@ func (p *published) settle() (gone []binding) {
 	return gone
 }
 
-// sightings keeps which nodes of a job have been seen: their directories' names. The zero value has
-// none to look for.
-type sightings struct {
-	seen    []bool // by node
-	missing int
-	told    bool // that nodes are missing
+// seenNodes records which nodes of a job have been seen, by the names of their directories. The
+// zero value expects none.
+type seenNodes struct {
+	seen     []bool // by node
+	missing  int
+	reported bool // that nodes are missing
 }
 
-func newSightings(nodes, own uint32) sightings {
-	s := sightings{seen: make([]bool, nodes), missing: int(nodes)}
+func newSightings(nodes, own uint32) seenNodes {
+	s := seenNodes{seen: make([]bool, nodes), missing: int(nodes)}
 	s.see(own)
 	return s
 }
 
-// see takes that a node is there. One that leaves has been seen.
-func (s *sightings) see(node uint32) {
+// see records that a node is there. A node that leaves stays seen.
+func (s *seenNodes) see(node uint32) {
 	if node < uint32(len(s.seen)) && !s.seen[node] {
 		s.seen[node] = true
 		s.missing--
@@ -67,7 +67,7 @@ func (s *sightings) see(node uint32) {
 }
 
 // unseen returns the nodes that have not been seen, up to most of them.
-func (s *sightings) unseen(most int) (nodes []uint32) {
+func (s *seenNodes) unseen(most int) (nodes []uint32) {
 	for node, seen := range s.seen {
 		if !seen && len(nodes) < most {
 			nodes = append(nodes, uint32(node))

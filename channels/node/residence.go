@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Step is what can be ordered of a job's contexts when its gang leaves the node or comes back.
+// Step is an order to a job's contexts when its gang leaves the node or comes back.
 type Step = residence.Step
 
 // The steps; see package residence.
@@ -16,7 +16,7 @@ const (
 	StepLoad   = residence.Load
 )
 
-// Outcome says how a step went.
+// Outcome is the result of a step.
 type Outcome = residence.Outcome
 
 const (
@@ -25,11 +25,11 @@ const (
 	stepMask = 1<<stepBits - 1
 )
 
-// ownMost is how many contexts of a job who orders takes through a step itself. More would keep it
-// from its other jobs, since each takes some microseconds.
+// ownMost is the largest number of a job's contexts that the caller of Order takes through a step
+// itself. More would keep it from its other jobs, since each takes some microseconds.
 const ownMost = 8
 
-// order is the newest one to a job. It is written by whoever orders and read by the loop.
+// order is the newest order to a job. The caller of Order writes it, the loop reads it.
 type order struct {
 	by     atomic.Int64
 	word   atomic.Uint64 // number and step
@@ -38,11 +38,11 @@ type order struct {
 	taken  uint64        // the loop's: the word that was taken last
 }
 
-// Order orders a step, which is carried out for all contexts of the job in parallel. If it is over at
-// once, Order returns how it went; else JobConfig.Done reports it. Revoking and flushing are given up
-// at the instant by, of channels.Nanos. Only the newest order counts: one that had not begun is never
-// reported. Order neither waits nor allocates, and is for one goroutine at a time. A node that was
-// closed is done with any step.
+// Order orders a step, which is carried out for all contexts of the job in parallel. If it is over
+// at once, Order returns its outcome; else JobConfig.Done reports it. Revoking and flushing end at
+// the instant by, of channels.Nanos, at the latest. Only the newest order counts: one that had not
+// begun is never reported. Order neither waits nor allocates, and is for one goroutine at a time.
+// On a closed node every step is over at once.
 func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool) {
 	j.order.by.Store(by)
 	j.order.word.Store(number<<stepBits | uint64(step))
@@ -58,8 +58,8 @@ func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool)
 	return l.outcome(j)
 }
 
-// borrow lets the caller do the loop's work while the loop sleeps: waking it, and being woken by it,
-// takes longer than most of what is ordered. It never waits.
+// borrow lets the caller do the loop's work while the loop sleeps: waking it, and being woken by
+// it, takes longer than most orders. It never waits.
 func (l *loop) borrow() bool {
 	if !l.work.TryLock() {
 		return false
@@ -72,7 +72,8 @@ func (l *loop) borrow() bool {
 	return true
 }
 
-// giveBack ends borrow. The loop is woken only for what is due at once; its timer does for the rest.
+// giveBack ends borrow. It wakes the loop only for what is due at once; for the rest there is the
+// timer.
 func (l *loop) giveBack() {
 	l.borrowed = false
 	if l.patience() == 0 || len(l.ends) > 0 {
@@ -81,10 +82,10 @@ func (l *loop) giveBack() {
 	l.work.Unlock()
 }
 
-// noOrders in loop.ordered says that the loop has ended.
+// noOrders in loop.ordered means that the loop has ended.
 var noOrders = new(Job)
 
-// request has the loop look at the job's order.
+// request makes the loop read the job's order.
 func (l *loop) request(j *Job) bool {
 	if j.order.queued.Swap(true) {
 		return true
@@ -105,7 +106,7 @@ func (l *loop) request(j *Job) bool {
 	}
 }
 
-// takeOrders begins with what was ordered.
+// takeOrders begins the steps that were ordered.
 func (l *loop) takeOrders() {
 	if l.ordered.Load() == nil {
 		return
@@ -122,7 +123,7 @@ func (l *loop) takeOrders() {
 	}
 }
 
-// startNewest begins with the job's newest order, unless that was begun before.
+// startNewest begins the job's newest order, unless that was begun before.
 func (l *loop) startNewest(j *Job) bool {
 	word := j.order.word.Load()
 	if word == j.order.taken {

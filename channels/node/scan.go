@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is a context and when to look at it; those that only wait for the
-// network are not there.
+// waiting is a context with the time of its next check. Contexts that only
+// wait for the network have no entry.
 type waiting struct {
 	at int64
 	c  *Context
 }
 
-// scanDue looks at all contexts whose time has come.
+// scanDue checks all contexts whose time has come.
 func (l *loop) scanDue(now int64) {
 	l.scanned, l.scanNow = 0, now
 	for l.scanned < len(l.waiting) {
@@ -38,7 +38,7 @@ func (l *loop) scanOn() {
 	}
 }
 
-// at notes when to look at the context next; flowctl.NoDeadline: not before something comes.
+// at sets the context's next check; flowctl.NoDeadline: not before something comes.
 func (l *loop) at(c *Context, at int64) {
 	switch i := c.place; {
 	case at == flowctl.NoDeadline && i >= 0:
@@ -57,8 +57,8 @@ func (l *loop) at(c *Context, at int64) {
 	}
 }
 
-// patience sets the timer to the next thing to do, and says how long epoll may wait: for
-// ever, or not at all.
+// patience sets the timer to the next check, and returns how long epoll may wait: for ever, or not
+// at all.
 func (l *loop) patience() int {
 	next := min(l.nextNotice(), l.settleBy, l.topology.again, l.topology.check)
 	for _, j := range l.switching {

@@ -90,7 +90,7 @@ func (j *Job) serveBulk(asker, channel uint32) (*os.File, handover.Status) {
 	return c.bulk, status
 }
 
-// serveOwn is the asking rank's context, which is there: its image was asked for first.
+// serveOwn returns the asking rank's own context. It exists, since a rank asks for the image first.
 func (j *Job) serveOwn(asker, channel uint32) (*Context, handover.Status) {
 	if j.places == nil {
 		return nil, handover.StatusAlone
@@ -135,7 +135,7 @@ func (j *Job) serve(of name, flow uint32) (*Context, handover.Status) {
 	case errors.Is(err, ErrNotGiven):
 		return nil, handover.StatusNotGiven // the rank tells its user
 	case errors.Is(err, abi.ErrPlaces):
-		return nil, handover.StatusPlaces // so does it of this
+		return nil, handover.StatusPlaces // it tells its user this, too
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
 		return nil, handover.StatusExhausted

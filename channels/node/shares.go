@@ -2,10 +2,10 @@ package node
 
 import "sync"
 
-// shares bound the contexts of a node, and what one job may have of them. What a job was given
-// (JobConfig.Channels) is kept for it: the leader has counted that. What nobody has counted,
-// channel 0 of each rank, a job gets as long as it has less of it than is free: so one job takes at
-// most half, and there is always some left for others.
+// shares bound the contexts of a node, and each job's part of them. Contexts that a job was given
+// (JobConfig.Channels) are reserved for it: the leader has counted them. Others, channel 0 of each
+// rank, a job gets while it has fewer of them than are free: so one job takes at most half, and
+// some are always left for others.
 type shares struct {
 	mu       sync.Mutex
 	most     int
@@ -13,13 +13,13 @@ type shares struct {
 	promised int // that jobs were given and have not made yet
 }
 
-// share is what a job has of them; under the lock of shares.
+// share is a job's part of them, guarded by the lock of shares.
 type share struct {
 	unmade int // given and not made yet
 	extra  int // made beyond what was given
 }
 
-// promise keeps contexts for a job.
+// promise reserves contexts for a job.
 func (s *shares) promise(to *share, contexts int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *shares) promise(to *share, contexts int) {
 	s.promised += contexts
 }
 
-// take counts one more context, if there may be one more; given: as one of those that the job was
+// take counts one more context, if one more is allowed; given: as one of those that the job was
 // given.
 func (s *shares) take(of *share, given bool) bool {
 	s.mu.Lock()
@@ -40,7 +40,7 @@ func (s *shares) take(of *share, given bool) bool {
 	return true
 }
 
-// restore counts a context that is there, though there may be more than there may be.
+// restore counts a context that exists already, even beyond the bounds.
 func (s *shares) restore(of *share, given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *shares) undo(of *share, given bool) {
 	s.promised++
 }
 
-// withdraw keeps nothing more for a job, which makes no more contexts.
+// withdraw ends the reservation of a job that makes no more contexts.
 func (s *shares) withdraw(from *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

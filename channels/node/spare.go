@@ -13,14 +13,14 @@ import (
 	"slices"
 )
 
-// Spare are the descriptors of a context: all that it takes to have it in another process.
+// Spare holds the descriptors of a context: all that another process needs to take it over.
 type Spare struct {
 	Channel, Rank uint32
 	Image         *os.File
 	Socket        *os.File // nil if all ranks of the job are on this node
 }
 
-// spare has a new context kept, so that it outlives this node. The caller holds mu.
+// spare passes a new context to Keep, so that it outlives this node. The caller holds mu.
 func (j *Job) spare(c *Context) {
 	if j.keep == nil {
 		return
@@ -54,8 +54,8 @@ func (c *Context) isSpared() bool {
 	}
 }
 
-// restore takes the contexts of a node before this one over, unless the job cannot be for a
-// reason that was found before. After an error nothing of them is left.
+// restore takes over the contexts of a former node, unless err says why the job cannot be added.
+// After an error none of them is left.
 func (j *Job) restore(kept []Spare, err error) error {
 	for i := range kept {
 		if err != nil {
@@ -77,7 +77,8 @@ func (s *Spare) close() {
 	}
 }
 
-// restoreOne believes nothing that the image says: its rank could write there.
+// restoreOne restores one context. It trusts nothing in the image, since its rank could write
+// there.
 func (j *Job) restoreOne(s *Spare) error {
 	of := name{s.Channel, s.Rank}
 	if !j.has(s.Rank) || s.Channel >= MaxChannels || j.contexts[of] != nil || (s.Socket == nil) != (j.places == nil) {
@@ -109,7 +110,7 @@ func (j *Job) restoreOne(s *Spare) error {
 	return nil
 }
 
-// isMine reports whether an image is as this job's are made.
+// isMine reports whether an image has the identity and the geometry of this job's.
 func (j *Job) isMine(img *channels.Image, of name) bool {
 	return img.Identity == channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel} &&
 		img.Geometry() == j.geometry.WithFlow(img.Geometry().Flow).WithDefaults() && slices.Equal(img.Local(), j.ranks)
@@ -125,7 +126,7 @@ func (c *Context) reconnect(socket *os.File) error {
 	return c.connect(socket, at)
 }
 
-// boundTo is where a socket is that the job's contexts may have.
+// boundTo returns the address of a socket, if a context of the job may have it.
 func (j *Job) boundTo(of name, socket *os.File) (link.Address, error) {
 	if j.places.Named() {
 		t, err := ports.TransportOf(socket)
@@ -141,7 +142,7 @@ func (j *Job) boundTo(of name, socket *os.File) (link.Address, error) {
 	return link.AddressOf(at), err
 }
 
-// bringUp has the loop take what was restored.
+// bringUp gives the loop what was restored.
 func (j *Job) bringUp() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -164,9 +165,8 @@ func (j *Job) bringUp() {
 	}
 }
 
-// readopt takes a context as a node left it that was killed in whatever it did. Wherever
-// that had come to, the context is brought back to its channel; what is to be switched is
-// ordered again.
+// readopt takes a context in whatever state a killed node left it, and brings it back to its
+// channel. Switches are ordered again.
 func (l *loop) readopt(c *Context) {
 	if now, ok := l.list(c); ok {
 		c.job.residence.Adopt(now, &c.residing, false)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ContextStatus is what a person wants to know of a context.
+// ContextStatus describes a context for people.
 type ContextStatus struct {
 	Rank, Channel uint32
 	State         uint32 // abi.StateOpen, ...
@@ -24,26 +24,26 @@ type ContextStatus struct {
 	Port          link.Stats   // of the agent's port
 }
 
-// PeerStatus is what a person wants to know of a context's exchange with a rank on another node.
+// PeerStatus describes a context's exchange with a rank on another node for people.
 type PeerStatus struct {
 	Rank     uint32
 	Sender   flowctl.SenderStatus
 	Receiver flowctl.ReceiverStatus
 }
 
-// peersMost bounds the ranks that Peers looks at besides those with something pending:
-// looking allocates their entries.
+// peersMost bounds the ranks that Peers reads besides those with something pending: reading
+// allocates their entries.
 const peersMost = 4096
 
-// A rank that lost its CPU while it held the driver lock has it back within a turn of the
-// kernel's scheduler, which lookPatience is longer than.
+// A rank that lost its CPU while it held the driver lock gets it back within a turn of the kernel's
+// scheduler; lockTryTime is longer than that.
 const (
-	lookPatience = 20 * time.Millisecond
-	lookPause    = time.Millisecond
+	lockTryTime  = 20 * time.Millisecond
+	lockTryPause = time.Millisecond
 )
 
-// Contexts says how the job's contexts on this node are, by rank and channel. Of a
-// damaged one only the names are there.
+// Contexts returns the state of the job's contexts on this node, by rank and channel. A damaged one
+// has only its names.
 func (j *Job) Contexts() []ContextStatus {
 	j.mu.Lock()
 	all := j.list()
@@ -84,11 +84,11 @@ func (c *Context) status() ContextStatus {
 	return s
 }
 
-// Peers says how a context's exchange with ranks on other nodes is, of those that it ever had
-// to do with. It takes the driver lock for a moment, and tries for lookPatience to get it: the
+// Peers returns the state of a context's exchange with ranks on other nodes, for all with which
+// there was any. It takes the driver lock for a moment, and tries for lockTryTime to get it. The
 // errors are ErrContext, channels.ErrHolder and channels.ErrDamaged.
 func (j *Job) Peers(channel, rank uint32) (peers []PeerStatus, err error) {
-	for until := time.Now().Add(lookPatience); ; time.Sleep(lookPause) {
+	for until := time.Now().Add(lockTryTime); ; time.Sleep(lockTryPause) {
 		peers, err = j.peerStatuses(channel, rank)
 		if !errors.Is(err, channels.ErrHolder) || time.Now().After(until) {
 			return peers, err

@@ -10,11 +10,11 @@ import (
 
 // What package residence decides about the contexts of a job, the loop does here.
 
-// settleLater is how long after a step is settled at the latest what nobody waits for: longer than
-// the rest of a switch takes, as a rule.
+// settleLater is the delay after a step until the work that nobody waits for is done: longer than
+// the rest of a switch usually takes.
 const settleLater = int64(300 * time.Microsecond)
 
-// startOrder begins with an order.
+// startOrder begins the step that was ordered.
 func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 	if !j.residence.Awaited() {
 		l.switching = append(l.switching, j)
@@ -27,7 +27,7 @@ func (l *loop) startOrder(j *Job, step Step, number uint64, by int64) {
 	l.settleBy = min(l.settleBy, now+settleLater)
 }
 
-// settle ends what orders have begun.
+// settle does the work that orders have left for later.
 func (l *loop) settle() {
 	if len(l.unsettled) == 0 {
 		return
@@ -41,7 +41,7 @@ func (l *loop) settle() {
 	l.makeRoom()
 }
 
-// checkOff looks at a context of a job that is not on.
+// checkOff checks a context of a job that is not on.
 func (l *loop) checkOff(c *Context, now int64, heard bool) {
 	if c.job.residence.Check(now, &c.residing) {
 		l.drive(c, now, heard, false)
@@ -49,14 +49,14 @@ func (l *loop) checkOff(c *Context, now int64, heard bool) {
 	l.progress(c.job)
 }
 
-// lookAtSwitches reports the steps that are over.
-func (l *loop) lookAtSwitches() {
+// reportSwitches collects the steps that are over.
+func (l *loop) reportSwitches() {
 	for _, j := range slices.Clone(l.switching) {
 		l.progress(j)
 	}
 }
 
-// end is how a job's step went.
+// end is the outcome of a job's step.
 type end struct {
 	job *Job
 	out Outcome
@@ -68,8 +68,8 @@ func report(ends []end) {
 	}
 }
 
-// progress reports a job's step, if it is at its end. What follows a flush is done by who hears of it,
-// so that end is reported when the lock is free.
+// progress collects the end of a job's step, if it is over. The receiver of a flush's end orders
+// the next step, so ends are reported after the lock is free.
 func (l *loop) progress(j *Job) {
 	switch out, over := l.outcome(j); {
 	case !over || j.done == nil:
@@ -80,7 +80,7 @@ func (l *loop) progress(j *Job) {
 	}
 }
 
-// outcome says, once, how a job's step went.
+// outcome returns, once, the outcome of a job's step.
 func (l *loop) outcome(j *Job) (out Outcome, over bool) {
 	if !j.residence.Awaited() {
 		return out, false
@@ -104,7 +104,7 @@ func (l *loop) release(j *Job) {
 	})
 }
 
-// guarded does something with a context, which is given up if that fails.
+// guarded calls f with a context, which is dropped if the image faults.
 func (l *loop) guarded(c *Context, f func()) {
 	if c.number == 0 || c.damaged.Load() {
 		return
@@ -136,7 +136,7 @@ func (r resident) Take(share time.Duration, until int64) error {
 	if err := c.driver.Take(max(0, min(share, time.Duration(until-channels.Nanos())))); err != nil {
 		return err
 	}
-	c.holding, c.refused, c.vain, c.looks = true, 0, 0, 0
+	c.holding, c.refused, c.spuriousWakes, c.idleChecks = true, 0, 0, 0
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (r resident) Drive(now int64) (after int64) {
 	return channels.Nanos()
 }
 
-func (r resident) LookAt(at int64) { r.loop().at(r.c, at) }
+func (r resident) CheckAt(at int64) { r.loop().at(r.c, at) }
 
 func (r resident) Await(at int64) {
 	r.loop().arm(r.c)

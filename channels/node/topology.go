@@ -32,7 +32,7 @@ const markHandle = 0
 // marksMost bounds the sockets with marks of other clusters that are remembered.
 const marksMost = 64
 
-// topology is what the node hears of names. All of it is the loop's but troubles.
+// topology is what the node knows about names. All its fields are the loop's but troubles.
 //
 //	watcher == nil    connected at again, unless that is flowctl.NoDeadline
 //	settling          the service has not yet told of all that is bound
@@ -47,7 +47,7 @@ type topology struct {
 	settling bool
 	failures int   // in a row
 	again    int64 // when to connect
-	check    int64 // when to look which nodes are not seen
+	check    int64 // when to check which nodes are not seen
 	troubles atomic.Pointer[NameTroubles]
 	lost     error // of the connection, while there is none
 }
@@ -93,7 +93,7 @@ func (t *topology) marksRange() tipc.Range {
 	return tipc.Range{Kind: t.kind, First: 0, Last: link.ReservedNames - 1}
 }
 
-// subscribe has the loop told of a job's names.
+// subscribe makes the service report a job's names to the loop.
 func (l *loop) subscribe(j *Job) {
 	t := &l.topology
 	if t.watch == nil {
@@ -118,7 +118,7 @@ func (l *loop) unsubscribe(j *Job) {
 		return
 	}
 	delete(t.jobs, j.subscription)
-	if j.sightings.told {
+	if j.seenNodes.reported {
 		l.updateTroubles()
 	}
 	if t.watcher == nil {
@@ -129,8 +129,8 @@ func (l *loop) unsubscribe(j *Job) {
 	}
 }
 
-// loseTopology goes on without news of names until the connection is made again: ends are told by
-// datagrams, too, and nodes that are lost are missed by others.
+// loseTopology continues without events of names until the connection is made again: ends are
+// announced by datagrams, too, and others notice lost nodes.
 func (l *loop) loseTopology(err error) {
 	t := &l.topology
 	if t.watcher != nil {
@@ -148,10 +148,10 @@ func (l *loop) loseTopology(err error) {
 	l.updateTroubles()
 }
 
-// reconnectDoubles is after how many failures the wait is no longer doubled.
+// reconnectDoubles is the number of failures after which the wait is not doubled any more.
 const reconnectDoubles = 7
 
-// tendTopology makes a lost connection again, and looks which nodes are not seen.
+// tendTopology restores a lost connection, and checks which nodes are not seen.
 func (l *loop) tendTopology(now int64) {
 	t := &l.topology
 	if now >= t.again {
@@ -165,8 +165,8 @@ func (l *loop) tendTopology(now int64) {
 	}
 }
 
-// reconnectTopology subscribes to all ranges. The one of marks is the last: when the service tells of
-// it, it has told of all that is bound in the others.
+// reconnectTopology subscribes to all ranges, to that of the marks last: when the service reports a
+// mark, it has reported everything bound in the others.
 func (l *loop) reconnectTopology() (err error) {
 	t := &l.topology
 	if t.watcher, err = t.watch(); err != nil {
@@ -186,7 +186,7 @@ func (l *loop) reconnectTopology() (err error) {
 	return t.watcher.Subscribe(t.marksRange(), markHandle)
 }
 
-// settleTopology takes that names which are not told of again were given up meanwhile.
+// settleTopology treats names that the service did not report again as given up.
 func (l *loop) settleTopology() {
 	t := &l.topology
 	t.settling, t.failures, t.lost = false, 0, nil
@@ -198,7 +198,8 @@ func (l *loop) settleTopology() {
 	l.updateTroubles()
 }
 
-// serveTopology takes what the service says, within bounds: what is left wakes the loop again.
+// serveTopology handles events of the service, within bounds: events that are left wake the loop
+// again.
 func (l *loop) serveTopology() {
 	t := &l.topology
 	for range eventsServed {

@@ -9,7 +9,7 @@ type Totals struct {
 	Drives   uint64     // times that the agent drove a context
 }
 
-// Totals asks the loop.
+// Totals returns the totals, which it asks the loop for.
 func (n *Node) Totals() Totals {
 	t := Totals{Contexts: n.shares.count()}
 	l := n.loop

@@ -16,13 +16,12 @@ const (
 	lockPatience = 50 * time.Microsecond
 	// lockBackoffs bounds the doubling of the time until the next try, 64 ms.
 	lockBackoffs = 6
-	// roundsMost and turnMost bound what is done for a context at a time, so that a
-	// flood to one leaves the others their turns.
+	// roundsMost and turnMost bound the work for a context at a time, so that a flood to one leaves
+	// the others their turns.
 	roundsMost = 8
 	turnMost   = int64(200 * time.Microsecond)
-	// rest is how many times longer than it was driven, by the clock and at most turnMost, a
-	// context is then left alone, if it wants to be driven at once again: it gets a twentieth of
-	// the loop's time.
+	// rest is how many times longer than it was driven (counting at most turnMost) a context is
+	// left alone if it wants to be driven again at once: it gets a twentieth of the loop's time.
 	rest = 19
 	// gapBusy and gapIdle are the shortest times between two turns of a context,
 	// after one in which something came, and after one in which nothing did.
@@ -66,7 +65,7 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 	l.wait(c, progress, heard, asleep, next, after, after+min(after-now, turnMost)*rest)
 }
 
-// take takes the driver lock. If its holder, who lives, does not let go, he may go on.
+// take takes the driver lock. If a live holder does not release it, the holder may go on.
 func (c *Context) take() error {
 	if c.residing.Kept() {
 		return nil
@@ -90,7 +89,7 @@ func (c *Context) leave() {
 }
 
 // rounds drives until nothing comes any more or the bounds of a turn are reached, and then
-// has what came acknowledged.
+// acknowledges what came.
 func rounds(c *Context, start int64) (progress bool) {
 	now := start
 	for range roundsMost {
@@ -108,22 +107,21 @@ func rounds(c *Context, start int64) (progress bool) {
 	return progress
 }
 
-// wait decides when the context that was driven is looked at next: at next, but not
-// before earliest.
+// wait decides when the driven context is checked next: at next, but not before earliest.
 func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earliest int64) {
-	c.vain++
+	c.spuriousWakes++
 	if progress || !heard {
-		c.vain = 0
+		c.spuriousWakes = 0
 	}
 	switch {
 	case progress:
-		// More will come: looking once more is cheaper than the way through epoll.
+		// More will come: polling once more is cheaper than the way through epoll.
 		c.mode.Store(modeDriven)
 		l.at(c, max(min(next, now+tick), now+gapBusy, earliest))
-	case c.vain > 1 || !l.arm(c):
+	case c.spuriousWakes > 1 || !l.arm(c):
 		// An error that the socket keeps would wake the loop again and again.
 		c.mode.Store(modeDriven)
-		l.at(c, max(min(next, now+tick<<min(c.vain, lockBackoffs)), now+gapIdle, earliest))
+		l.at(c, max(min(next, now+tick<<min(c.spuriousWakes, lockBackoffs)), now+gapIdle, earliest))
 	default:
 		c.mode.Store(modeArmed)
 		c.due = max(next, now+gapIdle, earliest)
@@ -131,19 +129,19 @@ func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earlies
 	}
 }
 
-// nextCheck returns when to look whether an armed context's process drives again.
+// nextCheck returns when to check whether an armed context's process drives again.
 func (c *Context) nextCheck(now int64, asleep bool) int64 {
 	switch {
 	case c.img.Away() || c.img.State() != abi.StateOpen:
-		return flowctl.NoDeadline // whoever brings it back says so; a dead one does not come back
+		return flowctl.NoDeadline // a switch that brings it back sets the next check; a dead one does not come back
 	case asleep:
-		return nextTick(now, peek)
+		return nextTick(now, armedAsleepInterval)
 	default:
-		return nextTick(now, glance)
+		return nextTick(now, armedAwakeInterval)
 	}
 }
 
-// arm has the next datagram wake the loop, and reports whether the system lets it.
+// arm makes the next datagram wake the loop, and reports whether the system allows it.
 func (l *loop) arm(c *Context) bool {
 	if c.armed {
 		return true
@@ -153,14 +151,14 @@ func (l *loop) arm(c *Context) bool {
 		op = unix.EPOLL_CTL_MOD
 	}
 	if l.control(op, c.fd, c.number, unix.EPOLLIN|unix.EPOLLONESHOT) != nil {
-		return false // no memory: it is looked at instead
+		return false // no memory: it is checked at intervals instead
 	}
 	c.armed, c.listed = true, true
 	return true
 }
 
-// disarm takes the socket out of the epoll: while a process drives, whoever sends to it would go
-// through there for each datagram, which takes a tenth of the message's time.
+// disarm takes the socket out of the epoll: while a process drives, each sender's datagram would go
+// through the epoll, which takes a tenth of the message's time.
 func (l *loop) disarm(c *Context) {
 	if c.listed {
 		_ = l.control(unix.EPOLL_CTL_DEL, c.fd, c.number, 0) // it is there
@@ -168,16 +166,16 @@ func (l *loop) disarm(c *Context) {
 	c.armed, c.listed = false, false
 }
 
-// pendingDeath is a rank on another node that ended, of which the context is still to be told.
+// pendingDeath is the end of a rank on another node that the context does not know of yet.
 type pendingDeath struct {
 	rank uint32
 	how  uint8 // or howWithdrawn
 }
 
-// howWithdrawn: the name of its context was given up, by whomever.
+// howWithdrawn: some socket gave up the name of its context.
 const howWithdrawn = 0
 
-// postDeath tells a context that a rank on another node ended, as soon as the lock is to be had.
+// postDeath tells a context that a rank on another node ended, as soon as the lock is free.
 func (l *loop) postDeath(c *Context, of pendingDeath) {
 	if c.number != 0 && !slices.Contains(c.pendingDeaths, of) {
 		c.pendingDeaths = append(c.pendingDeaths, of)
@@ -185,7 +183,7 @@ func (l *loop) postDeath(c *Context, of pendingDeath) {
 	}
 }
 
-// notifyDeaths tells the context; under the lock.
+// notifyDeaths tells the context; the caller holds the lock.
 func (c *Context) notifyDeaths() {
 	for _, b := range c.pendingDeaths {
 		if b.how == howWithdrawn {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// unseenAfter is for how long a job that has peers on other nodes waits, in nanoseconds, before it
-	// is said that a node's names have not appeared. The kernels tell each other within milliseconds,
-	// and make links again within a second or two.
+	// unseenAfter is the time in nanoseconds after which a job with peers on other nodes reports a
+	// node whose names have not appeared. The kernels tell each other within milliseconds, and make
+	// links again within a second or two.
 	unseenAfter = int64(5 * time.Second)
-	// unseenMost bounds the nodes that are named.
+	// unseenMost bounds the nodes that are reported by name.
 	unseenMost = 8
 	// publishedMost bounds the names that are remembered for a job: some MiB.
 	publishedMost = 1 << 16
 )
 
-// ErrOtherCluster: agents of another cluster have bound its mark, which is of the same type.
+// ErrOtherCluster: agents of another cluster use names of the same type.
 var ErrOtherCluster = errors.New("another cluster on this network has the same agent.tipc_type: set another one on all nodes of one of them")
 
-// NameTroubles is what is amiss with names now.
+// NameTroubles lists what is wrong with names now.
 type NameTroubles struct {
 	Lost   error    // the connection to the kernel's topology service is lost; nil: it is not
 	Other  error    // wraps ErrOtherCluster, and says which node it is; nil: there is none
@@ -36,10 +36,10 @@ type Unseen struct {
 	Nodes []uint32
 }
 
-// NameTroubles returns what is amiss with names (TIPC) now. It does not wait.
+// NameTroubles returns what is wrong with names (TIPC) now. It does not wait.
 func (n *Node) NameTroubles() *NameTroubles { return n.loop.topology.troubles.Load() }
 
-// updateTroubles notes what NameTroubles returns.
+// updateTroubles stores what NameTroubles returns.
 func (l *loop) updateTroubles() {
 	t := &l.topology
 	troubles := &NameTroubles{Lost: t.lost}
@@ -49,29 +49,29 @@ func (l *loop) updateTroubles() {
 		break
 	}
 	for _, j := range t.jobs {
-		if j.sightings.told && j.sightings.missing > 0 {
-			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.sightings.unseen(unseenMost)})
+		if j.seenNodes.reported && j.seenNodes.missing > 0 {
+			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.seenNodes.unseen(unseenMost)})
 		}
 	}
 	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return compareKeys(a.Job, b.Job) })
 	t.troubles.Store(troubles)
 }
 
-// checkUnseen tells of nodes whose names have not appeared, once for each job. Without the connection
-// nothing can appear.
+// checkUnseen reports nodes whose names have not appeared, once for each job. It does nothing
+// without a connection to the service.
 func (l *loop) checkUnseen(now int64) {
 	t := &l.topology
 	t.check = flowctl.NoDeadline
 	for _, j := range t.jobs {
-		s := &j.sightings
-		if s.missing == 0 || s.told {
+		s := &j.seenNodes
+		if s.missing == 0 || s.reported {
 			continue
 		}
 		t.check = now + unseenAfter/4
 		if since := j.remoteSince(); since == 0 || now-since < unseenAfter || t.lost != nil {
 			continue
 		}
-		s.told = true
+		s.reported = true
 		l.updateTroubles()
 		if unseen := l.node.config.Unseen; unseen != nil {
 			unseen(j.key, s.unseen(unseenMost))
@@ -79,14 +79,15 @@ func (l *loop) checkUnseen(now int64) {
 	}
 }
 
-// remoteSince is when the job got its first context with peers on other nodes; 0: it has none.
+// remoteSince returns when the job got its first context with peers on other nodes; 0: it has none.
 func (j *Job) remoteSince() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.remote
 }
 
-// hasRemote notes that the job has a context with peers on other nodes; under the lock.
+// hasRemote records that the job has a context with peers on other nodes; the caller holds the
+// lock.
 func (j *Job) hasRemote() {
 	if j.remote == 0 {
 		j.remote = channels.Nanos()

@@ -10,38 +10,38 @@ import (
 
 // Times of watching and driving, in nanoseconds.
 const (
-	// tick is how far two looks at a context are apart whose process is awake, and after
-	// which time a driven one is looked at again if its socket never stays empty. Looks are
-	// at its multiples, so that one wake-up does for all contexts.
+	// tick is the time between two checks of a context whose process is awake, and of a driven one
+	// whose socket never stays empty. Checks fall on its multiples, so that one wake-up serves all
+	// contexts.
 	tick = int64(time.Millisecond)
-	// calm is the same for a process that was seen to drive at calmLooks looks in a row: it polls, and
-	// a wake-up of the agent takes some 20 us of its processor.
+	// calm is the same for a process that was seen to drive at calmChecks checks in a row: it
+	// polls, and a wake-up of the agent takes some 20 us of its processor.
 	calm = 4 * tick
-	// calmLooks is longer than programs communicate between two computations, as a rule.
-	calmLooks = 8
-	// steady is the same for a process that was seen to drive at as many looks in a row again. So the
-	// agent takes over late by at most half of the time for which the process was seen to poll.
-	steady      = 16 * tick
-	steadyLooks = 2 * calmLooks
-	// pausedMost is for how long a calm context is looked at that does not change, while its job's
-	// processes stand still: for slices of 10 ms that is cheaper than a wake-up at each thaw.
+	// calmChecks is longer than programs usually communicate between two computations.
+	calmChecks = 8
+	// steady is the same for a process that was seen to drive at steadyChecks checks in a row. So
+	// the agent takes over late by at most half of the time for which the process was seen to poll.
+	steady       = 16 * tick
+	steadyChecks = 2 * calmChecks
+	// pausedMost is the longest time for which an unchanged, calm context is checked while its job
+	// is frozen: with slices of 10 ms that is cheaper than a wake-up at each thaw.
 	pausedMost = 2 * steady
-	// doze is the same for a process that sleeps in Wait, where it drives itself.
-	doze = 16 * tick
-	// glance and peek are how far apart the looks at an armed context are whose process is
-	// awake, and asleep: it may have sent something and gone back to computing, and that may be
-	// lost. Without a loss nothing waits for them.
-	glance = 16 * tick
-	peek   = 128 * tick
-	// looksMost is how many looks without a section of the process in between it takes
-	// until the agent drives: with one a process might be caught between two.
-	looksMost = 2
+	// sleepingInterval is the same for a process that sleeps in Wait, where it drives itself.
+	sleepingInterval = 16 * tick
+	// armedAwakeInterval and armedAsleepInterval are the times between two checks of an armed
+	// context whose process is awake or asleep: it may have sent something that was lost, and gone
+	// back to computing. Without a loss nothing waits for these checks.
+	armedAwakeInterval  = 16 * tick
+	armedAsleepInterval = 128 * tick
+	// maxIdleChecks is the number of checks in a row without a section of the process after which
+	// the agent drives: a single one may fall between two sections.
+	maxIdleChecks = 2
 )
 
 // Modes of a context, as Status says them.
 const (
 	ModeLocal   = "local"   // all peers are on this node; nobody drives
-	ModeWatched = "watched" // the process drives; the agent looks whether it still does
+	ModeWatched = "watched" // the process drives; the agent checks that it still does
 	ModeDriven  = "driven"  // the agent drives, and again within a millisecond
 	ModeArmed   = "armed"   // the agent drives when something comes or is due
 	ModePaused  = "paused"  // its job's processes stand still; what comes waits in its socket
@@ -58,22 +58,22 @@ const (
 
 var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused}
 
-// watch is what the loop knows of a context.
+// watch is what the loop knows about a context.
 type watch struct {
 	number        int32 // of its events; 0: the loop does not have it
 	place         int   // in loop.waiting; -1: not there
-	listed        bool  // its socket is in the epoll; a datagram to it costs its sender a look there
+	listed        bool  // its socket is in the epoll; a datagram to it costs its sender a lookup there
 	armed         bool  // and wakes once
 	heard         bool  // something came to the armed socket
 	due           int64 // while armed: when to drive though nothing came
 	drives        uint32
-	looks         int   // without a section of the process
-	driven        int   // looks in a row with one, up to steadyLooks
+	idleChecks    int   // in a row without a section of the process
+	driven        int   // checks in a row with one, up to steadyChecks
 	paused        int64 // for how long its job was seen to stand still, up to pausedMost
 	holding       bool  // the agent has the driver lock
 	late          bool  // the process slept, and something lay there that the agent had to take
 	refused       int   // times in a row that the lock was not given
-	vain          int   // times in a row that the socket woke the loop for nothing
+	spuriousWakes int   // times in a row that the socket woke the loop for nothing
 	settled       func()
 	pendingDeaths []pendingDeath
 	ending        ending
@@ -105,7 +105,7 @@ func (l *loop) list(c *Context) (now int64, ok bool) {
 	return now, true
 }
 
-// drop lets go of contexts for ever.
+// drop removes contexts from the loop for good.
 func (l *loop) drop(all []*Context) {
 	l.do(func() {
 		for _, c := range all {
@@ -133,18 +133,18 @@ func (l *loop) detach(c *Context) {
 	l.progress(c.job)
 }
 
-// abandon gives a context up that cannot be used.
+// abandon drops a context that cannot be used.
 func (l *loop) abandon(c *Context, err error) {
 	c.abandon(err)
 	if c.holding {
-		_ = channels.Guard(c.img.AllowDriving) // the rank may have a use for the lock yet
+		_ = channels.Guard(c.img.AllowDriving) // the rank may still use the lock
 		c.holding = false
 	}
 	l.detach(c)
-	_ = c.driver.Close() // nothing more comes in that nobody takes
+	_ = c.driver.Close() // from now on nothing comes in
 }
 
-// scheduleNow has a context looked at now: its process ended.
+// scheduleNow makes the loop check a context now: its process ended.
 func (l *loop) scheduleNow(c *Context) {
 	if c.number != 0 {
 		c.mode.Store(modeDriven)
@@ -152,7 +152,7 @@ func (l *loop) scheduleNow(c *Context) {
 	}
 }
 
-// checkContext looks at a context whose time has come, and drives it if its process does not.
+// checkContext checks a context whose time has come, and drives it if its process does not.
 func (l *loop) checkContext(c *Context, now int64) {
 	if c.damaged.Load() {
 		l.abandon(c, nil)
@@ -179,7 +179,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 	c.drives = drives
 	if moved {
 		c.late, c.refused = false, 0
-		c.driven = min(c.driven+1, steadyLooks)
+		c.driven = min(c.driven+1, steadyChecks)
 	} else {
 		c.driven = 0
 	}
@@ -188,7 +188,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 	case c.settled != nil || len(c.pendingDeaths) > 0:
 		l.drive(c, now, heard, asleep)
 	case moved && asleep:
-		l.watchAgain(c, now, doze)
+		l.watchAgain(c, now, sleepingInterval)
 	case moved:
 		l.watchAgain(c, now, c.pace())
 	case c.mode.Load() == modeArmed && !heard && now < c.due:
@@ -196,37 +196,37 @@ func (l *loop) checkContext(c *Context, now int64) {
 	case c.mode.Load() == modeArmed && asleep && !c.late:
 		// What woke the loop wakes the process as well: it has the first turn.
 		l.watchAgain(c, now, tick)
-	case c.mode.Load() == modeWatched && c.looks+1 < looksMost:
-		c.looks++
+	case c.mode.Load() == modeWatched && c.idleChecks+1 < maxIdleChecks:
+		c.idleChecks++
 		l.at(c, nextTick(now, tick))
 	default:
 		l.drive(c, now, heard, asleep)
 	}
 }
 
-// watchAgain leaves the driving to the process and looks again after a while.
+// watchAgain leaves the driving to the process and checks again after step.
 func (l *loop) watchAgain(c *Context, now, step int64) {
 	l.disarm(c)
-	c.looks = 0
-	if step == doze {
-		c.looks = looksMost - 1 // one look after so long a time says enough
+	c.idleChecks = 0
+	if step == sleepingInterval {
+		c.idleChecks = maxIdleChecks - 1 // one check after so long a time is enough
 	}
 	c.mode.Store(modeWatched)
 	l.at(c, nextTick(now, step))
 }
 
-// pace is how far two looks at a context are apart whose process drives.
+// pace returns the time between two checks of a context whose process drives.
 func (c *Context) pace() int64 {
 	switch {
-	case c.driven >= steadyLooks:
+	case c.driven >= steadyChecks:
 		return steady
-	case c.driven >= calmLooks:
+	case c.driven >= calmChecks:
 		return calm
 	default:
 		return tick
 	}
 }
 
-// nextTick is a multiple of the step, at least one step away but for a tick: all
-// contexts are looked at together.
+// nextTick returns a multiple of the step, at least one step less a tick away:
+// all contexts are checked together.
 func nextTick(now, step int64) int64 { return ((now+step-tick)/step + 1) * step }

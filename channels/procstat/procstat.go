@@ -21,7 +21,7 @@ const (
 // ErrMalformed means that the text is not that of a process.
 var ErrMalformed = errors.New("malformed /proc/PID/stat")
 
-// Stat is what is needed of a process.
+// Stat is what the daemons need to know about a process.
 type Stat struct {
 	State   byte // R, S, D, T, t, Z, X, ...
 	Parent  int
@@ -113,7 +113,7 @@ func number(word []byte) (v uint64, ok bool) {
 	return v, len(word) > 0
 }
 
-// Read reads one process. Gone tells of an error whether there is none of that number.
+// Read reads one process. Gone reports whether an error means that there is no such process.
 func Read(pid int) (Stat, error) {
 	fd, err := Open(pid)
 	if err != nil {
@@ -130,7 +130,7 @@ func Open(pid int) (fd int, err error) {
 	return unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
-// ReadAt reads a process that has been opened. The buffer has Bytes.
+// ReadAt reads a process that has been opened. The buffer has Bytes bytes.
 func ReadAt(fd int, buffer []byte) (Stat, error) {
 	n, err := unix.Pread(fd, buffer, 0)
 	if err != nil {

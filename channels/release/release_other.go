@@ -4,8 +4,8 @@ package release
 
 import "sync/atomic"
 
-// Store64 stores v so that whoever loads it sees all that was stored before.
+// Store64 stores v so that a reader that loads it sees everything stored before.
 func Store64(p *uint64, v uint64) { atomic.StoreUint64(p, v) }
 
-// Relaxed64 stores v, which whoever loads it sees before what a later Store64 stores.
+// Relaxed64 stores v. A reader that loads the value of a later Store64 sees v, too.
 func Relaxed64(p *uint64, v uint64) { atomic.StoreUint64(p, v) }

@@ -2,8 +2,8 @@ package residence
 
 import "time"
 
-// Context is what is done to a context. All is done at once; instants are in nanoseconds of
-// CLOCK_MONOTONIC.
+// Context is what the machine does to a context. Each method acts at once; instants are in
+// nanoseconds of CLOCK_MONOTONIC.
 type Context interface {
 	// Guarded calls f, in which the image is used. A context that turns out not to be usable is
 	// dropped from the machine (Drop).
@@ -12,29 +12,29 @@ type Context interface {
 	// Revoke keeps the process from taking the driver lock again, Restore lets it.
 	Revoke()
 	Restore()
-	// Take takes the lock for the agent, waiting for share and until the instant until at most.
-	// With an error the lock stays revoked. Leave gives it back.
+	// Take takes the lock for the agent. It waits for at most share, and not beyond the instant
+	// until. With an error the lock stays revoked. Leave gives it back.
 	Take(share time.Duration, until int64) error
 	Leave()
 
-	// What follows is done under the lock; see package drive.
+	// The following methods need the lock; see package drive.
 	Flush(now int64)
 	Flushed() bool
 	Suspend(now int64)
 	// Resume ends Flush and Suspend, whoever began them.
 	Resume(now int64)
-	// Follow ends Suspend and Resume, with the work that grows with the number of peers.
+	// Follow completes Suspend and Resume with the work that grows with the number of peers.
 	Follow()
 	// Away reports whether it is suspended.
 	Away() bool
-	// Drive takes and sends until nothing comes any more, and says when that was.
+	// Drive receives and sends until nothing comes any more, and returns when that was.
 	Drive(now int64) (after int64)
 	Due() int64
 
-	// LookAt has the context looked at (Look) at the instant, Await also when something comes for
-	// it.
-	LookAt(at int64)
+	// CheckAt makes the caller call Check for the context at the instant, Await also when something
+	// comes for it.
+	CheckAt(at int64)
 	Await(at int64)
-	// Back means that the context is its process's again.
+	// Back reports that the context is its process's again.
 	Back(now int64)
 }

@@ -1,11 +1,11 @@
 package residence
 
-// stage is how far a context is in leaving its channel.
+// stage is the progress of a context in leaving its channel.
 type stage uint8
 
 const (
 	stageHere     stage = iota // its process drives, or the agent in its place
-	stageWanted                // the process is to let go of the driver lock
+	stageWanted                // the agent waits for the driver lock
 	stageFlushing              // the agent keeps the lock, sends nothing more, and waits for answers
 	stageFlushed               // all has been answered
 	stageAway                  // it refuses all that comes
@@ -18,7 +18,7 @@ type Member struct {
 	stage   stage
 	tries   int  // in a row, of taking the lock when nobody waited for it
 	present bool // the machine has it
-	settles bool // it left or came back, and Settle is to end that
+	settles bool // it left or came back, and Settle must complete that
 
 	// Made once, so that orders allocate nothing.
 	revoke, advance, settle func()
@@ -27,7 +27,7 @@ type Member struct {
 // Kept reports whether the agent has the driver lock beyond a turn.
 func (c *Member) Kept() bool { return c.stage >= stageFlushing }
 
-// Wanted reports whether the agent wants the lock, and its holder, who lives, does not let go.
+// Wanted reports whether the agent waits for the lock, which a live holder does not release.
 func (c *Member) Wanted() bool { return c.stage == stageWanted }
 
 // Away reports whether the context refuses what comes.

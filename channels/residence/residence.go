@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// claimPatience bounds the wait for the driver locks of a job that is being revoked, all
-	// together: a process in the middle of a section may have lost its processor to the agent.
+	// claimPatience bounds the wait for all driver locks of a job together: a process in the middle
+	// of a section may have lost its processor to the agent.
 	claimPatience = 200 * time.Microsecond
-	// shareLeast bounds the wait for one of them from below: longer than any section.
+	// shareLeast is the shortest wait for one of them: longer than any section.
 	shareLeast = 50 * time.Microsecond
 	// StrikesMost bounds how often the time for revoking, and that for flushing, is halved.
 	StrikesMost = 5
@@ -19,38 +19,38 @@ const (
 	// retryDoublings times, 64 ms.
 	retryFirst     = int64(time.Millisecond)
 	retryDoublings = 6
-	// flushLeast is what a flush has at least: with less, one that came late once would never be
-	// whole again.
+	// flushLeast is the shortest time for a flush: with less, one late answer would leave no time
+	// for a complete flush ever again.
 	flushLeast = int64(300 * time.Microsecond)
-	// flushGap is the shortest time between two looks at a context that is flushed, unless
+	// flushGap is the shortest time between two checks of a context that is flushed, unless
 	// something comes.
 	flushGap = int64(50 * time.Microsecond)
-	// answersGap is when a context that has just left is driven once more, for the answers that are
-	// due.
+	// answersGap is the delay after which a context that has just left is driven once more, for
+	// answers that are due.
 	answersGap = int64(time.Millisecond)
 )
 
-// Machine is how far a job's contexts on one node are in leaving their channels. The zero value is
-// a job that is on, without contexts.
+// Machine tracks how a job's contexts on one node leave their channels and come back. The zero
+// value is a job that is on, without contexts.
 type Machine struct {
 	members []*Member
-	round   []*Member // a copy, while they are gone through: one that cannot be used drops out
-	off     bool      // the job's processes are not to drive
+	round   []*Member // a copy for loops, since a context that cannot be used drops out
+	off     bool      // the job's processes must not drive
 	leaving bool      // the job is being removed: nothing is switched any more
 	step    Step
 	number  uint64
 	now     int64 // of the order, or the settling, that is being carried out
 	by      int64
 	began   int64
-	awaited bool // the order's end is to be reported
-	strikes int  // switches in a row at which a process did not let go of the lock, up to StrikesMost
+	awaited bool // the order's end must still be reported
+	strikes int  // switches in a row at which a process did not release the lock, up to StrikesMost
 	silent  int  // the same, at which not all was answered in time
 	saved   Outcome
 
-	following bool // the order is just being carried out, and cannot be at its end yet
+	following bool // the order is being carried out, and cannot be over yet
 }
 
-// Off reports whether the job's processes are not to drive.
+// Off reports whether the job's processes must not drive.
 func (m *Machine) Off() bool { return m.off }
 
 // Awaited reports whether the end of an order is still to be reported, see Outcome.
@@ -59,15 +59,16 @@ func (m *Machine) Awaited() bool { return m.awaited }
 // Contexts is how many the machine has.
 func (m *Machine) Contexts() int { return len(m.members) }
 
-// Deadline is the instant at which the order is over at the latest.
+// Deadline returns the instant at which the order is over at the latest.
 func (m *Machine) Deadline() int64 { return m.by }
 
-// Order begins with a step at the instant now; revoking and flushing are given up at the instant
-// by. It takes in what the steps before it would have done, and replaces the order before it.
-// Settle follows some time after Outcome, unless another order comes before. It allocates nothing.
+// Order begins a step at the instant now; revoking and flushing end at the instant by at the
+// latest. It includes what earlier steps would have done, and replaces the order before it. The
+// caller calls Settle some time after Outcome, unless another order comes first. Order allocates
+// nothing.
 func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	m.Settle(now)
-	switch { // the next gang does not wait again and again for who never lets go, or never answers
+	switch { // the next gang does not wait at every switch for a process that never releases the lock, or a peer that never answers
 	case by <= now:
 	case step == Revoke:
 		by = now + (by-now)>>m.strikes
@@ -82,8 +83,8 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	}
 }
 
-// Settle does what nobody waits for when contexts leave and come back: system calls, and work for
-// each peer.
+// Settle does the work that nobody waits for when contexts leave and come back: system calls, and
+// work for each peer.
 func (m *Machine) Settle(now int64) {
 	if !slices.ContainsFunc(m.members, func(c *Member) bool { return c.settles }) {
 		return
@@ -114,15 +115,14 @@ func (m *Machine) becomeResident(c *Member, now int64) {
 	c.Context.Back(now)
 }
 
-// Release ends all switching of a job that is being removed: what its ranks sent last is still to
-// arrive. Settle follows, as with Order.
+// Release ends all switching of a job that is being removed: its ranks' last messages must still
+// arrive. The caller then calls Settle, as with Order.
 func (m *Machine) Release(now int64) {
 	m.off, m.leaving, m.step = false, true, Load
 	m.follow(now)
 }
 
-// Add takes a context in, which was made on its channel; if the job is not on, it follows the
-// others.
+// Add adds a context that was made on its channel; if the job is off, it follows the others.
 func (m *Machine) Add(now int64, c *Member) {
 	m.add(c)
 	if m.off {
@@ -138,10 +138,10 @@ func (m *Machine) add(c *Member) {
 	m.members = append(m.members, c)
 }
 
-// Adopt takes in a context that a former agent left behind, with whatever that had begun. Its lock
-// is taken, by which what was left half done is mended. If the processes stand still (still) and
-// nothing was ordered yet, the agent keeps it, as near to its channel as it is; else it is resident
-// and its process's again.
+// Adopt adds a context that a former agent left in any state. Taking its lock repairs what was left
+// half done. If the processes stand still and nothing was ordered yet, the agent keeps the lock,
+// and the context stays as near to its channel as it is; otherwise it becomes resident and its
+// process's again.
 func (m *Machine) Adopt(now int64, c *Member, still bool) {
 	m.add(c)
 	if still && m.step == 0 {
@@ -152,18 +152,18 @@ func (m *Machine) Adopt(now int64, c *Member, still bool) {
 		case m.off:
 			m.advance(c, now)
 			m.becomeResident(c, now)
-		case c.Context.Take(0, now) != nil: // its process is at work in it
+		case c.Context.Take(0, now) != nil: // its process is in a section
 			c.Context.Restore()
 			c.Context.Back(now)
 		default:
-			c.stage = stageAway // or less: a flush that was begun is to end as well
+			c.stage = stageAway // or less: a flush that was begun must end, too
 			m.bringBack(c, now)
 			m.becomeResident(c, now)
 		}
 	})
 }
 
-// Drop forgets a context, which has no part in anything from now on.
+// Drop removes a context from the machine.
 func (m *Machine) Drop(c *Member) {
 	c.present, c.stage = false, stageHere
 	m.members = slices.DeleteFunc(m.members, func(other *Member) bool { return other == c })
@@ -199,9 +199,9 @@ func (m *Machine) advance(c *Member, now int64) {
 	}
 }
 
-// claim takes the driver lock, keeps it and begins to flush: whoever revokes flushes next, and
-// answers come while the other locks are waited for. While its holder, who lives, does not let go,
-// the context is left alone.
+// claim takes the driver lock, keeps it and begins to flush: a flush always follows a revoke, and
+// answers come while the machine waits for the other locks. While a live holder does not release
+// the lock, the context is left alone.
 func (m *Machine) claim(c *Member, now int64) bool {
 	if c.Context.Take(m.patience(c)) != nil { // which leaves the lock revoked
 		c.stage = stageWanted
@@ -210,13 +210,13 @@ func (m *Machine) claim(c *Member, now int64) bool {
 			wait = retryFirst << min(c.tries, retryDoublings)
 			c.tries++
 		}
-		c.Context.LookAt(now + wait)
+		c.Context.CheckAt(now + wait)
 		return false
 	}
 	c.tries = 0
 	if c.Context.Away() {
 		c.stage = stageAway // as a former agent left it
-		c.Context.LookAt(now)
+		c.Context.CheckAt(now)
 		return true
 	}
 	c.stage = stageFlushing
@@ -227,8 +227,8 @@ func (m *Machine) claim(c *Member, now int64) bool {
 	return true
 }
 
-// patience is how long to wait for the next driver lock, and until when. Who has not let go when
-// the time for all is over is stopped, or does not want to, and the agent has others to serve.
+// patience returns how long to wait for the next driver lock, and until when. A holder that keeps
+// the lock beyond that is stopped or hostile, and the agent has others to serve.
 func (m *Machine) patience(c *Member) (share time.Duration, until int64) {
 	if !m.awaited || m.step != Revoke && c.stage == stageWanted {
 		return 0, m.began
@@ -276,8 +276,8 @@ func (m *Machine) bringBack(c *Member, now int64) {
 	}
 }
 
-// Check looks at a context of a job that is off, which it asked for or to which something came. It
-// reports whether the agent is to drive it as it does any whose process does not.
+// Check handles a context of a job that is off, when its check is due or something came for it. It
+// reports whether the agent should drive it like any other whose process does not.
 func (m *Machine) Check(now int64, c *Member) (drive bool) {
 	if !c.Kept() {
 		m.advance(c, now)
@@ -294,7 +294,7 @@ func (m *Machine) Check(now int64, c *Member) (drive bool) {
 	}
 }
 
-// Outcome reports, once, that an order has ended and how.
+// Outcome returns, once, the outcome of an order that has ended.
 func (m *Machine) Outcome(now int64) (out Outcome, over bool) {
 	if !m.awaited || m.following || now < m.by && m.busy() {
 		return Outcome{}, false

@@ -57,7 +57,7 @@ func (f *fake) Resume(int64)          { f.away = false; f.note("resume") }
 func (f *fake) Follow()               { f.note("follow") }
 func (f *fake) Drive(now int64) int64 { return now }
 func (f *fake) Due() int64            { return 1 << 62 }
-func (f *fake) LookAt(at int64)       { f.at = at }
+func (f *fake) CheckAt(at int64)      { f.at = at }
 func (f *fake) Await(at int64)        { f.at = at }
 func (f *fake) Back(int64)            { f.note("back") }
 

@@ -2,8 +2,8 @@ package residence
 
 import "time"
 
-// Step is what can be ordered of a job's contexts when its gang leaves the node or comes back.
-// Each takes in what the steps before it would have done.
+// Step is an order to a job's contexts when its gang leaves the node or comes back. Each step
+// includes what the steps before it would have done.
 type Step uint8
 
 // The steps.
@@ -19,17 +19,17 @@ const (
 	Load
 )
 
-// Outcome says how a step went.
+// Outcome is the result of a step.
 type Outcome struct {
 	Step   Step
 	Number uint64        // as it was ordered
-	Took   time.Duration // from the beginning with it
-	// Contexts is how many had part.
+	Took   time.Duration // since the step began
+	// Contexts counts the contexts that took part.
 	Contexts int
-	// Flushed and CutOff count, with Save, those that left with nothing in the network, and
-	// those of which something was still unanswered.
+	// Flushed and CutOff count, after Save, the contexts that left with nothing in the network, and
+	// those that left with something unanswered.
 	Flushed, CutOff int
-	// Held counts those whose process did not let go of the driver lock. They are left as
-	// they are, and follow the others as soon as it does.
+	// Held counts the contexts whose process did not release the driver lock. They are left as they
+	// are, and follow the others once it does.
 	Held int
 }

@@ -18,7 +18,7 @@ func Rights(control []byte) (fds []int, err error) {
 	for i := range messages {
 		some, err := unix.ParseUnixRights(&messages[i])
 		if err != nil {
-			continue // of another kind
+			continue // another kind of message
 		}
 		fds = append(fds, some...)
 	}

@@ -27,8 +27,8 @@ func NoArgs(command *cobra.Command, arguments []string) error {
 	return fmt.Errorf("unknown command '%s %s'%s; '%s --help' lists the commands", path, quote.Word(typed), Hint(typed, names), path)
 }
 
-// FlagError says of an option that a command does not have which is near, and which option needs a
-// value. It returns other errors as they are.
+// FlagError words two errors of options for users: an unknown option, for which it names a similar
+// one, and an option without its value. It returns other errors as they are.
 func FlagError(command *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fmt.Errorf("the option --%s needs a value", missing.GetFlag().Name)
@@ -49,7 +49,7 @@ func TypedOption(unknown *pflag.NotExistError) string {
 	return "--" + unknown.GetSpecifiedName()
 }
 
-// HintOption is Hint with the options that help shows.
+// HintOption is Hint for the options that --help shows.
 func HintOption(typed string, flags *pflag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) {

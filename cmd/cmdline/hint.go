@@ -5,8 +5,8 @@ import "github.com/spf13/cobra"
 // maxTyped is the longest word, in bytes, that Hint compares with others.
 const maxTyped = 64
 
-// Hint returns "; did you mean WORD?" for the end of an error that refuses what was typed, or ""
-// if no word is near. Cobra suggests commands only, so the words become commands here.
+// Hint returns "; did you mean WORD?" for the end of an error that refuses what was typed, or "" if
+// no word is similar. Cobra suggests commands only, so the words become commands here.
 func Hint(typed string, words []string) string {
 	if typed == "" || len(typed) > maxTyped {
 		return ""
@@ -15,7 +15,7 @@ func Hint(typed string, words []string) string {
 	for _, word := range words {
 		root.AddCommand(&cobra.Command{Use: word, Run: func(*cobra.Command, []string) {}})
 	}
-	for edits := 1; edits <= min(2, len(typed)/2); edits++ { // with more, any short word is near any other
+	for edits := 1; edits <= min(2, len(typed)/2); edits++ { // with more, any two short words are similar
 		root.SuggestionsMinimumDistance = edits
 		if near := root.SuggestionsFor(typed); len(near) > 0 {
 			return "; did you mean " + near[0] + "?"

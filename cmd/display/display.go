@@ -40,7 +40,7 @@ type Display struct {
 	broken bool // writing failed: the rest is dropped
 }
 
-// route is where one of the two streams goes.
+// route is the destination of one of the two streams.
 type route struct {
 	stdio.Target
 	own io.Writer
@@ -55,7 +55,7 @@ type stream struct {
 }
 
 // New opens the files whose name is known before the job has a number, so that
-// a wrong one is told before anything runs.
+// an error comes before anything runs.
 func New(config Config) (*Display, error) {
 	d := &Display{
 		format: stdio.Format{
@@ -170,7 +170,7 @@ func (d *Display) stream(key streamKey) (*stream, error) {
 	return s, nil
 }
 
-// emit is where a rank's stream goes.
+// emit is the destination of a rank's stream.
 func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	route := d.routes[key.stream]
 	switch {

@@ -143,7 +143,7 @@ func options(out *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// defaultNote tells the value of an option that is not given, unless that is nothing.
+// defaultNote returns the note about an option's default, or "" for an empty default.
 func defaultNote(flag *pflag.Flag) string {
 	switch flag.DefValue {
 	case "", "0", "0s", "false", "[]":

@@ -21,8 +21,8 @@ const (
 	forEver = -1
 	// attachPause is the time between two tries.
 	attachPause = 100 * time.Millisecond
-	// fruitlessMost is how often a daemon may take the attachment in a row and break it off
-	// without a word.
+	// fruitlessMost is how often in a row a daemon may accept the attachment and break it off
+	// without an event.
 	fruitlessMost = 3
 )
 
@@ -178,7 +178,7 @@ func (s *session) acknowledge(stream *attachment) {
 	}
 }
 
-// confirmEvery is after how many bytes that were shown the cluster is told so: a quarter of what
+// confirmEvery is how many shown bytes one confirmation to the cluster covers: a quarter of what
 // each node keeps.
 const confirmEvery = 128 << 10
 
@@ -188,11 +188,11 @@ type shown struct {
 	job     uint64          // that was attached to
 	confirm func([]*scorev1.OutputMark) error
 
-	mu      sync.Mutex
-	came    map[shownFrom]uint64
-	last    map[shownFrom]uint64
-	bytes   int // since the last time that confirm was called
-	telling bool
+	mu         sync.Mutex
+	came       map[shownFrom]uint64
+	last       map[shownFrom]uint64
+	bytes      int // since the last time that confirm was called
+	confirming bool
 }
 
 type shownFrom struct {
@@ -223,8 +223,8 @@ func (s *shown) isNew(mark *scorev1.OutputMark) bool {
 	return true
 }
 
-// add notes a piece of output, and has the cluster told now and then. The end of a stream of what
-// the job has spawned is told at once, so that its nodes need not keep that output.
+// add counts a piece of output as shown, and confirms to the cluster now and then. It confirms the
+// end of a stream of a spawned process at once, so that the nodes need not keep that output.
 func (s *shown) add(output *scorev1.Output) {
 	mark := output.GetMark()
 	if mark.GetSequence() == 0 {
@@ -236,23 +236,23 @@ func (s *shown) add(output *scorev1.Output) {
 	if s.bytes += len(output.GetData()); output.GetEof() && mark.GetJobId() != s.job {
 		s.bytes += confirmEvery
 	}
-	if s.bytes < confirmEvery || s.telling {
+	if s.bytes < confirmEvery || s.confirming {
 		return
 	}
-	s.telling = true
-	go s.tell()
+	s.confirming = true
+	go s.confirmShown()
 }
 
 // confirmAgain is the wait before a confirmation is sent again that failed.
 const confirmAgain = 200 * time.Millisecond
 
-// tell confirms until what is left is little. What did not arrive is sent again: the ranks may wait
-// for it, and write nothing meanwhile that would be confirmed.
-func (s *shown) tell() {
+// confirmShown confirms output until little is left unconfirmed. It repeats a confirmation that did
+// not arrive: the ranks may wait for it, and then write nothing that would cause another.
+func (s *shown) confirmShown() {
 	for {
 		s.mu.Lock()
 		if s.bytes < confirmEvery {
-			s.telling = false
+			s.confirming = false
 			s.mu.Unlock()
 			return
 		}
@@ -273,7 +273,7 @@ func (s *shown) tell() {
 	}
 }
 
-// received tells how far the output of each node has come: what was not shown yet is here.
+// received returns how far the output of each node has arrived here, shown or not.
 func (s *shown) received() []*scorev1.OutputMark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

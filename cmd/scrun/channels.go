@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// maxLooked bounds the arguments that are looked at: wrappers (env, timeout, numactl, a
-// script) name their program among the first.
-const maxLooked = 16
+// maxExamined bounds the arguments that are examined: wrappers (env, timeout, numactl, a script)
+// name their program among the first.
+const maxExamined = 16
 
 // countChannels returns how many channels each rank is to have: what the user said, else one if the
 // program has package pm, or one that is named by its path among the arguments, for the program
@@ -30,7 +30,7 @@ func countChannels(o *options.Options, here options.Process) options.Channels {
 }
 
 func anyLinked(argv []string, dir, path string) bool {
-	for i, program := range argv[:min(len(argv), maxLooked)] {
+	for i, program := range argv[:min(len(argv), maxExamined)] {
 		if i > 0 && !strings.Contains(program, "/") {
 			continue // an option, a number; a search for each would take long
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // noteMPI prints, with -v, by which interface the ranks will find each other, as
-// far as it can be seen from the program here: the nodes look for themselves.
+// far as the program on this host shows it: each node decides for itself.
 func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string) {
 	if !messages.verbose {
 		return

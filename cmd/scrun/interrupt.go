@@ -2,14 +2,14 @@ package main
 
 import "time"
 
-// confirmTime is within which a second ^C ends the job, as with srun.
+// confirmTime is the time within which a second ^C ends the job, as with srun.
 const confirmTime = time.Second
 
-// interruptAction is what a ^C asks for.
+// interruptAction is the action that a ^C requests.
 type interruptAction int
 
 const (
-	// interruptShow tells the state of the ranks and what the next ^C does.
+	// interruptShow prints the state of the ranks and what the next ^C does.
 	interruptShow interruptAction = iota
 	// interruptKill ends the job and goes on waiting for its end.
 	interruptKill

@@ -148,7 +148,7 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 	return s.raw.Restore, nil
 }
 
-// unanswered is what is known of a job whose submission scrun did not wait for.
+// unanswered holds what scrun knows of a job whose submission it did not wait for.
 const unanswered = "interrupted before the cluster answered: it may or may not have accepted the job; check with 'scored job list'"
 
 // submit hands the job over, once, however often servers are lost meanwhile. It waits for as long

@@ -23,8 +23,8 @@ type network struct {
 	env      []string // the job's environment without them
 }
 
-// inspectProgram looks at the program beside the dialling, which takes longer. The nodes say it if
-// there is no such program; it may be there only.
+// inspectProgram examines the program while scrun connects, which takes longer. A missing program
+// is no error here: it may exist only on the nodes, which report it otherwise.
 func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	found := make(chan network, 1)
 	go func() {
@@ -37,12 +37,12 @@ func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	return found
 }
 
-// settled reports whether no look at the program changes the choice: one rank has nobody to talk to.
+// settled reports whether the choice does not depend on the program: one rank has no peer.
 func settled(o *options.Options) bool {
 	return o.Fabric == fabric.None || o.Fabric == fabric.Auto && o.Tasks == 1
 }
 
-// knownNodes is on how many nodes the job will be; 0: not known.
+// knownNodes returns how many nodes the job will use; 0 if that is not known.
 func knownNodes(o *options.Options) int {
 	if o.Tasks == 1 {
 		return 1
@@ -62,7 +62,7 @@ func (n *network) inspectFabric(o *options.Options, here options.Process) {
 	}
 }
 
-// addressSpace is what ulimit -v says, in bytes; 0: nothing.
+// addressSpace returns the limit on this process's address space (ulimit -v) in bytes; 0: none.
 func addressSpace(here options.Process) uint64 {
 	for _, l := range here.Limits {
 		if l.GetResource() == unix.RLIMIT_AS && l.GetSoft() != unix.RLIM_INFINITY {
@@ -113,8 +113,8 @@ func (n *network) describe(
 	return spec, nil
 }
 
-// nodesFor is on how many nodes the job's ranks will be: 2 if no node has CPUs for all of them. A
-// cluster that does not answer now will say so when the job is submitted.
+// nodesFor returns how many nodes the job's ranks will use: 2 if no node has CPUs for all of them.
+// A cluster that does not answer now will say so when the job is submitted.
 func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
 	reply, err := cluster.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
 	if err != nil || len(reply.Msg.GetNodes()) < 2 {

@@ -24,7 +24,7 @@ func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	s.begin(ctx, func(ctx context.Context) answer { return answer{sentence: ask(ctx)} })
 }
 
-// answer is what came of an order.
+// answer is the result of an order.
 type answer struct {
 	sentence string  // for the user; may be empty
 	left     *leftBy // scrun shall end; nil: it goes on

@@ -22,16 +22,16 @@ const (
 	guardName = "scrun-terminal-guard"
 )
 
-// ptyHint is for a person who types to a program that may want a terminal.
+// ptyHint is printed to a user who types to a program that may want a terminal.
 const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it one, for shells, editors and debuggers"
 
-// noTerminal refuses --pty where nobody types. The end of a pipe cannot be told to a program at a
-// terminal: a shell that begins to edit lines after ^D came takes it for another character, and
-// waits for ever.
+// noTerminal refuses --pty where the input is no terminal. The end of a pipe cannot be passed to a
+// program at a terminal: a shell that begins to edit lines after ^D came takes it for another
+// character, and waits for ever.
 const noTerminal = "--pty connects this terminal with rank 0, and the input is not a terminal: leave out --pty"
 
 // rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is
-// typed, ^C and ^Z too, and comes from there as it is to be shown.
+// typed, ^C and ^Z too, and its output is shown unchanged.
 type rawTerminal struct {
 	fd    int
 	saved unix.Termios
@@ -94,8 +94,8 @@ func (t *rawTerminal) Restore() {
 	_ = t.guard.Wait() // it has nothing to say
 }
 
-// guardTerminal is the guard: descriptor 0 is the terminal, 3 tells its mode, and then how scrun
-// ends.
+// guardTerminal is the guard: descriptor 0 is the terminal; descriptor 3 brings its mode, and then
+// how scrun ends.
 func guardTerminal() int {
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	from := os.NewFile(3, "scrun")

@@ -9,7 +9,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// queueNoticeAfter is how long a job may be queued before scrun says so: what passes sooner nobody
+// queueNoticeAfter is how long a job may be queued before scrun says so: a shorter wait nobody
 // wonders about.
 const queueNoticeAfter = time.Second
 
@@ -29,8 +29,8 @@ func (s *session) timeQueue(state scorev1.JobState) {
 	s.longQueued.Stop()
 }
 
-// queueReason returns why the job waits, in one line. A cluster that cannot say it now is waited for,
-// and that is told elsewhere.
+// queueReason returns why the job waits, in one line. A cluster that cannot answer now gives no
+// reason; scrun waits for it, and says so elsewhere.
 func (s *session) queueReason(ctx context.Context) string {
 	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it was given its places meanwhile

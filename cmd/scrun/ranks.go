@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// describeJob tells where a job stands, in a few words and then per state of
-// its ranks, for the first ^C and for -v.
+// describeJob returns the job's state in a few words, then its ranks by
+// state, for the first ^C and for -v.
 func describeJob(job *scorev1.Job, ranks []*scorev1.RankState) []string {
 	lines := []string{fmt.Sprintf("job %d %s", job.GetId(), stateWords(job))}
 	if len(ranks) == 0 {

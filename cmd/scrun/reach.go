@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// embeddedTimeout is how long a cluster of one's own may take to be ready. It
-// takes some 30 ms; a machine that swaps takes longer.
+// embeddedTimeout bounds the start of an embedded cluster. It takes some 30
+// ms; a machine that swaps takes longer.
 const embeddedTimeout = 30 * time.Second
 
 // errNoDaemonProgram says that the embedded cluster's program is missing.

@@ -36,11 +36,11 @@ type session struct {
 	display   *display.Display
 	input     *os.File     // carried to the ranks; nil: none
 	raw       *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
-	hint      bool         // that it could is told to who types
+	hint      bool         // whether the hint that it could was printed
 	signals   <-chan os.Signal
 	// patience is for a cluster that cannot answer.
 	patience client.Patience
-	// traceStart tells how the start went when the job has ended.
+	// traceStart prints how the start went when the job has ended.
 	traceStart bool
 
 	streams   *attachments
@@ -139,7 +139,7 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	}, nil
 }
 
-// onInputLost tells that the ranks see an end of input where there is none.
+// onInputLost warns that the ranks see an end of input where there is none.
 func (s *session) onInputLost(err error) {
 	s.inputLost.Store(true)
 	s.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))
@@ -158,7 +158,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 		case <-s.longQueued.C:
 			s.order(ctx, s.queueReason)
 		case <-s.stuck.timer.C:
-			if s.stuck.look(s.showing.count.Load()) {
+			if s.stuck.check(s.showing.count.Load()) {
 				s.begin(ctx, s.leaveStuck(s.stuck.left))
 			}
 		case a := <-s.answers:
@@ -178,9 +178,9 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive takes the daemon's events until the last, or until the stream breaks, and tells how many
-// came. What is to be shown goes to events; nothing waits for that here, so that input goes on
-// though output is not shown.
+// receive takes the daemon's events until the last, or until the stream breaks, and returns how
+// many came. It queues output in events and does not wait until it is shown, so that input goes on
+// meanwhile.
 func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
 	for how.broken = nil; how.verdict == nil; came++ {
 		event, err := stream.Receive()
@@ -254,7 +254,7 @@ func (s *session) finish(how outcome) int {
 		return s.messenger.fail("some of the job's output is lost")
 	}
 	if code == 0 && s.inputLost.Load() {
-		return exitCluster // it was told
+		return exitCluster // the reason was printed
 	}
 	return code
 }
@@ -263,7 +263,7 @@ func (s *session) finish(how outcome) int {
 func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
 	number, _ := received.(syscall.Signal)
 	if number == unix.SIGCONT && s.raw != nil {
-		_ = s.raw.enter() // the shell has had it meanwhile; a terminal that is gone is told by the input's end
+		_ = s.raw.enter() // the shell has had it meanwhile; the end of the input reports a terminal that is gone
 	}
 	if number != unix.SIGINT {
 		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })

@@ -39,7 +39,7 @@ func (u *unshown) put(event *scorev1.AttachEvent) {
 	u.changed.Broadcast()
 }
 
-// end tells that no more events will come.
+// end marks that no more events will come.
 func (u *unshown) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -17,9 +17,10 @@ var forwarded = []os.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT,
 }
 
-// catchSignals delivers ^C and what is to be passed on. A signal that was
-// ignored when scrun started (nohup, a shell's background job) stays ignored. A
-// broken pipe becomes an error of the write instead of scrun's death.
+// catchSignals delivers ^C and the signals that scrun passes on. A signal that
+// was ignored when scrun started (nohup, a shell's background job) stays
+// ignored. A broken pipe becomes an error of the write instead of scrun's
+// death.
 func catchSignals() chan os.Signal {
 	caught := make(chan os.Signal, signalQueue)
 	for _, one := range append([]os.Signal{unix.SIGINT}, forwarded...) {

@@ -16,9 +16,10 @@ const (
 	// inputChunk is one message of input: as large as the stewards take.
 	inputChunk = 32 << 10
 
-	// foregroundCheck is how often a scrun in the background looks whether the
-	// terminal is its own again. The shell's SIGCONT tells that only where
-	// scrun had been stopped, so there is nothing else to wait for.
+	// foregroundCheck is the interval at which a scrun in the background
+	// checks whether the terminal is its own again. The shell sends SIGCONT
+	// only to a scrun that had been stopped, so there is nothing else to wait
+	// for.
 	foregroundCheck = 500 * time.Millisecond
 )
 
@@ -33,7 +34,7 @@ type pump struct {
 	isTerm bool
 
 	stopping atomic.Bool
-	resized  atomic.Bool // the terminal's size is to be sent
+	resized  atomic.Bool // the terminal's size must be sent
 }
 
 // startPump starts carrying file to send, which may block: that is how a job
@@ -100,7 +101,7 @@ func (p *pump) run() {
 			continue
 		}
 		if p.isTerm && errors.Is(err, unix.EIO) {
-			continue // sent to the background between the look and the read
+			continue // sent to the background between the check and the read
 		}
 		if err != nil {
 			p.failed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
@@ -115,9 +116,9 @@ func (p *pump) run() {
 	}
 }
 
-// ready waits until there is something to read or to send; false means Stop. A process in
-// the background must leave the terminal alone, so it waits for the foreground,
-// and looks now and then whether it was lost while waiting for a key.
+// ready waits until there is something to read or to send; false means Stop. A process in the
+// background must leave the terminal alone, so it waits for the foreground, and checks now and then
+// whether it lost it while waiting for a key.
 func (p *pump) ready() bool {
 	limit := -1
 	if p.isTerm {
@@ -146,7 +147,7 @@ func (p *pump) wait(file *os.File, limit int) (readable bool) {
 		fds = append(fds, unix.PollFd{Fd: int32(file.Fd()), Events: unix.POLLIN})
 	}
 	if _, err := unix.Poll(fds, limit); err != nil {
-		return false // interrupted: look again
+		return false // interrupted: check again
 	}
 	if fds[0].Revents != 0 {
 		_, _ = unix.Read(p.wake, make([]byte, 8)) // the next wait is another

@@ -12,8 +12,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// stuckTime is for how long nothing may take the output of a job that has ended before a signal
-// that asked scrun to end does so. It is longer than a busy disk or terminal needs for a piece.
+// stuckTime is how long the output of an ended job may stand still before a pending signal ends
+// scrun. A busy disk or terminal takes less for a piece.
 const stuckTime = 2 * time.Second
 
 // showing counts the pieces of output twice, before and after each is written: an odd number that
@@ -38,12 +38,12 @@ type stuckWatch struct {
 func (w *stuckWatch) begin(number syscall.Signal, now uint64) {
 	if slices.Contains(leaving, os.Signal(number)) {
 		w.left = &leftBy{number}
-		w.look(now)
+		w.check(now)
 	}
 }
 
-// look reports whether one write has waited since the last look, and asks for the next.
-func (w *stuckWatch) look(now uint64) bool {
+// check reports whether one write has waited since the last check, and schedules the next.
+func (w *stuckWatch) check(now uint64) bool {
 	stuck := now == w.seen && now%2 == 1
 	w.seen = now
 	w.timer.Reset(stuckTime)

@@ -15,12 +15,12 @@ const (
 	addressName = "address"
 	// addressHead begins the file, with the version of its format.
 	addressHead = "score-agent-address 1 "
-	// addressMost bounds what is read of it, in bytes.
+	// addressMost bounds the bytes that are read from it.
 	addressMost = 256
 )
 
-// FormerAddress is where an agent before this one listened, if this one, which is to listen at the
-// address listen, may listen there: "" if there was none, or the file is not whole.
+// FormerAddress returns the address of the last agent, if an agent that is configured to listen at
+// listen may use it. It is "" if there was no agent or the file is incomplete.
 func FormerAddress(dir, listen string) string {
 	file, err := os.Open(filepath.Join(dir, addressName))
 	if err != nil {
@@ -47,7 +47,7 @@ func parseAddress(text, listen string) string {
 	return address.String()
 }
 
-// NoteAddress leaves the address for the next agent. Without it that listens elsewhere.
+// NoteAddress stores the address for the next agent, which otherwise listens elsewhere.
 func NoteAddress(dir, address string) error {
 	path := filepath.Join(dir, addressName)
 	err := os.WriteFile(path+".new", []byte(addressHead+address+"\n"), 0o600)
@@ -60,5 +60,5 @@ func NoteAddress(dir, address string) error {
 	return nil
 }
 
-// ForgetAddress removes it: nothing goes on that another agent could look for.
+// ForgetAddress removes it when no job goes on for which another node could look here.
 func ForgetAddress(dir string) { _ = os.Remove(filepath.Join(dir, addressName)) }

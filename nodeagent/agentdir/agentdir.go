@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lockTimeout is how long the lock of an agent that was killed may last: a steward that it was
-	// starting has a copy, until the program runs.
+	// lockTimeout is how long the lock of a killed agent may last: a steward that it was starting
+	// holds a copy until its program runs.
 	lockTimeout = 2 * time.Second
 	// lockPause is the time between two tries.
 	lockPause = 10 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 // launchers in between.
 const maxAncestors = 32
 
-// Process is what /proc has of one.
+// Process holds what /proc shows of a process.
 type Process struct {
 	PID, Parent int
 	Start       uint64 // in ticks since the machine started

@@ -9,8 +9,8 @@ import "time"
 // other methods may be called at the same time from elsewhere: a job may end
 // while it is being switched.
 type Container interface {
-	// Started means that a rank exists, with its process id and its process
-	// group. A Group knows its processes without; a procgroup learns them here.
+	// Started announces a rank's process and process group. A procgroup learns
+	// its processes by it; a Group needs no announcement.
 	Started(pid, pgid int)
 	// FD is what launch.Rank.CgroupFD takes: the group's directory, or -1
 	// where there is none. It stays valid until Close.
@@ -18,8 +18,8 @@ type Container interface {
 	// Freeze asks that all processes stop. It does not wait.
 	Freeze() error
 	// WaitFrozen returns nil once no process of the job runs any more, or an
-	// error wrapping ErrNotFrozen at the deadline. The zero deadline is a mere
-	// look, which allocates nothing.
+	// error wrapping ErrNotFrozen at the deadline. With the zero deadline it
+	// only checks, and allocates nothing.
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets all processes run again.
 	Thaw() error

@@ -25,9 +25,9 @@ type Group struct {
 	memory Memory
 
 	pidsV2  bool   // the v2 tree counts processes
-	pidsDir string // v1 group that does, "" when not used
+	pidsDir string // v1 group that counts them, "" when not used
 
-	dirFD    int // what processes are born into
+	dirFD    int // the group that processes are born into
 	freezeFD int // cgroup.freeze
 	frozen   *watch
 	cpuFD    int // cpu.stat
@@ -116,9 +116,9 @@ func (g *Group) FreezeOrdered() (bool, error) {
 	return strings.TrimSpace(text) == "1", err
 }
 
-// WaitFrozen waits until the kernel says that all processes are stopped; with
-// the zero deadline it only looks. It allocates nothing unless it has waited in
-// vain.
+// WaitFrozen waits until the kernel reports that all processes are stopped;
+// with the zero deadline it only checks. It allocates nothing unless the
+// deadline passes.
 func (g *Group) WaitFrozen(deadline time.Time) error {
 	ok, err := g.frozen.waitFor('1', deadline)
 	if err != nil {
@@ -140,7 +140,7 @@ func (g *Group) Kill(deadline time.Time) error {
 	if err := g.kill(deadline); !vanished(err) {
 		return err
 	}
-	return nil // who has removed the group has ended what was in it
+	return nil // whoever removed the group has ended its processes
 }
 
 func (g *Group) kill(deadline time.Time) error {
@@ -169,7 +169,7 @@ func (g *Group) kill(deadline time.Time) error {
 	return fmt.Errorf("%s: %w: %v", g.dir, ErrNotEmpty, pids)
 }
 
-// allEnd waits for the end of all processes, which have been killed.
+// allEnd waits until all processes, which were killed, have ended.
 func (g *Group) allEnd(populated *watch, deadline time.Time) (bool, error) {
 	for wait := hurryAfter; ; wait = hurryRest {
 		if ok, err := populated.waitFor('0', earlier(deadline, wait)); ok || err != nil || !time.Now().Before(deadline) {
@@ -184,7 +184,7 @@ func (g *Group) allEnd(populated *watch, deadline time.Time) (bool, error) {
 	}
 }
 
-// earlier is the deadline, or the end of a wait from now on that comes before.
+// earlier returns the deadline, or the end of the wait if that comes first.
 func earlier(deadline time.Time, wait time.Duration) time.Time {
 	if end := time.Now().Add(wait); end.Before(deadline) {
 		return end

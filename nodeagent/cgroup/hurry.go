@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// hurryAfter is how long those who were killed may take to get a processor by themselves: the
-// kernel takes well under a millisecond, and a busy machine a few slices of its scheduler.
+// hurryAfter is how long killed threads may take to get a processor by themselves: the kernel takes
+// well under a millisecond, and a busy machine a few slices of its scheduler.
 const hurryAfter = 20 * time.Millisecond
 
-// hurryFor is how long they then come before all others, and hurryRest how long they do not before
-// they do once more: giving back many gigabytes takes seconds, which must not be the host's.
+// For hurryFor they then come before all others, and for hurryRest they do not, in turn: giving
+// back many gigabytes takes seconds, which must not stop the host.
 const (
 	hurryFor  = 20 * time.Millisecond
 	hurryRest = 80 * time.Millisecond

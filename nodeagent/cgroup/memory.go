@@ -15,7 +15,7 @@ import (
 // user would see a kill without a reason.
 const MinMemoryLimit = 1 << 20
 
-// OOM is what the memory limit has done so far.
+// OOM counts what the memory limit has done so far.
 type OOM struct {
 	// Kills counts processes that the kernel killed for want of memory.
 	Kills uint64
@@ -72,8 +72,8 @@ func (g *Group) UnlimitMemory() error {
 }
 
 // MemoryUsed returns the memory charged to the group now, in bytes. For a group without processes
-// that is what files in memory and the page cache keep, and up to a quarter of a MiB for each CPU
-// that the kernel holds in advance.
+// that is what files in memory and the page cache hold, and up to a quarter of a MiB for each CPU,
+// which the kernel charges in advance.
 func (g *Group) MemoryUsed() (uint64, error) {
 	switch g.memory {
 	case MemoryV2:
@@ -97,8 +97,8 @@ func (g *Group) limitV1(limit string) error {
 	return ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", limit))
 }
 
-// ifThere forgives a missing file: swap accounting can be configured away, and
-// then there is no swap to bound or nobody who counts it.
+// ifThere ignores a missing file: without swap accounting there is no swap to
+// bound, or nothing counts it.
 func ifThere(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mounts is where this host's hierarchies are; empty strings where there is none.
+// mounts holds the paths of this host's hierarchies; an empty string means none.
 type mounts struct {
 	v2       string // the version 2 tree
 	v1Memory string // the version 1 hierarchy that holds the memory controller

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// findPids finds by what processes are counted: the v2 tree, else a v1 hierarchy.
+// findPids finds the hierarchy that counts processes: the v2 tree, else a v1 hierarchy.
 func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 	controllers, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
 	if err == nil && hasWord(string(controllers), "pids") && r.enable(m.v2, "pids") {
@@ -21,9 +21,9 @@ func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 	}
 }
 
-// LimitProcesses bounds the processes and threads that the group has at once; 0:
-// nothing does. One more cannot be started then (EAGAIN). The error is
-// ErrNoPidsControl where nothing counts them.
+// LimitProcesses bounds the processes and threads of the group; 0 removes the
+// bound. Starting one more fails (EAGAIN). The error is ErrNoPidsControl where
+// nothing counts them.
 func (g *Group) LimitProcesses(most uint32) error {
 	dir, own := g.dir, uint64(0)
 	switch {

@@ -33,7 +33,7 @@ func (m Memory) String() string {
 	}
 }
 
-// Report is what a host offers.
+// Report says what a host offers.
 type Report struct {
 	Usable bool
 	// Reason is one sentence: why not usable, or, when usable without a memory

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupMode lets others look, as the kernel's own top groups do, and only the
+// groupMode lets others read, as the kernel's own top groups do, and only the
 // agent's user change anything.
 const groupMode = 0o755
 

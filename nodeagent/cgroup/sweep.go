@@ -14,7 +14,7 @@ import (
 )
 
 // Sweep ends the processes of every slot for which keep is false (all, if keep
-// is nil) and removes its group: what daemons left that died. It touches
+// is nil), and removes its group: leftovers of daemons that died. It touches
 // nothing outside this Root, and returns how many groups it removed. The slots
 // are swept at once, so that one that stays busy does not use up the time of the
 // others.
@@ -53,8 +53,8 @@ func (r *Root) SweepSlot(n int, deadline time.Time) error {
 	}
 }
 
-// vanished reports whether a group was removed by another while it was worked on; one
-// of its halves may be left.
+// vanished reports whether another process removed the group meanwhile; one of its halves may be
+// left.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
 
 func (r *Root) sweepSlot(n int, deadline time.Time) error {
@@ -95,7 +95,7 @@ func (r *Root) endCharged(n int) error {
 	}
 	for _, pid := range pids {
 		if pid == os.Getpid() {
-			continue // whoever sweeps is not what a daemon left
+			continue // the sweeping process itself is no leftover
 		}
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("killing process %d: %w", pid, err)
@@ -104,8 +104,8 @@ func (r *Root) endCharged(n int) error {
 	return nil
 }
 
-// Remove takes the node's group away. All slots must be gone. The kernel may be busy with the last
-// of them for a while, which is waited for until the deadline.
+// Remove removes the node's group. All slots must be gone. It waits until the deadline for the
+// kernel, which may be busy with the last of them.
 func (r *Root) Remove(deadline time.Time) error {
 	failed := []error{removeEmpty(r.dir, deadline)}
 	for _, dir := range r.v1Dirs() {

@@ -15,7 +15,7 @@ func writeFile(dir, name, text string) error {
 		return fmt.Errorf("opening %s: %w", filepath.Join(dir, name), err)
 	}
 	defer unix.Close(fd)
-	// A limit of cgroup v1 gives up when a signal is pending, as the runtime sends them to its
+	// Writing a limit of cgroup v1 fails while a signal is pending, which Go's runtime sends to its
 	// threads.
 	_, err = unix.Write(fd, []byte(text))
 	for errors.Is(err, unix.EINTR) {

@@ -12,13 +12,13 @@ const (
 	// older samples have lost their worth by drift.
 	Window = 16
 
-	// MaxDriftPPM is by how much two clocks are assumed to diverge at most, in
-	// millionths: what two plain quartz oscillators of 25 ppm may do.
-	// Disciplined by NTP they stay far below.
+	// MaxDriftPPM is the assumed largest drift between two clocks, in
+	// millionths: that of two plain quartz oscillators of 25 ppm. Disciplined
+	// by NTP they stay far below.
 	MaxDriftPPM = 50
 
-	// MaxRoundTrip is the longest round trip a sample is accepted with. A
-	// longer one says less than how long the sender waits for the leader.
+	// MaxRoundTrip is the longest round trip of an accepted sample. A longer
+	// one tells less about the offset than no sample.
 	MaxRoundTrip = time.Second
 
 	// SlewPPM is how fast an offset in use moves to a better one. Cluster time
@@ -58,14 +58,15 @@ func (s *Sample) roundTrip() time.Duration {
 	return time.Duration(max(s.Received-s.Sent-(s.Left-s.Arrived), 0))
 }
 
-// least returns the smallest offset that can have given the sample: the answer took no time.
+// least returns the smallest offset that is consistent with the sample: that the answer took no
+// time.
 func (s *Sample) least() int64 { return s.Left - s.Received }
 
 // offset returns the sample's estimate of cluster time minus local time.
 func (s *Sample) offset() int64 { return s.least() + int64(s.roundTrip())/2 }
 
-// bound returns by how much offset may be wrong at the local instant now: half the
-// round trip, rounded up, and the drift since.
+// bound returns the largest error of offset at the local instant now: half the round trip, rounded
+// up, and the drift since.
 func (s *Sample) bound(now int64) int64 {
 	return (int64(s.roundTrip())+1)/2 + drift(now-s.Sent)
 }
@@ -87,7 +88,7 @@ func (s *Sample) usable() error {
 	return nil
 }
 
-// agrees reports whether one offset can have given both samples.
+// agrees reports whether one offset is consistent with both samples.
 func (s *Sample) agrees(with *Sample) bool {
 	now := max(s.Received, with.Received)
 	apart := s.offset() - with.offset()
@@ -97,7 +98,7 @@ func (s *Sample) agrees(with *Sample) bool {
 	return apart <= s.bound(now)+with.bound(now)
 }
 
-// drift is by how much two clocks may diverge in elapsed nanoseconds, rounded up.
+// drift returns how far two clocks may diverge in elapsed nanoseconds, rounded up.
 func drift(elapsed int64) int64 {
 	return elapsed/1_000_000*MaxDriftPPM + (elapsed%1_000_000*MaxDriftPPM+999_999)/1_000_000
 }
@@ -106,7 +107,7 @@ func drift(elapsed int64) int64 {
 type Estimate struct {
 	Term   uint64 // of the leader whose clock it is
 	Offset int64  // cluster time minus local time, in nanoseconds; moves gently
-	// ErrorBound is by how much Offset may be wrong at most, if the clocks
+	// ErrorBound is the largest possible error of Offset, if the clocks
 	// diverge by no more than MaxDriftPPM.
 	ErrorBound time.Duration
 	RTT        time.Duration // of the sample it rests on

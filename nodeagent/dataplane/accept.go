@@ -38,8 +38,8 @@ func (p *Plane) accept() {
 	}
 }
 
-// admit finds out who connects. It disconnects at once whoever is neither a rank nor a descendant
-// of one.
+// admit finds out who connects. It disconnects at once any process that is neither a rank nor a
+// descendant of one.
 func (p *Plane) admit(conn *net.UnixConn) {
 	who, err := handover.Peer(conn)
 	if err != nil || !p.knows(who.Uid) {
@@ -59,7 +59,7 @@ func (p *Plane) admit(conn *net.UnixConn) {
 }
 
 func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
-	_ = conn.Close() // whatever it says, it is closed
+	_ = conn.Close() // it is closed in any case
 	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
 }
 

@@ -1,6 +1,5 @@
-// Package dataplane joins the agent to package channels/node: which jobs are here and
-// where their other nodes are, who may have a rank's contexts, and when a job's are
-// given up.
+// Package dataplane joins the agent to package channels/node: it knows which jobs are here and
+// where their other nodes are, decides who may have a rank's contexts, and ends a job's contexts.
 //
 // A rank finds the agent by a Unix socket that the ranks of all users reach, in a directory in
 // which only the agent makes names: so nobody can take its place while the agent is restarted. The

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// How long a job's contexts are driven after its end, if not all that was sent has
-// been answered. The nodes' agents answer within milliseconds, also for ranks that are stopped.
+// How long a job's contexts are driven after its end while something is unanswered. The nodes'
+// agents answer within milliseconds, also for ranks that are stopped.
 const (
 	// LingerEnded is for ranks that ended by themselves: what they sent last must arrive.
 	LingerEnded = 500 * time.Millisecond
@@ -111,7 +111,7 @@ func (j *Job) Rest() {
 	j.leaveLocked(LingerEnded)
 }
 
-// Over reports that the job has ended on all nodes, or is to. It may be called before Rest, and
+// Over reports that the job has ended, or must end, on all nodes. It may be called before Rest, and
 // again.
 func (j *Job) Over() {
 	j.plane.mu.Lock()
@@ -137,7 +137,7 @@ func (j *Job) overLocked() {
 	}
 }
 
-// leaveLocked gives the contexts up; the caller holds the plane's mu.
+// leaveLocked gives up the contexts; the caller holds the plane's mu.
 func (j *Job) leaveLocked(linger time.Duration) {
 	select {
 	case <-j.left:

@@ -44,8 +44,8 @@ func (p *Plane) namesOf(key uint64, nodes []uint32) (id uint64, names []string) 
 	return 0, nil
 }
 
-// Problems returns what is amiss with the network of the link now, a sentence each. unseen makes one of
-// a job's nodes that have not appeared there. It does not wait.
+// Problems returns a sentence for each present problem with the link's network. unseen makes the
+// sentence for nodes that have not appeared there. It does not wait.
 func (p *Plane) Problems(unseen func(nodes []string) string) (sentences []string) {
 	t := p.node.NameTroubles()
 	for _, err := range [...]error{t.Lost, t.Other} {

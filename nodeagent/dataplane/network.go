@@ -14,9 +14,9 @@ var nodeSteps = [...]node.Step{
 	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 }
 
-// Order begins a step. If it is over at once, Order returns how it went; else Options.Stepped is
-// called at its end. A step in which contexts have no part is over, and any once the plane was
-// closed.
+// Order begins a step. If it is over at once, Order returns its outcome; else Options.Stepped is
+// called at its end. A step that does not concern contexts is over at once, as is any step on a
+// closed plane.
 func (n Network) Order(step ctxswitch.Step, number uint64, by int64) (out node.Outcome, over bool) {
 	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
 		return out, true

@@ -40,18 +40,18 @@ type Options struct {
 	// Link is what carries datagrams between nodes, and TIPCType the type of the cluster's names.
 	Link     link.Transport
 	TIPCType uint32
-	// Left is told that a node of a job is gone from the network of the link: it, or the way to it,
-	// may be lost. It must not wait. Nil: nobody is.
+	// Left is called when a node of a job is gone from the link's network: it, or the way to it,
+	// may be lost. It must not wait. It may be nil.
 	Left func(node string)
-	// Identity is what only this cluster has, so that it hears of others with the same TIPCType.
+	// Identity is unique to this cluster, so that it notices others with the same TIPCType.
 	Identity []byte
-	// Unseen is told once that nodes of a job have not appeared on the network of the link. It must
-	// not wait. Nil: nobody is.
+	// Unseen is called once if nodes of a job have not appeared on the link's network. It must not
+	// wait. It may be nil.
 	Unseen func(job uint64, nodes []string)
 	// Raise gives the driving thread real-time priority; nil: it has none.
 	Raise func() error
 	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end
-	// of a step that Network.Order began. Nil: jobs are not switched. Both must not wait.
+	// of a step that Network.Order began. If they are nil, jobs are not switched. Neither may wait.
 	Connected func(job uint64, network Network)
 	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
 }
@@ -70,7 +70,7 @@ type Plane struct {
 	closed bool
 	// jobs holds this node's jobs by their steward's pid; every rank is a child of its steward.
 	jobs map[int]*Job
-	// leaving are jobs that have left and are not gone.
+	// leaving are jobs that have left and whose contexts still exist.
 	leaving map[*Job]bool
 }
 
@@ -115,7 +115,7 @@ func listen(socket string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
-	const everybody = 0o666 // whom the plane answers it finds out from the kernel
+	const everybody = 0o666 // the kernel tells the plane who connects
 	err = os.Chmod(fresh, everybody)
 	if err == nil {
 		err = os.Rename(fresh, socket)
@@ -245,7 +245,7 @@ func (p *Plane) close() error {
 	return errors.Join(err, p.node.Close())
 }
 
-// log is node.Config.Log. A job's key is a secret, so its number is told.
+// log is node.Config.Log. A job's key is secret, so the line has its number instead.
 func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 	fields := []zap.Field{zap.String("event", event), zap.Uint32("rank", rank), zap.Error(err)}
 	p.mu.Lock()

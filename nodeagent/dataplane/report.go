@@ -30,8 +30,8 @@ func (j *Job) Channels() []*scorev1.ChannelState {
 	return all
 }
 
-// Messages returns what the job's ranks here have done with messages; see node.Job.Messages. It is
-// nil if none of them ever had a channel.
+// Messages returns the message counts of the job's ranks here; see node.Job.Messages. It is nil if
+// none of them ever had a channel.
 func (j *Job) Messages(most int) *scorev1.Messages {
 	m := j.handle.Messages(most)
 	if m.Contexts == 0 {
@@ -121,8 +121,8 @@ func peerOf(p *node.PeerStatus) *scorev1.ChannelPeer {
 // Cut fills c with what the job's channels here have done, see node.Job.Cut.
 func (j *Job) Cut(c *node.Cut) { j.handle.Cut(c) }
 
-// Own names what the job's channels here are made of, as the kernel does where it tells for what a
-// process waits.
+// Own returns the kernel's names for the images and sockets of the job's channels here, by which it
+// reports what a process waits for.
 func (j *Job) Own() wakesource.Own {
 	images, sockets := j.handle.Inodes()
 	return wakesource.Own{Images: images, Sockets: sockets}

@@ -16,13 +16,13 @@ import (
 const (
 	// othersTimeout is how long a new job waits for processes to end that this node should no
 	// longer run, counted from when they were ended: longer than the agent and a steward take to
-	// end them by force, also on a busy machine. What has not ended then, as a process that waits
-	// for a dead file system, may never end.
+	// end them by force, also on a busy machine. Processes that have not ended by then, for
+	// instance because a file system is dead, may never end.
 	othersTimeout = 10 * time.Second
 	// ownTimeout is how long a job waits for what is left of itself, from before it was put
 	// back into the queue: less than the leader gives it to become ready.
 	ownTimeout = 20 * time.Second
-	// maxLate is how many jobs whose processes do not end may be there when a new job begins. They may
+	// maxLate bounds the jobs whose processes do not end, beyond which no new job begins: they may
 	// still have memory and processors.
 	maxLate = 16
 )
@@ -31,8 +31,8 @@ const (
 var ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
 
 // List holds the jobs that are being ended here: the leader has forgotten them, or no agent could
-// adopt them. Until they are over, or have had their time, no new job begins. A kill of one is answered
-// when it is over.
+// adopt them. No new job begins until they are over or their time has passed. A kill of one is
+// answered when it is over.
 type List struct {
 	mu   sync.Mutex
 	jobs map[<-chan struct{}]ending // by what is closed when they are over

@@ -8,18 +8,19 @@ import (
 const (
 	// ProbeEvery is the time between two probes of a neighbour.
 	ProbeEvery = 500 * time.Millisecond
-	// SuspectAfter is for how long a neighbour may not have answered: four probes.
-	// With the time to the last answer before, a loss is suspected within 2.5 s,
-	// and an agent that stood still for a second is not suspected.
+	// SuspectAfter is how long a neighbour may be silent: four probes. With the time since its last
+	// answer, a loss is suspected within 2.5 s; an agent that stood still for a second is not
+	// suspected.
 	SuspectAfter = 2 * time.Second
-	// linkTolerance is after what silence TIPC gives a link up, unless it is configured otherwise.
+	// linkTolerance is the silence after which TIPC declares a link down, unless it is configured
+	// otherwise.
 	linkTolerance = 1500 * time.Millisecond
-	// maxLate is how late a Tick may be. After more the watcher itself has not been running, and
-	// answers that it missed mean nothing.
+	// maxLate is how late a Tick may be. If it is later, the watcher itself has not been running,
+	// and answers that it missed mean nothing.
 	maxLate = 2 * ProbeEvery
 )
 
-// How a neighbour does not answer.
+// How is the way in which a neighbour fails to answer.
 type How uint8
 
 const (
@@ -67,7 +68,7 @@ type Machine struct {
 // New returns a machine that watches nobody.
 func New() *Machine { return &Machine{} }
 
-// Watch sets the peers to watch. What is known of those that were watched before stays.
+// Watch sets the peers to watch. It keeps the state of peers that were watched before.
 func (m *Machine) Watch(now time.Time, peers []Peer) {
 	before := m.peers
 	m.peers = make([]*watched, 0, len(peers))
@@ -93,7 +94,7 @@ func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
 	return m.effects
 }
 
-// Failed takes how a probe failed.
+// Failed takes the failure of a probe.
 func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Effect {
 	m.effects = m.effects[:0]
 	if w := m.find(peer, probe); w != nil {
@@ -103,8 +104,9 @@ func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Ef
 	return m.effects
 }
 
-// Missed takes the word of somebody else (TIPC) that a peer has been silent for as long as links
-// endure: it is probed at once, and suspected if it does not answer for the rest of SuspectAfter.
+// Missed takes the report of another detector (TIPC) that a peer was silent for the link's
+// tolerance: the peer is probed at once, and suspected if it does not answer for the rest of
+// SuspectAfter.
 func (m *Machine) Missed(now time.Time, peer string) {
 	for _, w := range m.peers {
 		if w.Name != peer || w.reported != Fine {
@@ -117,7 +119,7 @@ func (m *Machine) Missed(now time.Time, peer string) {
 	}
 }
 
-// Tick returns what is due; it is to be called at Deadline.
+// Tick returns what is due; call it at Deadline.
 func (m *Machine) Tick(now time.Time) []Effect {
 	m.effects = m.effects[:0]
 	if !m.ticked.IsZero() && now.Sub(m.ticked) > maxLate {

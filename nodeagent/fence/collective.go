@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Collective is an algorithm for exchanges between the nodes 0..n-1 of one job.
-// An exchange is told by its kind, its number and the nodes that take part, which
-// are always all. Exchanges of one kind are numbered 1, 2, 3 ... and a node adds to one only
-// when the one before is done on it; the numbers keep consecutive ones apart.
+// Collective is an algorithm for exchanges between the nodes 0..n-1 of one job, in which all nodes
+// take part. An exchange is identified by its kind and its number. Exchanges of one kind are
+// numbered 1, 2, 3 ... and a node adds to one only when the one before is done on it; the numbers
+// keep consecutive ones apart.
 //
 // A carrier that restarts and forgets its Collective makes a new one, adds its
-// node's piece again if no result has come for it, and has the others Repeat
-// to it. A new Collective takes the number of the first piece that its own node
-// adds for the current one. So one restart at a time is survived, by carriers
-// that deliver what was sent for an exchange before they act on its Done.
+// node's piece again if no result has come for it, and has the others Repeat to
+// it. A new Collective takes the number of the first piece that its own node
+// adds for the current one. So exchanges survive one restart at a time, if
+// carriers deliver what was sent for an exchange before they act on its Done.
 //
 // The effects of a call are valid until the next call. The data in them is
 // valid for longer and must not be changed; data that goes in is kept and must
@@ -50,13 +50,13 @@ type Op struct {
 
 func (op Op) String() string { return fmt.Sprintf("exchange %d", op.Seq) }
 
-// Step says what a message is to the algorithm; a carrier does not look.
+// Step is the algorithm's meaning of a message; carriers ignore it.
 type Step uint32
 
 // Message is what one node sends another.
 type Message struct {
 	Op Op
-	// Via is the algorithm that the message is of.
+	// Via is the algorithm that the message belongs to.
 	Via  Algorithm
 	Step Step
 	// Data holds pieces of nodes; the algorithm knows which nodes.
@@ -69,8 +69,8 @@ type EffectKind uint8
 const (
 	// Send: carry Message to node To, in any order, once or more.
 	Send EffectKind = iota + 1
-	// Done: the exchange Message.Op is over; Message.Data are the pieces of all
-	// nodes, in no particular order.
+	// Done: the exchange Message.Op is over; Message.Data holds the pieces of
+	// all nodes, in no particular order.
 	Done
 	// Failed: no exchange of the job can complete any more, for the reason Err.
 	Failed

@@ -8,8 +8,8 @@
 // takes one of them for each exchange by the size of its data. The pieces come
 // out in no fixed order, so they must tell their own origin.
 //
-// There are no timers here. A node that does not answer is the business of
-// those who watch nodes; they call Lost, which ends the exchange with a reason.
+// There are no timers here. Others watch for nodes that do not answer; they
+// call Lost, which ends the exchange with a reason.
 //
 //	exchange, err := fence.New(nodes, self, fence.Auto)
 //	effects := exchange.Add(fence.Op{Kind: fence.KindFence, Seq: seq}, data)

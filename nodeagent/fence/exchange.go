@@ -10,8 +10,8 @@ package fence
 type exchange struct {
 	phase phase
 	// seq is the exchange the node is in; only outside it is the one before.
-	// known is false until the first own piece of a tree that may have come to a
-	// job in its midst; seq is then no help against old messages.
+	// known is false until the first own piece if the tree may have joined in
+	// the middle of a job; until then seq does not identify old messages.
 	seq   uint64
 	known bool
 	// own is this node's piece, up what it sent to its parent.
@@ -26,7 +26,7 @@ type exchange struct {
 	last held
 }
 
-// phase is how far an exchange has come on a node.
+// phase is the phase of an exchange on a node.
 type phase uint8
 
 const (

@@ -22,7 +22,7 @@ type Rounds struct {
 	effects     []Effect
 }
 
-// run is where a node is in one sequence of exchanges.
+// run is a node's position in one sequence of exchanges.
 type run struct {
 	// seq is the exchange that the node is in (inside), or the last one it was in; 0: none.
 	seq    uint64
@@ -62,7 +62,7 @@ func newRounds(nodes, self int, via Algorithm, c course) (*Rounds, error) {
 func (m *Rounds) Add(op Op, data []byte) []Effect {
 	m.effects = m.effects[:0]
 	if m.failed != nil {
-		// Said again, since the ranks of this node wait, too.
+		// Report it again, since the ranks of this node wait, too.
 		m.emit(Effect{Kind: Failed, Err: m.failed})
 		return m.effects
 	}
@@ -96,7 +96,7 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 	x, round := &m.runs[message.Op.Kind], int(message.Step)
 	switch seq := message.Op.Seq; {
 	case seq < x.seq, seq == x.seq && (!x.inside || round < x.round):
-		// Repeated, or of an exchange that is over.
+		// Repeated, or from an exchange that is over.
 	case seq == x.seq && round == x.round:
 		m.take(x, round, message.Data)
 		m.send(x, message.Op)

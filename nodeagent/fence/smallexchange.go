@@ -2,15 +2,15 @@ package fence
 
 import "fmt"
 
-// SmallExchange exchanges small pieces by itself, with few hops, and says of which exchanges a
-// piece was not small: those are for a carrier of much data, under numbers of their own. Its
-// messages must arrive once each, in any order, and who carries them must not forget a
-// SmallExchange: it has nothing to repeat.
+// SmallExchange exchanges small pieces by itself, with few hops. It reports exchanges with a large
+// piece (Large): another carrier makes those, under numbers of their own. Its messages must arrive
+// exactly once each, in any order. Its carrier must not lose a SmallExchange, since it cannot
+// repeat messages.
 //
 //	outside --own piece--> telling --all sizes: one is large--> Large, outside
 //	                          \--all pieces were small--> Done, outside
 //
-// All nodes learn the same sizes, so all say Large of the same exchanges and number them alike.
+// All nodes learn the same sizes, so all report Large for the same exchanges and number them alike.
 type SmallExchange struct {
 	announcer
 	way Collective

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Arity is the number of children of a node in the tree. The root sends all
-// data to each of its children, one after the other, which speaks for few; each
-// level costs a round trip, which speaks for many. With 8, up to 9 nodes take
+// Arity is the number of children of a node in the tree. Few are better because
+// the root sends all data to each of its children, one after the other; many
+// are better because each level costs a round trip. With 8, up to 9 nodes take
 // one level and up to 73 two.
 const Arity = 8
 
@@ -59,7 +59,7 @@ func (t *Tree) below(node int) int {
 func (t *Tree) Add(op Op, data []byte) []Effect {
 	t.effects = t.effects[:0]
 	if t.failed != nil {
-		// Said again, since the ranks of this node wait, too.
+		// Report it again, since the ranks of this node wait, too.
 		t.emit(Effect{Kind: Failed, Err: t.failed})
 		return t.effects
 	}
@@ -89,8 +89,9 @@ func (t *Tree) Add(op Op, data []byte) []Effect {
 	return t.effects
 }
 
-// ahead finds a child that is further than this node's piece lets it be, or -1.
-// Its piece came when this node could not tell, and put the true one aside.
+// ahead finds a child that is in a later exchange than this node's piece
+// allows, or -1. The child's piece came while this node did not know its own
+// exchange, and displaced the true one.
 func (t *Tree) ahead(x *exchange) int {
 	return slices.IndexFunc(x.pieces[:t.children], func(p held) bool { return p.seq > x.seq+1 })
 }
@@ -126,8 +127,8 @@ func (t *Tree) Receive(from int, message Message) []Effect {
 	return t.effects
 }
 
-// isOld reports whether a message is of an exchange that is over here: it was
-// repeated, or overtaken.
+// isOld reports whether a message belongs to an exchange that is over here:
+// it was repeated or overtaken.
 func (t *Tree) isOld(x *exchange, seq uint64) bool {
 	if x.phase == outside {
 		return x.known && seq <= x.seq
@@ -162,7 +163,7 @@ func (t *Tree) receiveUp(x *exchange, from int, message Message) {
 }
 
 // receiveDown takes the result of an exchange. No exchange is over without this
-// node's piece, so one that has not given it can only have forgotten that.
+// node's piece, so a node that has not given it must have forgotten that.
 func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 	op := message.Op
 	switch {

@@ -23,8 +23,8 @@ const (
 	// stageFanout is the number of nodes that fetch from one node. Each file leaves a node that
 	// often at the full speed of its network; a thousand nodes are ten levels deep.
 	stageFanout = 2
-	// stageTimeout is how long a node tries to get a file without getting a byte of it: a node on
-	// the way may have started again.
+	// stageTimeout is how long a node tries without getting a byte of a file: a node on the way may
+	// be restarting.
 	stageTimeout = 15 * time.Second
 	// stagePause is the time between two rounds of tries.
 	stagePause = 100 * time.Millisecond
@@ -52,7 +52,7 @@ type Transfers struct {
 // New returns Transfers without files.
 func New(options Options) *Transfers { return &Transfers{options: options} }
 
-// errGone is returned if the node that was given a file first does not have it any more.
+// errGone is returned if the root of the tree does not have the file any more.
 var errGone = errors.New("it is not kept any longer")
 
 func userOf(identity *scorev1.Identity) *launch.User {
@@ -93,7 +93,7 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 }
 
 // tree lists the agents that fetch a job's files, beginning with the one that was given them, and
-// which of them this is.
+// returns the index of this one.
 func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
@@ -179,7 +179,7 @@ func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.S
 					zap.Error(err),
 				)
 			}
-			// The last of them is the one that was given it first.
+			// The last of them is the root, which was given the file.
 			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {
 				return fmt.Errorf("%w on the node that was given it; submit the job again", errGone)
 			}
@@ -212,7 +212,7 @@ func (t *Transfers) FetchEarly(ctx context.Context, order *scorev1.Stage) {
 	if index >= len(addresses) {
 		return
 	}
-	// Now, since what ends it comes after this.
+	// Hold now: Release may follow at once.
 	t.hold(order.GetJobId(), order.GetUser(), order.GetFiles())
 	t.fetchers.add(order.GetJobId(), order.GetNodes()...)
 	for i, address := range addresses[:min(len(addresses), len(order.GetNodes()))] {

@@ -11,7 +11,7 @@ type Kind uint8
 const (
 	// PartLost: nothing of the job runs on a node any more, or the node cannot be reached.
 	PartLost Kind = 1
-	// RankFailed: a rank on a node ended so that its gang ends with it.
+	// RankFailed: a rank on a node ended, and its gang ends with it.
 	RankFailed Kind = 2
 	// RankLost: a rank has failed, and the job goes on without it.
 	RankLost Kind = 3
@@ -38,7 +38,7 @@ type Item struct {
 	Reason string // a sentence
 	// Incarnation of RankReborn is how often the rank was started again.
 	Incarnation uint32
-	// Fences of RankLost is to how many the node has given its part.
+	// Fences of RankLost is the number of fences that the rank's node has contributed to.
 	Fences uint64
 }
 
@@ -87,11 +87,11 @@ func neighbours(nodes, self int) (list []int) {
 	return list
 }
 
-// Learn takes what this node has found itself. The slice is valid until the next call.
+// Learn takes a failure that this node has found itself. The slice is valid until the next call.
 func (m *Machine) Learn(item Item) []Effect { return m.take(m.self, item) }
 
-// Receive takes what another node says; what makes no sense is dropped. The slice
-// is valid until the next call.
+// Receive takes a message of another node; it drops nonsense. The slice is valid
+// until the next call.
 func (m *Machine) Receive(from int, item Item) []Effect {
 	if from < 0 || from >= m.nodes || len(item.Reason) > MaxReason {
 		return nil

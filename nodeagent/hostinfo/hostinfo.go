@@ -1,4 +1,4 @@
-// Package hostinfo reads what this process may use of its machine.
+// Package hostinfo reads which CPUs and how much memory of its machine this process may use.
 package hostinfo
 
 import (

@@ -23,13 +23,13 @@ const (
 	// another gang until this is noticed, and the plan has changed.
 	checkAsleepEvery = 20 * time.Millisecond
 	// checkForJobsEvery is for nodes on which no program has opened a channel: they are checked as
-	// often as the switching thread is asked for its report.
+	// often as the switching thread reports.
 	checkForJobsEvery = time.Second
 	// recheckAfter is the pause before a rank that seems to be awake is checked again: one that
 	// sleeps wakes for a moment once a second.
 	recheckAfter = time.Millisecond
-	// maxQuestions bounds questions of the leader that wait: one for each job that may be idle. The
-	// leader asks again if there was no room.
+	// maxQuestions bounds the waiting questions of the leader: one for each job that may be idle.
+	// The leader asks again if there was no room.
 	maxQuestions = 64
 )
 
@@ -37,8 +37,8 @@ const (
 type Job interface {
 	ID() uint64
 	IsOver() bool
-	// Use does something with what the job has here, unless it is forgotten: its container may be
-	// closed by then. do must not wait, nor call the job.
+	// Use calls do with the job's part here, unless the job is forgotten: its container may be
+	// closed by then. do must not wait or call the job.
 	Use(do func(Part))
 	// Send sends the leader a message about the job.
 	Send(*scorev1.AgentMessage)
@@ -77,7 +77,7 @@ type Watcher struct {
 	options Options
 	asked   chan *scorev1.AskCut
 	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
-	again   atomic.Bool                     // all sleeping jobs are to be reported
+	again   atomic.Bool                     // report all sleeping jobs again
 	jobs    map[Job]*sleeper
 }
 
@@ -179,8 +179,8 @@ func (w *Watcher) check(j Job) *sleeper {
 	return s
 }
 
-// sample is false if there is nothing new: a gang that was not on since the last check has done
-// nothing.
+// sample takes a sample of a job. It returns false if there is nothing new: a gang that was not on
+// since the last check has done nothing.
 func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	if j.IsOver() {
 		return sample, false
@@ -228,7 +228,7 @@ func (w *Watcher) answer(question *scorev1.AskCut) {
 	}
 	reply := &scorev1.Cut{Request: question.GetRequest()}
 	if question.GetExamine() && s.watch.Asleep() {
-		reply.Examined, reply.WakeSource = true, waker(j, &s.cut)
+		reply.Examined, reply.WakeSource = true, wakeSource(j, &s.cut)
 		reply.Waits = w.waits(&s.cut)
 	}
 	if w.check(j) != nil {
@@ -236,8 +236,8 @@ func (w *Watcher) answer(question *scorev1.AskCut) {
 	}
 }
 
-// waker describes what could wake the job here; empty: nothing.
-func waker(j Job, cut *node.Cut) string {
+// wakeSource describes what could wake the job here; empty: nothing.
+func wakeSource(j Job, cut *node.Cut) string {
 	for i := range cut.Waits {
 		if cut.Waits[i].How == abi.WaitTimed {
 			return "a rank waits with a deadline"
@@ -268,7 +268,7 @@ func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
 
 var waitNames = map[uint32]string{abi.WaitMessage: "a message", abi.WaitSpace: "space", abi.WaitTimed: "a message or a time"}
 
-// waits describes for what the ranks sleep.
+// waits describes what the ranks sleep for.
 func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 	for i := range cut.Waits {
 		wait := &cut.Waits[i]
@@ -283,7 +283,8 @@ func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
 	return waits
 }
 
-// markOf is a different number when a rank has sent, received, or waits another time (FNV-1a).
+// markOf returns a number that changes when a rank has sent, received, or begun another wait
+// (FNV-1a).
 func markOf(cut *node.Cut) uint64 {
 	const basis, prime = 14695981039346656037, 1099511628211
 	mark := uint64(basis)

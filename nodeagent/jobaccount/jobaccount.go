@@ -1,4 +1,4 @@
-// Package jobaccount keeps what a job has used on a node, and the instants of its start there.
+// Package jobaccount records what a job has used on a node, and the instants of its start there.
 package jobaccount
 
 import (
@@ -15,7 +15,7 @@ type Account struct {
 	countKeys   func(plain, packed uint64)
 
 	mu     sync.Mutex
-	usage  *scorev1.Usage     // what the steward, or its control group, has said at the end
+	usage  *scorev1.Usage     // as reported by the steward, or its control group, at the end
 	fences *scorev1.Fences    // replaced, never changed; nil: none yet
 	start  *scorev1.NodeStart // by the cluster's clock; replaced, never changed
 }
@@ -26,14 +26,14 @@ func New(clusterTime func(local int64) int64, countKeys func(plain, packed uint6
 	return &Account{clusterTime: clusterTime, countKeys: countKeys, usage: &scorev1.Usage{}, start: &scorev1.NodeStart{}}
 }
 
-// Ordered notes when the order to prepare came.
+// Ordered records when the order to prepare came.
 func (a *Account) Ordered(now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.start = &scorev1.NodeStart{OrderedNanos: a.clusterTime(now)}
 }
 
-// Staged notes when the job's files were here.
+// Staged records when the job's files were complete.
 func (a *Account) Staged(now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,7 +47,7 @@ func (a *Account) Start() *scorev1.NodeStart {
 	return a.start
 }
 
-// SetUsage notes what the job has used; nil is nothing. The caller of Usage may change it.
+// SetUsage records what the job has used; nil means nothing. The caller of Usage may change it.
 func (a *Account) SetUsage(usage *scorev1.Usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,14 +56,14 @@ func (a *Account) SetUsage(usage *scorev1.Usage) {
 	}
 }
 
-// Usage is what SetUsage has noted last.
+// Usage returns what SetUsage recorded last.
 func (a *Account) Usage() *scorev1.Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.usage
 }
 
-// CountFences notes what the ranks here have given to fences so far.
+// CountFences records what the ranks here have given to fences so far.
 func (a *Account) CountFences(m *scorev1.Fences) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +74,7 @@ func (a *Account) CountFences(m *scorev1.Fences) {
 	a.fences = m
 }
 
-// Fences is what CountFences has noted last.
+// Fences returns what CountFences recorded last.
 func (a *Account) Fences() *scorev1.Fences {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +88,7 @@ func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.start
-	// What was sent is being read by the uplink: another message.
+	// The uplink may still be reading the message that was sent, so this is a new one.
 	a.start = &scorev1.NodeStart{
 		OrderedNanos: known.GetOrderedNanos(), StagedNanos: known.GetStagedNanos(),
 		ReadyNanos:     a.instant(known.GetReadyNanos(), told.GetReadyNanos()),
@@ -101,7 +101,7 @@ func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
 	return a.start
 }
 
-// instant is known, or else what the machine's clock said.
+// instant returns known, or else the instant told by the machine's clock.
 func (a *Account) instant(known, told int64) int64 {
 	if known != 0 || told == 0 {
 		return known
@@ -113,8 +113,8 @@ func (a *Account) instant(known, told int64) int64 {
 // of the ranks' time.
 const maxResident = 64
 
-// Largest is the most memory that one of the processes has had resident, in bytes. What has ended
-// meanwhile has none.
+// Largest returns the largest resident memory that one of the processes has had, in bytes. Ended
+// processes do not count.
 func Largest(pids []int) (most uint64) {
 	for _, pid := range pids[:min(len(pids), maxResident)] {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

@@ -33,8 +33,8 @@ var errNotOwn = errors.New("it is not a directory of the agent's own")
 
 // Options say where the directories are, and whose.
 type Options struct {
-	// JobsDir is where the directories of the jobs are. Their users can write there as much as the
-	// file system lets them, so it is not where the system or the agent needs room.
+	// JobsDir holds the directories of the jobs. Their users can fill its file system, so neither
+	// the system nor the agent should need room there.
 	JobsDir string
 	// RunDir is the agent's; the ranks' socket is beside it, since it is closed to users. Agents of
 	// former versions had the jobs' directories there, too.
@@ -52,7 +52,7 @@ type Dirs struct{ options Options }
 // New makes nothing yet.
 func New(options Options) *Dirs { return &Dirs{options} }
 
-// RanksDir is where the ranks' socket is.
+// RanksDir is the directory of the ranks' socket.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
 
 // places are the directories in which jobs may have directories.
@@ -96,8 +96,8 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	return nil
 }
 
-// noteDirs notes what is wrong with the place of the jobs' directories. The agent starts all the
-// same: jobs may be running, and a full disk may have room for the next one.
+// noteDirs reports what is wrong with the place of the jobs' directories. The agent starts all the
+// same: jobs may be running, and a full disk may have room for the next job.
 func (d *Dirs) noteDirs(err error) {
 	note := ""
 	switch {
@@ -127,7 +127,7 @@ func makePlace(dir string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
 		return errNotOwn
 	}
-	return os.Chmod(dir, dirsMode) // the mask of the agent's process may have taken bits away
+	return os.Chmod(dir, dirsMode) // the process's umask may have cleared bits
 }
 
 // sweepDirs removes the directories in a place, except those that are held, and the shared memory

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// Owned is what one job has on the disks.
+// Owned lists what one job has on the disks.
 type Owned struct {
 	dirs  *Dirs
 	order *scorev1.Prepare
@@ -41,7 +41,7 @@ func (o *Owned) MakeDir() (dir string, err error) {
 	spec, user, place := o.order.GetSpec(), o.order.GetUser(), o.dirs.options.JobsDir
 	name := strconv.FormatUint(o.order.GetJobId(), 10) + "-*"
 	dir, err = os.MkdirTemp(place, name) // mode 0700
-	if errors.Is(err, fs.ErrNotExist) {  // somebody has removed the place
+	if errors.Is(err, fs.ErrNotExist) {  // the place was removed
 		if err = makePlace(place); err == nil {
 			dir, err = os.MkdirTemp(place, name)
 		}

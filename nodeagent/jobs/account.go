@@ -15,8 +15,8 @@ import (
 // allContexts is for the usage at the job's end.
 const allContexts = math.MaxInt
 
-// messages counts the messages of the job's ranks here, after reading at most so many of their
-// contexts; nil if they never had one.
+// messages counts the messages of the job's ranks here, after reading at most the given number of
+// their contexts; nil if they never had one.
 func (j *Job) messages(contexts int) (m *scorev1.Messages) {
 	j.withChannels(func(c *dataplane.Job) { m = c.Messages(contexts) })
 	return m
@@ -43,8 +43,8 @@ func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	return usage
 }
 
-// addSwitching takes the job from the switching thread and adds what that has measured. Afterwards
-// the thread does not touch the job's container.
+// addSwitching removes the job from the switching thread and adds what the thread has measured.
+// Afterwards the thread does not touch the job's container.
 func (j *Job) addSwitching(usage *scorev1.Usage) {
 	var answer <-chan switcher.Usage
 	j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { answer = s.Remove(id) })

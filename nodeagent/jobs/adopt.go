@@ -35,7 +35,7 @@ func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 	}
 }
 
-// adopt takes over one job, or says why that cannot be.
+// adopt takes over one job, or returns why that is impossible.
 func (js *Jobs) adopt(o *stewardpool.Orphan) error {
 	order := o.Status.GetOrder().GetJob()
 	if err := js.checkOrder(order); err != nil {
@@ -53,7 +53,7 @@ func (js *Jobs) adopt(o *stewardpool.Orphan) error {
 	}
 	js.options.Files.Hold(order)
 	js.options.Logger.Info("job of a former agent goes on", zap.Uint64("job", j.id), zap.Int("steward", int(o.Status.GetPid())), zap.Bool("stopped", stopped))
-	// No message is taken before all that it needs is there.
+	// Messages wait until everything that they need exists.
 	ready := make(chan struct{})
 	j.steward = o.Adopt(client.Events{
 		Message: func(m *stewardpb.FromSteward) { <-ready; j.onMessage(m) },

@@ -18,8 +18,8 @@ import (
 const (
 	// maxDump bounds what a dump copies into memory: the contexts of 64 busy ranks.
 	maxDump = 256 << 20
-	// dumpTimeout is how long a dump waits for a moment in which nothing moves: some rotations of
-	// usual slices.
+	// dumpTimeout is how long a dump waits for an instant at which nothing changes: some rotations
+	// of usual slices.
 	dumpTimeout = time.Second
 	// dumpChunk is how much of a file goes into one message.
 	dumpChunk = 256 << 10

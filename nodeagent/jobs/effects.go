@@ -13,8 +13,8 @@ import (
 const (
 	// killAttempt bounds one attempt to end all processes of a container.
 	killAttempt = 2 * time.Second
-	// killPause is the time between two attempts. A process that the kernel does not let go, as on a
-	// dead file system, can take for ever.
+	// killPause is the time between two attempts. A process that is stuck in the kernel, as on a
+	// dead file system, may never end.
 	killPause = time.Second
 )
 

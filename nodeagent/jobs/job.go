@@ -163,7 +163,7 @@ func (j *Job) abort(reason string) {
 	}}}, true)
 }
 
-// leaseUntil is the end of a new job's first lease, by CLOCK_MONOTONIC; 0: it has no lease.
+// leaseUntil returns the end of a new job's first lease, by CLOCK_MONOTONIC; 0: it has no lease.
 func (j *Job) leaseUntil() int64 {
 	lease := j.order.GetLeaseNanos()
 	if lease <= 0 {
@@ -176,7 +176,7 @@ func (j *Job) leaseUntil() int64 {
 	return answered + lease
 }
 
-// timeLimit is how long the job may be on; 0: another node watches that, or it has no limit.
+// timeLimit returns how long the job may be on; 0: another node watches that, or it has no limit.
 func (j *Job) timeLimit() time.Duration {
 	if j.order.GetNodeIndex() != 0 {
 		return 0

@@ -44,7 +44,8 @@ type Options struct {
 	Metrics  *metrics.Metrics
 	Logger   *zap.Logger
 
-	// CheckReach refuses a job with channels of which places are where they do not reach; nil: none.
+	// CheckReach refuses a job with channels if some of its places cannot be reached by them. It
+	// may be nil.
 	CheckReach func(places []*scorev1.NodePlace) error
 	// Send sends the leader a message; it does not wait. Connected reports whether there is a stream
 	// to the leader.

@@ -94,7 +94,7 @@ func (j *Job) prepare() {
 	}
 }
 
-// errKilled is the end of a job that was killed before it had a steward.
+// errKilled ends a job that was killed before it had a steward.
 var errKilled = errors.New("the job was killed")
 
 func (j *Job) makeReady() error {
@@ -217,7 +217,7 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 	}
 }
 
-// refuse ends a job that cannot start. Its end is not reported as well, unless the leader asks.
+// refuse ends a job that cannot start. Its end is not reported separately, unless the leader asks.
 func (j *Job) refuse(failure *scorev1.AgentMessage) {
 	j.outbox.Send(failure, true)
 	j.step(jobstate.Refused)

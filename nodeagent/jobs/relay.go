@@ -16,14 +16,14 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxRelays bounds those of a job that are on their way: each rank of a large node asks for a
+	// maxRelays bounds a job's messages that are on their way: each rank of a large node asks for a
 	// few others' keys at once. More are dropped, and their steward sends them again.
 	maxRelays = 4096
 )
 
 // onRelay sends a message of the job's steward to that of another node or another job. Messages may
-// overtake each other. One to a job that is not there comes back; the steward gets no
-// acknowledgement of others that do not arrive.
+// overtake each other. A message to a job that is not there comes back; if another does not arrive,
+// the steward gets no acknowledgement.
 func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),

@@ -14,7 +14,7 @@ import (
 )
 
 // onStewardLost handles the end of the connection to the steward; err is nil if the agent ended it,
-// which it does when it leaves the job to the next agent, or when it waits for the steward no more.
+// because it leaves the job to the next agent, or has stopped waiting for the steward.
 func (j *Job) onStewardLost(err error) {
 	if err == nil || j.IsOver() {
 		return

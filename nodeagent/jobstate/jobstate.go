@@ -26,7 +26,7 @@ type Machine struct {
 	// job is over.
 	nextAt, patientAt time.Time
 	patient           bool
-	exhausted         bool // the last escalation came to its end: the steward is given up
+	exhausted         bool // the last escalation is over: the steward is given up
 }
 
 // New is the machine of a job that was ordered.
@@ -34,7 +34,7 @@ func New(config Config) *Machine {
 	return &Machine{recover: config.Recover, left: slices.Clone(config.Ranks)}
 }
 
-// Phase is how far the job has come.
+// Phase returns the job's phase.
 func (m *Machine) Phase() Phase { return m.phase }
 
 // Killed reports whether the job shall end.
@@ -57,15 +57,15 @@ func (m *Machine) Exited(rank uint32) {
 // Deadline is when Tick is due; the zero time: never.
 func (m *Machine) Deadline() time.Time { return m.nextAt }
 
-// Step takes an event and returns what is to be done. Events that come too late do nothing.
+// Step takes an event and returns the effects. Events that come too late do nothing.
 func (m *Machine) Step(now time.Time, event Event) []Effect {
 	m.effects = nil
 	m.apply(now, event)
 	if m.exhausted && m.steward && m.settled {
-		m.lose() // no event tells of its end if its connection is closed first, or if it hangs
+		m.lose() // no event reports its end if its connection is closed first, or if it hangs
 	}
 	if m.forgotten && m.settled && !m.retired && (m.phase == Over || m.exhausted && m.phase != Orphaned) {
-		m.retired = true // not while Sweep kills: what it kills in must not be another job's
+		m.retired = true // not while Sweep kills: the container must not be another job's
 		m.order(Retire)
 	}
 	return m.effects
@@ -117,7 +117,7 @@ func (m *Machine) apply(now time.Time, event Event) {
 	}
 }
 
-// claim begins with the steward that the job has got, unless the job was killed meanwhile.
+// claim continues with the steward that the job has got, unless the job was killed meanwhile.
 func (m *Machine) claim() {
 	m.steward = true
 	if m.killed {
@@ -139,7 +139,7 @@ func (m *Machine) settle(now time.Time, running bool) {
 	}
 }
 
-// clearOrphan goes on with a job without steward when no process of it is left.
+// clearOrphan clears a job without steward when no process of it is left.
 func (m *Machine) clearOrphan() {
 	switch {
 	case m.phase != Orphaned:
@@ -161,7 +161,7 @@ func (m *Machine) end() {
 	}
 }
 
-// lose goes on without the steward, unless no process of the job is left.
+// lose continues without the steward, unless no process of the job is left.
 func (m *Machine) lose() {
 	if m.phase >= Orphaned {
 		return
@@ -185,8 +185,8 @@ func (m *Machine) enter(phase Phase, effects ...Effect) {
 
 func (m *Machine) order(effects ...Effect) { m.effects = append(m.effects, effects...) }
 
-// kill ends the job in any phase. One that is over is reported again: the leader may not have
-// heard, or the job never started.
+// kill ends the job in any phase. A job that is over is reported again: the report may be lost, or
+// the job never started.
 func (m *Machine) kill(now time.Time) {
 	if m.phase == Over {
 		m.order(RepeatDone)
@@ -202,7 +202,7 @@ func (m *Machine) kill(now time.Time) {
 	}
 }
 
-// forget lets the job go. One that is not over is ended.
+// forget drops the job, which is ended if it is not over.
 func (m *Machine) forget(now time.Time) {
 	if m.forgotten {
 		return
@@ -229,7 +229,7 @@ func (m *Machine) escalate(now time.Time) {
 	m.order(Watch)
 }
 
-// tick goes on with a kill that takes long.
+// tick escalates a kill that takes long.
 func (m *Machine) tick(now time.Time) {
 	switch {
 	case m.nextAt.IsZero() || now.Before(m.nextAt):

@@ -2,7 +2,7 @@ package jobstate
 
 import "time"
 
-// Phase is how far the job's part on this node has come. It only grows.
+// Phase is the phase of the job's part on this node. It only grows.
 type Phase uint8
 
 const (
@@ -71,7 +71,7 @@ var eventNames = [...]string{
 
 func (e Event) String() string { return eventNames[e] }
 
-// Effect is what is to be done. Effects are carried out in their order.
+// Effect is an action for the caller. Effects are carried out in their order.
 type Effect uint8
 
 const (
@@ -130,7 +130,7 @@ const (
 	KillTimeout = 3 * time.Second
 )
 
-// Config is what the machine must know of a job.
+// Config holds what the machine must know of a job.
 type Config struct {
 	Ranks []uint32 // of this node
 	// Recover: the job goes on when it has lost ranks.

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// comingFor is how long a job that others send messages to, and that was never here, may still be
-	// on its way: others know a spawned job when it is placed, and its nodes get the order within
+	// comingFor is how long a job that was never here, but gets messages, may still be on its way:
+	// other jobs know a spawned job when it is placed, and its nodes get the order within
 	// milliseconds, or when they are connected again.
 	comingFor = 10 * time.Second
 	// maxComing bounds the jobs that may come, and maxGone those that are known to be over: connected
@@ -16,7 +16,7 @@ const (
 	maxGone   = 1024
 )
 
-// absent tells jobs that have been here from those that may come.
+// absent distinguishes jobs that were here from those that may come.
 type absent struct {
 	coming map[uint64]time.Time // since when they are asked for
 	gone   map[uint64]bool

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsUser runs f with the rights of the user and no others: what f opens, creates,
-// writes or looks at, it does as if the user did. With nil, without being root, or
-// for root himself, f just runs.
+// AsUser runs f with the rights of the user and no others: f opens, creates, writes and reads files
+// as if the user did. For a nil user, for root, or in a process that is not root's, f just runs.
 //
 // Credentials belong to threads in Linux; the C library and Go's syscall
 // package only make it look otherwise. So f runs on a thread of its own, which
@@ -36,7 +35,7 @@ type Actor struct {
 	closed bool
 }
 
-// NewActor starts the thread. Who has it closes it.
+// NewActor starts the thread. The caller closes it.
 func NewActor(u *User) (*Actor, error) {
 	if u == nil || os.Geteuid() != 0 || u.isCaller() {
 		return &Actor{}, nil
@@ -88,7 +87,7 @@ func (a *Actor) Close() {
 	}
 }
 
-// isCaller reports whether the user has just the ids of this process.
+// isCaller reports whether the user has exactly the ids of this process.
 func (u *User) isCaller() bool {
 	if int(u.UID) != os.Geteuid() || int(u.GID) != os.Getegid() {
 		return false

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// headBytes of a program are looked at: a page, which holds the ELF header
-	// and, in what any linker makes, the program headers and the name of the
-	// dynamic loader.
+	// headBytes is how much of a program is read: a page, which holds the ELF
+	// header and, in the output of any linker, the program headers and the
+	// name of the dynamic loader.
 	headBytes = 4096
 	// maxInterpreters is how many scripts may interpret each other, as in the
 	// kernel's own limit.
@@ -24,8 +24,8 @@ const (
 	maxShebang = 256
 )
 
-// checkProgram looks at a program's first bytes for what execve would refuse. A
-// program that may be executed but not read passes: the kernel will judge.
+// checkProgram checks a program's first bytes for what execve would refuse. A
+// program that may be executed but not read passes: the kernel decides.
 func checkProgram(path string, depth int) error {
 	if isDir(path) {
 		return fmt.Errorf("%w: %s is a directory; name the program in it", ErrNotExecutable, path)
@@ -154,7 +154,7 @@ func checkELF(path string, head []byte) error {
 	return nil
 }
 
-// sameMachine knows that some of Go's ports share a machine number.
+// sameMachine accounts for ports of Go that share a machine number.
 func sameMachine(arch, goarch string) bool {
 	switch goarch {
 	case "ppc64le":

@@ -1,5 +1,5 @@
 // Package launch starts the ranks of a job, as the user who submitted it, and
-// tells how each one ended.
+// reports how each one ended.
 //
 // A Forker owns one operating system thread for as long as it lives: the kernel
 // ties a child's parent-death signal to the thread that forked it, and a child

@@ -52,8 +52,8 @@ func ExitCode(err error) int {
 }
 
 // startError names the rank and what to do. The kernel gives one errno for all
-// steps between fork and exec, so the sentence follows the likeliest step; what
-// Resolve can find beforehand, it has found.
+// steps between fork and exec, so the sentence names the likeliest step;
+// Resolve has excluded others beforehand.
 func startError(r *Rank, errno error) error {
 	switch {
 	case errors.Is(errno, syscall.EAGAIN):

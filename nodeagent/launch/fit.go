@@ -13,10 +13,10 @@ type Misfit struct {
 
 func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given, m.Asked) }
 
-// Fit finds out beforehand which limits can be given to ranks and lowers the
-// others to what can. Lowering takes no privilege. A hard limit is raised only
-// by who may: by CAP_SYS_RESOURCE outside of any container; setrlimit(2).
-// Limits that no rank is given are left out; see keptFromRanks.
+// Fit finds out beforehand which limits can be given to ranks, and lowers the
+// others to possible values. Lowering takes no privilege. A hard limit is
+// raised only by who may: by CAP_SYS_RESOURCE outside of any container;
+// setrlimit(2). Limits that no rank is given are left out; see keptFromRanks.
 func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 	f.mu.Lock() // no rank is being started meanwhile
 	defer f.mu.Unlock()
@@ -46,8 +46,8 @@ func (f *Forker) fitOne(l Limit) Limit {
 	return l
 }
 
-// maySetOthers reports whether this thread may set the limits of a process of
-// another user.
+// maySetOthers reports whether this thread may set limits of other users'
+// processes.
 func maySetOthers() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // 32 capabilities each; linux/capability.h

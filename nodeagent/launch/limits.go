@@ -91,7 +91,7 @@ func inheritedLimits() ([maxResource + 1]unix.Rlimit, error) {
 	return all, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &all[unix.RLIMIT_NOFILE])
 }
 
-// takeOwn sets a limit on this process, from where every later rank has it.
+// takeOwn sets a limit on this process, which every later rank inherits.
 func takeOwn(l Limit, inherited *unix.Rlimit) error {
 	if l.Resource == unix.RLIMIT_STACK && l.Soft < minStack {
 		return fmt.Errorf("%w: %v; a stack has at least %d bytes", ErrLimit, l, minStack)
@@ -128,7 +128,7 @@ func setLimits(pid int, limits []Limit) error {
 	return nil
 }
 
-// asOwner runs f as somebody who may set limits of a process of the user. The
+// asOwner runs f with the right to set limits of a process of the user. The
 // kernel lets a process with CAP_SYS_RESOURCE do so, and one whose real ids are
 // the user's: without the capability this thread takes these for the moment. The
 // user may signal the thread meanwhile; the process works for nobody else.
@@ -147,8 +147,8 @@ func asOwner(u *User, f func() error) error {
 	return err
 }
 
-// waitStopped returns when the child has stopped at its exec. It looks without
-// taking the status, so that a child killed before leaves it to the Reaper.
+// waitStopped returns when the child has stopped at its exec. It does not take
+// the status, so that of a child that was killed before is left to the Reaper.
 func waitStopped(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)

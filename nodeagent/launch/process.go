@@ -43,7 +43,7 @@ type Exit struct {
 	Usage  Usage
 }
 
-// Usage is what a rank and the children it has waited for have used.
+// Usage is the resource use of a rank and of the children that it has waited for.
 type Usage struct {
 	User, System time.Duration
 	// MaxRSS is the most memory of the largest of them, in bytes.

@@ -22,7 +22,7 @@ type FD struct {
 	Target int // number there, 3 to MaxFD
 }
 
-// User is whose process a rank becomes.
+// User is the user as whom a rank runs.
 type User struct {
 	UID, GID uint32
 	Groups   []uint32 // supplementary groups

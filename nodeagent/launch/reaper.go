@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapBatch is how many ends one look at the descriptors brings at most.
+// reapBatch bounds the ends that one epoll_wait returns.
 const reapBatch = 64
 
 // Reaper waits for all ranks in one goroutine: an epoll set of their pidfds,
@@ -69,8 +69,8 @@ func (r *Reaper) watch(id, pid, pidfd int) (*Process, error) {
 	r.mu.Lock()
 	r.ranks[pid] = p
 	r.mu.Unlock()
-	// By edge: of a rank that a debugger holds the end is known before its status
-	// can be taken, and the kernel tells again when it can.
+	// Edge-triggered: the end of a rank that a debugger holds is known before its
+	// status can be taken, and the kernel reports again when it can.
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(pid)}
 	if err := unix.EpollCtl(r.epfd, unix.EPOLL_CTL_ADD, pidfd, &event); err != nil {
 		r.mu.Lock()
@@ -144,7 +144,7 @@ func wait4(pid int, ws *unix.WaitStatus, options int, ru *unix.Rusage) (int, err
 }
 
 // Close stops the goroutine and waits for it. Ranks that still run are not
-// touched, and nobody will hear of their end.
+// touched, and their ends are not reported.
 func (r *Reaper) Close() {
 	if r.orphans != nil {
 		r.orphans.stop()
@@ -210,8 +210,8 @@ func (o *orphans) stop() {
 	unix.Close(o.eventfd)
 }
 
-// reapOrphans takes the status of every child that has ended and is no rank;
-// ranks that come up on the way are reported as usual.
+// reapOrphans takes the status of every ended child that is no rank; ranks
+// that it meets are reported as usual.
 func (r *Reaper) reapOrphans() {
 	for {
 		pid, ok := endedChild()

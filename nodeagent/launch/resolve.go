@@ -13,8 +13,8 @@ import (
 // and a longer one comes from a runaway script.
 const maxPathDirs = 1024
 
-// DefaultPath is to be searched when the user's environment names no PATH: that of a login
-// shell of Debian.
+// DefaultPath is searched if the user's environment has no PATH: it is that of a login shell of
+// Debian.
 const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // Resolve finds the program as execvp(3) would, for the user, who may be nil:

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// autogroups is the file that says whether the kernel shares processors by sessions (sched(7)).
+// autogroups is the file that shows whether the kernel shares processors by sessions (sched(7)).
 const autogroups = "/proc/sys/kernel/sched_autogroup_enabled"
 
 const (
 	maxNice = 19
-	// niceStep is by what a step of the nice value divides a share: 1.25, as a fraction.
+	// A step of the nice value divides a share by niceStepOver/niceStepUnder: 1.25.
 	niceStepOver, niceStepUnder = 5, 4
 )
 
-// niceFor is the nice value with which that many ranks on a processor together get no more of it
-// than one other program, as far as there is one.
+// niceFor returns the nice value with which the sharers of a processor together get no more of it
+// than one other program, if there is such a value.
 func niceFor(sharers int) int {
 	nice := 0
 	for share := 1000; share < sharers*1000 && nice < maxNice; nice++ {
@@ -28,9 +28,9 @@ func niceFor(sharers int) int {
 }
 
 // shareProcessor gives a rank that has a processor with others its part of one program's share: by
-// its session where sessions have shares, else by its nice value. It is a help to the daemons
-// beside the ranks. Without the right to do so nothing is lost but that: ordinary users may set
-// few sessions in a second.
+// its session where sessions have shares, else by its nice value. It helps the daemons beside the
+// ranks. Without the right to do so only that help is lost: ordinary users may set few sessions in
+// a second.
 func shareProcessor(pid, sharers int) {
 	nice := niceFor(sharers)
 	if nice == 0 {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ExitStatus is how a process ended: by itself with Code, or by Signal.
+// ExitStatus is the end of a process: by itself with Code, or by Signal.
 type ExitStatus struct {
 	Code       int         // 0 when Signal is set
 	Signal     unix.Signal // 0 when it exited

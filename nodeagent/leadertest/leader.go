@@ -49,8 +49,8 @@ type Options struct {
 	Mute *atomic.Bool
 	// Key is the cluster's, by which agents know the leader. Default: nothing is encrypted.
 	Key string
-	// HandlerOptions are for what stands before the service, such as the check
-	// of credentials.
+	// HandlerOptions configure what stands before the service, such as the
+	// check of credentials.
 	HandlerOptions []connect.HandlerOption
 }
 
@@ -128,7 +128,7 @@ func (l *Leader) Calls(t testing.TB, key, address string) scorev1connect.PeerSer
 	return scorev1connect.NewPeerServiceClient(client, "https://"+address)
 }
 
-// Address is that of URL, host:port.
+// Address returns the address of URL, host:port.
 func (l *Leader) Address() string { return l.listener.Addr().String() }
 
 // SetTerm changes the term of later Welcomes and Pongs.

@@ -84,8 +84,8 @@ func (s *Session) Receive(t testing.TB) *scorev1.AgentMessage {
 	return s.Until(t, "anything", func(*scorev1.AgentMessage) bool { return true })
 }
 
-// Until waits for a message that pick picks, and takes it. The others can be
-// picked later. A test's Receive and Until belong to one goroutine.
+// Until waits for a message that pick accepts, and takes it. The others can
+// be taken later. A test calls Receive and Until from one goroutine.
 func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessage) bool) *scorev1.AgentMessage {
 	t.Helper()
 	if i := slices.IndexFunc(s.passed, pick); i >= 0 {
@@ -117,7 +117,7 @@ func (s *Session) takeOut(i int) *scorev1.AgentMessage {
 	return message
 }
 
-// Passed returns, without waiting, what has been received and not been picked.
+// Passed returns, without waiting, the messages that were received and not taken.
 func (s *Session) Passed() []*scorev1.AgentMessage {
 	for {
 		select {

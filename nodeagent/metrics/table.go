@@ -86,7 +86,7 @@ const meaningDatagrams = "Datagrams between nodes that the agent sent and receiv
 
 const meaningExits = "Ranks that ended: clean, with another exit code, by a signal, for want of memory, killed by the system."
 
-// Gauges are what is read when somebody asks.
+// Gauges are the values that are read at each scrape.
 type Gauges struct {
 	Jobs         int
 	WarmStewards int

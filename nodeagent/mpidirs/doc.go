@@ -1,8 +1,7 @@
-// Package mpidirs names and removes the directories in which the ranks of a job
-// on one node keep what MPI wants outside of the job's own directory: shared
-// memory, and the files of a PMIx session. They lie where everybody may write, so a
-// name says which agent it is of; an agent finds there what is its own, whatever
-// has died.
+// Package mpidirs names and removes the directories in which the ranks of a job on one node keep
+// what MPI wants outside of the job's own directory: shared memory, and the files of a PMIx
+// session. They lie where everybody may write, so a name identifies its agent, and an agent finds
+// its own directories there, whatever has died.
 //
 // It also removes what MPI libraries of killed ranks have left beside them, under names of
 // the libraries' own.

@@ -29,7 +29,7 @@ const (
 	randomBytes = 8
 )
 
-// form is how all names look.
+// form matches all names.
 var form = regexp.MustCompile(`^score-[0-9a-f]{12}-[1-9][0-9]{0,19}-[0-9a-f]{16}$`)
 
 // Prefix is what the names of an agent's directories begin with. Two agents that run
@@ -85,8 +85,8 @@ func Remove(name string, uid uint32) error {
 // Sweep removes the directories of a prefix's names, except those that are kept, and
 // tells how many there were.
 func Sweep(prefix string, keep func(name string) bool) (removed int, err error) {
-	// Of whom a job was is not known any more. Only root can remove others' files; and
-	// where a user has taken such a name, what goes is the user's own.
+	// The job's user is not known any more. Only root can remove others' files; if a user has taken
+	// such a name, the files removed are the user's own.
 	euid := os.Geteuid()
 	owned := func(owner uint32) bool { return euid == 0 || int(owner) == euid }
 	var failed []error
@@ -119,9 +119,8 @@ func Find(prefix string) (paths []string) {
 	return paths
 }
 
-// remove removes a directory. It may be replaced by its owner at any time, with
-// anything of the owner's, but by nobody else, since its place is sticky. It is
-// removed with the rights of its owner alone.
+// remove removes a directory with the rights of its owner alone. Its owner may
+// replace it at any time, but nobody else, since its place is sticky.
 func remove(path string, owned func(uid uint32) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// maxSegments bounds the names that one call looks at, since users may make any number.
+	// maxSegments bounds the names that one call reads, since users may make any number.
 	maxSegments = 4096
 	// nameBatch is how many names are read at once.
 	nameBatch = 256
 )
 
-// segment is how MPI libraries name shared memory that they make in /dev/shm itself: MPICH, Open
-// MPI's one-sided and vader components, and UCX. Whoever makes such a file has it open and then
-// mapped for as long as anybody may open it by its name. So one that no process has is left
-// by processes that were killed.
+// segment matches the names of shared memory that MPI libraries make in /dev/shm itself: MPICH,
+// Open MPI's one-sided and vader components, and UCX. The maker of such a file has it open and then
+// mapped for as long as anybody may open it by its name. So a file that no process has open or
+// mapped was left by killed processes.
 var segment = regexp.MustCompile(
 	`^(mpich_shar_tmp[A-Za-z0-9]{6}|(vader_segment|osc_sm|osc_rdma)\.[A-Za-z0-9._-]+|ucx_shm_posix_[0-9a-f]{1,16})$`)
 
@@ -35,7 +35,7 @@ var segment = regexp.MustCompile(
 func RemoveSegments(user *launch.User) error {
 	left := segmentsOf(user.UID)
 	if len(left) == 0 {
-		return nil // as a rule, and after one look
+		return nil // the usual case, after one reading
 	}
 	if err := dropUsed(left, user.UID); err != nil {
 		return err
@@ -67,7 +67,7 @@ func segmentsOf(uid uint32) (found map[string]bool) {
 			}
 		}
 		if err != nil {
-			break // the end, as a rule
+			break // usually the end
 		}
 	}
 	return found
@@ -104,8 +104,7 @@ func dropUsed(names map[string]bool, uid uint32) error {
 	return nil
 }
 
-// dropOpen looks at the names of a process's files only: to look at the files themselves may
-// take for ever.
+// dropOpen reads only the names of a process's files: to stat the files themselves may hang.
 func dropOpen(names map[string]bool, pid int) {
 	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {

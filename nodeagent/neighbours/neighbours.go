@@ -57,8 +57,8 @@ func (w *Watcher) Watch(order *scorev1.Watch) {
 	}
 }
 
-// Missed has a neighbour probed at once of which somebody says that it cannot be reached. It does
-// not wait.
+// Missed makes the watcher probe a neighbour at once that another detector reports as unreachable.
+// It does not wait.
 func (w *Watcher) Missed(node string) {
 	w.mu.Lock()
 	w.machine.Missed(time.Now(), node)

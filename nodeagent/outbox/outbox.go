@@ -1,4 +1,4 @@
-// Package outbox holds a job's messages for the leader, which may need more than one stream.
+// Package outbox holds a job's messages for the leader until a stream has delivered them.
 package outbox
 
 import (
@@ -10,7 +10,7 @@ import (
 // maxNotes bounds the sentences that wait for a leader.
 const maxNotes = 16
 
-// Outbox is one job's.
+// Outbox is the outbox of one job.
 type Outbox struct {
 	send      func(*scorev1.AgentMessage)
 	connected func() bool

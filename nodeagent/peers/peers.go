@@ -32,7 +32,7 @@ const (
 	collectPause = 100 * time.Millisecond
 	// collectTimeout bounds one of them: the largest data on a slow network.
 	collectTimeout = 30 * time.Second
-	// fetchStall is after how long without a byte a file is looked for at another node.
+	// fetchStall is the time without a byte after which a file is fetched from another node.
 	fetchStall = 5 * time.Second
 	// probeTimeout is how long a neighbour may take to answer a probe.
 	probeTimeout = time.Second
@@ -40,8 +40,8 @@ const (
 
 // Clients are the other agents, by address, over one connection each.
 type Clients struct {
-	local bool // the cluster is one host's
-	// Expect lets an address be called, if the node shows its own certificate there.
+	local bool // the cluster is on one host
+	// Expect allows calls of an address, if the node shows its own certificate there.
 	Expect  func(address, node string)
 	client  *http.Client
 	options []connect.ClientOption
@@ -72,7 +72,7 @@ func HandlerOptions() []connect.HandlerOption {
 // transport's, which drops idle ones. A full table is started again.
 const maxPeerClients = 4096
 
-// New is the way to the other agents; local: the cluster is one host's.
+// New returns the clients of the other agents; local: the cluster is on one host.
 func New(credentials *pki.Credentials, local bool) *Clients {
 	return &Clients{
 		local:   local,
@@ -130,7 +130,7 @@ func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.
 	return err
 }
 
-// unanswered tells that no peer has answered: it was not there, or died over it.
+// unanswered reports whether no peer has answered: it was not there, or died meanwhile.
 func unanswered(err error) bool {
 	return !connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable
 }

@@ -18,8 +18,7 @@ func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 	return e.FailureAttr(key)
 }
 
-// FailureAttr returns the attributes of the job that tell of failed ranks, DeadKey and
-// IncarnationsKey.
+// FailureAttr returns the attributes of the job about failed ranks, DeadKey and IncarnationsKey.
 func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
 	switch string(key) {
 	case DeadKey:
@@ -30,7 +29,7 @@ func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
 	return "", false
 }
 
-// PutNodeAttr sets an attribute of the node and answers who waits for it.
+// PutNodeAttr sets an attribute of the node and answers the requests that wait for it.
 func (e *Engine) PutNodeAttr(rank int, key, value []byte) error {
 	if err := checkPair(key, value); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (e *Engine) hold(rank int) error {
 	return nil
 }
 
-// localRanksText lists the ranks of the node as PMI-2 writes arrays. A list
-// that is longer than a value can be is not told.
+// localRanksText lists the ranks of the node as PMI-2 writes arrays. It
+// returns false if the list is longer than a value may be.
 func (e *Engine) localRanksText() (string, bool) {
 	var text []byte
 	for _, rank := range e.local {

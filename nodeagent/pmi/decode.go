@@ -73,7 +73,7 @@ func (x *exchange) block(r *reader) error {
 	return nil
 }
 
-// errSets means that a block's keys and values cannot be.
+// errSets means that the keys and values of a block are impossible.
 var errSets = errors.New("pmi: key sets that cannot be")
 
 // readSets reads the key sets of a node's ranks and commits them.
@@ -148,7 +148,7 @@ func (x *exchange) rankOf(r *reader, next *uint64, node int32) (int32, bool) {
 	return int32(rank), true
 }
 
-// reader reads what engines of other nodes say.
+// reader reads the data of other nodes' engines.
 type reader struct{ leb128.Reader }
 
 func newReader(text string) reader { return reader{leb128.NewReader(text)} }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Phase is how far a rank has come in its life with PMI.
+// Phase is the state of a rank's use of PMI.
 type Phase uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	PhaseFinalized
 )
 
-// rankState is what the engine keeps of a rank of its own node.
+// rankState holds the engine's state of a rank of its own node.
 type rankState struct {
 	phase Phase
 	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun
@@ -40,7 +40,7 @@ type rankState struct {
 	// them along.
 	fresh   []string
 	isFresh map[string]bool
-	// codes are the events that the rank wants to hear of; all: every one.
+	// codes are the events that the rank has registered for; all: every one.
 	codes map[int32]bool
 	all   bool
 	// keys and bytes count what the rank has stored, held its open requests.
@@ -141,7 +141,7 @@ func (e *Engine) KVSName() string { return e.info.KVSName }
 // Spawner returns the KVSName of the job that spawned this one, or "".
 func (e *Engine) Spawner() string { return e.info.SpawnerJob }
 
-// UniverseSize returns what MPI_UNIVERSE_SIZE tells.
+// UniverseSize returns the value of MPI_UNIVERSE_SIZE.
 func (e *Engine) UniverseSize() int { return e.info.universe() }
 
 // AppNum returns the index of the rank's command.
@@ -169,8 +169,8 @@ func (e *Engine) Slot(rank int) (slot int, ok bool) {
 	return slices.BinarySearch(e.local, rank)
 }
 
-// state returns the state of a local rank. Asking for another is a mistake of
-// the caller, not of a rank, hence the panic.
+// state returns the state of a local rank. Another rank is a mistake of the
+// caller, not of a rank, hence the panic.
 func (e *Engine) state(rank int) *rankState {
 	slot, ok := e.Slot(rank)
 	if !ok {

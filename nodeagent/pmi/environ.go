@@ -65,7 +65,7 @@ var servedNames = map[string]bool{
 	"PMIX_MCA_gds": true, "PMIX_MCA_ptl": true, "PMIX_MCA_psec": true, "PMIX_MCA_bfrops": true,
 }
 
-// Inherited reports whether a variable is one launcher's word to its own ranks.
+// Inherited reports whether a variable was set by a launcher for its own ranks.
 func Inherited(name string) bool {
 	if kept(name) {
 		return false

@@ -2,9 +2,9 @@ package pmi
 
 import "errors"
 
-// What a rank, or a node in an exchange, can do wrong. After any of them the
-// job must end: a client that is refused in its init does not abort by itself,
-// it hangs.
+// Errors of a rank, or of a node in an exchange. After any of them the job
+// must end: a client that is refused in its init does not abort by itself, it
+// hangs.
 var (
 	// ErrMalformed is text that the protocol's grammar does not allow.
 	ErrMalformed = errors.New("malformed PMI request")

@@ -47,8 +47,7 @@ const (
 	EventPlaces
 )
 
-// Event is something that the engine has to tell. Only the fields named at its
-// kind are set.
+// Event is an output of the engine. Only the fields named at its kind are set.
 type Event struct {
 	Kind   EventKind
 	Rank   int
@@ -71,8 +70,8 @@ type Event struct {
 	Notice  *Notice
 }
 
-// Tag is a front end's mark of a request; the answer carries it back. Clients
-// with threads have several requests open at once.
+// Tag is a front end's identifier of a request; the answer carries it back.
+// Clients with threads have several requests open at once.
 type Tag uint64
 
 // Ring is one rank's view of a ring of values (Slurm's PMIX_Ring): asked with
@@ -103,8 +102,8 @@ type NameOp struct {
 	Service string
 	// Port is what is published; it may be empty.
 	Port string
-	// Wait has a lookup wait until the name is published, Once has what is
-	// published vanish when it has been looked up.
+	// Wait makes a lookup wait until the name is published. Once removes the
+	// name after its first lookup.
 	Wait, Once bool
 }
 
@@ -146,11 +145,11 @@ func (r *SpawnRequest) Procs() int {
 
 // SpawnResult answers a SpawnRequest.
 type SpawnResult struct {
-	// Failed says in one sentence why there is no new job; empty on success.
+	// Failed is a sentence that says why there is no new job; empty on success.
 	Failed string
 	// KVSName names the new job.
 	KVSName string
-	// ErrCodes has one code per process asked for, 0 for a started one; nil
-	// says that all started.
+	// ErrCodes has one code for each requested process, 0 for a started one;
+	// nil means that all started.
 	ErrCodes []int
 }

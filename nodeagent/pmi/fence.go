@@ -7,18 +7,18 @@ type fenceState struct {
 	// seq numbers the collectives of the job from 1, so that the data of
 	// consecutive ones cannot mix.
 	seq uint64
-	// kind is that of the first arrival; arrived counts the ranks here that are
-	// inside.
+	// kind is the kind of the first arrival; arrived counts the ranks here that
+	// are inside.
 	kind    blockKind
 	arrived int
 	// exchanging is set while the other nodes' data is awaited.
 	exchanging bool
 	// collect is set when a rank here wants data exchanged (kindCards).
 	collect bool
-	// ending says why there will be none after the fence last; empty: there will.
+	// ending is why there will be no fence after the fence last; empty: there will.
 	ending string
 	last   uint64
-	// broken says why there will be no fence of all ranks any more; empty: there will.
+	// broken is why there will be no fence of all ranks any more; empty: there will.
 	broken string
 	// size is what this node contributed last time, a good guess for the next.
 	size int

@@ -43,10 +43,10 @@ type group struct {
 	nodes   []address
 	members []int
 
-	// heard is, on the first node, the latest number that each node has come to.
+	// heard is, on the first node, the latest number that each node has reported.
 	heard map[address]uint64
-	// broken is set once a process of the group can come no more: all that come
-	// are told so.
+	// broken is set once a process of the group can come no more: then all
+	// arrivals are refused.
 	broken bool
 }
 

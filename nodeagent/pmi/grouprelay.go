@@ -2,8 +2,8 @@ package pmi
 
 import "slices"
 
-// opened goes on with a group whose places are known: the first node tells the
-// others of it, who may know already that it cannot be.
+// opened continues with a group whose places are known: the first node
+// announces it to the others, which may know already that it is impossible.
 func (e *Engine) opened(g *group) {
 	if g.nodes[0] != e.here() {
 		return

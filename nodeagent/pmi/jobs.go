@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// otherJob is what a job knows of another one that its ranks have named.
+// otherJob holds what a job knows about another one that its ranks have named.
 type otherJob struct {
 	// rankNode and names are as in JobInfo; nil until the answer has come.
 	rankNode []int32

@@ -37,8 +37,8 @@ type store struct {
 	cards map[int32]*card
 	// bytes counts the committed keys and values, and entryCost for each.
 	bytes int
-	// publisher is told of what ranks of this node may see, isHere which ranks those are;
-	// unpublished is why it could not take something.
+	// publisher gets what ranks of this node may see; isHere are these ranks; unpublished is why it
+	// refused a value.
 	publisher   Publisher
 	isHere      func(rank int32) bool
 	unpublished error

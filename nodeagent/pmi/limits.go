@@ -1,6 +1,6 @@
 package pmi
 
-// The maxima told to PMI-1 clients. They are exactly hydra's: MPICH 4.0 splits
+// The maxima that PMI-1 clients get. They are exactly hydra's: MPICH 4.0 splits
 // and joins long values by arithmetic on VALLen that fails for odd numbers, and
 // lowers it itself when the sum of the three passes its line of 1024 bytes.
 const (
@@ -26,7 +26,7 @@ const (
 	// MaxCardKey bounds a key that is committed by scope: PMIX_MAX_KEYLEN.
 	MaxCardKey = 511
 	// MaxGroups bounds the sets of processes that do collectives of their own; a
-	// program makes a few communicators that its library tells of.
+	// program makes a few communicators that its library announces.
 	MaxGroups = 4096
 	// MaxGroupProcs bounds the processes of all of them together.
 	MaxGroupProcs = 1 << 20

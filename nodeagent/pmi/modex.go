@@ -14,7 +14,7 @@ const keyTimeout = 2 * time.Second
 // Fetch asks for the keys of a rank: the direct modex.
 type Fetch struct {
 	Tag Tag
-	// Job is that of the rank, 0 for the asker's own.
+	// Job is the job of the rank, 0 for the asker's own.
 	Job uint64
 	// Of is the rank whose keys are wanted.
 	Of int
@@ -26,7 +26,7 @@ type Fetch struct {
 	Timeout time.Duration
 }
 
-// Outcome is how a request went.
+// Outcome is the result of a request.
 type Outcome uint8
 
 // Outcomes of a Fetch.
@@ -106,7 +106,7 @@ func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
 	return Held, nil
 }
 
-// settled is the outcome for who does not wait.
+// settled returns the outcome for a request that does not wait.
 func settled(o Outcome) Outcome {
 	if o == Held {
 		return Missing
@@ -141,8 +141,8 @@ func (e *Engine) known(of int, key string) Outcome {
 	return Held
 }
 
-// finalOutcome is the outcome for a rank that will commit nothing more: what there
-// is, is given, and the client finds out that the key is not in it.
+// finalOutcome returns the outcome for a rank that will commit nothing more: the client gets what
+// there is, and finds out that the key is missing.
 func (e *Engine) finalOutcome(c *card) Outcome {
 	if c != nil && c.committed {
 		return Found
@@ -155,7 +155,7 @@ func (e *Engine) isDeparted(rank int) bool {
 	return s.lost || s.gone && !s.survives || s.phase == PhaseFinalized
 }
 
-// advanceFetch does what brings a waiting fetch nearer to its end.
+// advanceFetch takes the next step of a waiting fetch.
 func (e *Engine) advanceFetch(now time.Time, w *fetch) {
 	switch {
 	case w.job != 0:
@@ -193,7 +193,7 @@ func (e *Engine) askNode(w *fetch, at address) {
 	e.relay(at, relayed{kind: relayFetch, id: w.id, rank: w.of, key: w.key, timeout: w.timeout})
 }
 
-// onCommitted looks at the fetches of a rank that has committed.
+// onCommitted advances the fetches of a rank that has committed.
 func (e *Engine) onCommitted(now time.Time, of int) {
 	for _, w := range e.fetchesOf(of) {
 		if e.known(of, w.key) == Found {
@@ -204,7 +204,7 @@ func (e *Engine) onCommitted(now time.Time, of int) {
 	}
 }
 
-// cardFor is a rank's card as who waits sees it.
+// cardFor returns a rank's card as the waiting process sees it.
 func (e *Engine) cardFor(w *fetch) []KV { return e.cardSeen(w.of, !w.remote) }
 
 // onNoCommit ends the fetches of a rank that will commit no more.

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Notice is an event that ranks are told of.
+// Notice is an event for ranks.
 type Notice struct {
-	// Job is that of Source; 0: this one. What another job says goes no further than this node.
+	// Job is the job of Source; 0: this one. Events of other jobs go no further than this node.
 	Job uint64
 	// Source is the rank it is about, or comes from.
 	Source int
 	Code   int32
-	// Range is the protocol's own number for who may hear it.
+	// Range is the protocol's own number for who may get it.
 	Range uint8
 	// Infos are packed by the front end.
 	Infos string
@@ -28,7 +28,7 @@ const (
 	MaxKeptBytes = 1 << 20
 )
 
-// keptNotice is an event, and which ranks here have been told, by slot.
+// keptNotice is an event, and which ranks here have got it, by slot.
 type keptNotice struct {
 	note Notice
 	told []bool
@@ -55,7 +55,7 @@ func (k *notices) keep(n *Notice, ranks int) *keptNotice {
 	return one
 }
 
-// forget has the next process of a rank be told of what the one before was.
+// forget makes the next process of a rank get the events that the last one got.
 func (k *notices) forget(slot int) {
 	for _, one := range k.kept {
 		one.told[slot] = false
@@ -75,8 +75,8 @@ const (
 	ReachJob
 )
 
-// Register notes that a rank wants to hear of events with the codes, those that have come before it
-// asked as well; no code stands for all that come from now on. The error wraps ErrFull.
+// Register registers a rank for events with the codes, including earlier ones; without a code, for
+// all events from now on. The error wraps ErrFull.
 func (e *Engine) Register(rank int, codes []int32) error {
 	s := e.state(rank)
 	if len(codes) == 0 {
@@ -100,7 +100,7 @@ func (e *Engine) Register(rank int, codes []int32) error {
 	return nil
 }
 
-// Deregister takes a registration back; no code stands for that for all.
+// Deregister cancels a registration; without a code, that for all events.
 func (e *Engine) Deregister(rank int, codes []int32) {
 	s := e.state(rank)
 	if len(codes) == 0 {
@@ -111,8 +111,8 @@ func (e *Engine) Deregister(rank int, codes []int32) {
 	}
 }
 
-// Notify tells an event to the ranks that have registered for it. The source
-// itself is not told, except by ReachRank: its library has done that.
+// Notify delivers an event to the ranks that have registered for it, but not
+// to the source, except with ReachRank: its library has done that.
 func (e *Engine) Notify(n Notice, reach Reach) {
 	if reach == ReachRank {
 		e.deliverTo(n.Source, &keptNotice{note: n})
@@ -136,8 +136,8 @@ func (e *Engine) deliver(n *Notice) {
 	}
 }
 
-// deliverTo tells a rank of an event if it wants to hear of it and has not. Its source is told by
-// ReachRank alone.
+// deliverTo delivers an event to a rank that has registered for it and has not got it yet. Its
+// source gets it only with ReachRank.
 func (e *Engine) deliverTo(rank int, one *keptNotice) {
 	slot, ok := e.Slot(rank)
 	if !ok {

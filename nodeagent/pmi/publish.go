@@ -2,16 +2,15 @@ package pmi
 
 import "fmt"
 
-// Publisher takes what ranks of this node may see, each value when it may be seen.
+// Publisher takes values that ranks of this node may see, each when it becomes visible.
 type Publisher interface {
 	Put(rank int, key, value string) error
-	// Announce is called after what is made visible together.
+	// Announce is called after a group of values was made visible together.
 	Announce()
 }
 
-// PublishTo has what ranks of this node may see published, all that there is at once. Later values
-// that the publisher does not take are the error of the call that made them visible. The error
-// wraps ErrFull.
+// PublishTo publishes all values that ranks of this node may see, from now on. If the publisher
+// refuses a later value, the call that made it visible fails. The error wraps ErrFull.
 func (e *Engine) PublishTo(p Publisher) error {
 	e.store.publisher, e.store.isHere = p, func(rank int32) bool { return e.isLocal(int(rank)) }
 	for at, entry := range e.store.sets {
@@ -22,7 +21,8 @@ func (e *Engine) PublishTo(p Publisher) error {
 	return e.published()
 }
 
-// publish tells of a value that was committed. A value for this node alone goes before one for all.
+// publish passes a committed value to the publisher. A value for this node alone takes precedence
+// over one for all.
 func (s *store) publish(at setKey, value string) {
 	if s.publisher == nil || s.unpublished != nil || at.rank < 0 {
 		return

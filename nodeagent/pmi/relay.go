@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// relayKind says what one node tells another, of the same job or of one it is
-// connected with.
+// relayKind is the kind of a message between nodes of the same job or of
+// connected jobs.
 type relayKind uint8
 
 const (
@@ -168,8 +168,8 @@ func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error
 	return nil
 }
 
-// RelayFailed reports that a message cannot reach its node: who waits for an answer
-// gets one.
+// RelayFailed reports that a message cannot reach its node: a request that waits for an answer
+// fails.
 func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 	m, err := readRelayed(data)
 	if err != nil {
@@ -185,6 +185,6 @@ func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 		m.outcome = Missing
 		_ = e.groupPart(address{job, node}, &m) // as if the node had said so
 	case relayCard, relayOut, relayNotify:
-		// Who waited for it is gone.
+		// The process that waited for it is gone.
 	}
 }

@@ -19,7 +19,7 @@ const (
 	ScopeProcess
 )
 
-// Protocol is what ranks speak.
+// Protocol is the protocol that a rank speaks.
 type Protocol uint8
 
 // The protocols over one engine. ProtocolPMI is PMI-1 and PMI-2, which begin

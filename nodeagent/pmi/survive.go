@@ -8,9 +8,8 @@ import (
 	"strconv"
 )
 
-// The attributes by which programs of PMI-2 take part in what becomes of failed ranks. The protocol
-// has the idea, that a process may take a failed one's place, and no words for it; the first is
-// hydra's.
+// The attributes by which programs of PMI-2 handle failed ranks. The protocol knows that a process
+// may take a failed one's place, but has no attributes for it; the first one here is hydra's.
 const (
 	// DeadKey lists the ranks that have failed and were not started again, "1,5" (job attribute; a
 	// key of PMI-1).
@@ -30,7 +29,7 @@ const MaxRespawns = 1000
 type failures struct {
 	lost        map[int]bool
 	incarnation map[int]int
-	// given is to how many fences the nodes gave their part on which ranks were lost.
+	// given is the number of fences that nodes with lost ranks have contributed to.
 	given map[int32]uint64
 }
 
@@ -38,8 +37,8 @@ type failures struct {
 // fences finds out.
 const AllFences = math.MaxUint64
 
-// AskRespawn notes that a rank wants to be started again so often when it fails; 0 takes that back.
-// The error wraps ErrMalformed.
+// AskRespawn records how often a rank wants to be started again when it fails; 0 cancels that. The
+// error wraps ErrMalformed.
 func (e *Engine) AskRespawn(rank, times int) error {
 	if times < 0 || times > MaxRespawns {
 		return fmt.Errorf("%w: %s is %d; it is a number from 0 to %d", ErrMalformed, RespawnKey, times, MaxRespawns)
@@ -60,7 +59,7 @@ func (e *Engine) askRespawn(rank int, value []byte) error {
 // Survives reports whether the job goes on when the rank, one of this node, fails.
 func (e *Engine) Survives(rank int) bool { return e.state(rank).survives }
 
-// FencesGiven is to how many fences of all ranks this node has given its part.
+// FencesGiven returns the number of fences of all ranks that this node has contributed to.
 func (e *Engine) FencesGiven() uint64 {
 	if e.fence.exchanging {
 		return e.fence.seq
@@ -68,8 +67,8 @@ func (e *Engine) FencesGiven() uint64 {
 	return e.fence.seq - 1
 }
 
-// Lost notes that a rank has failed for good while the job goes on; it is told of ranks of all
-// nodes, with FencesGiven of the rank's node then. Fences no longer wait for it. The error wraps
+// Lost records that a rank of any node has failed for good while the job goes on; given is
+// FencesGiven of the rank's node at that time. Fences no longer wait for the rank. The error wraps
 // ErrFull.
 func (e *Engine) Lost(rank int, given uint64) error {
 	if rank < 0 || rank >= e.Size() || e.failures.lost[rank] {
@@ -95,8 +94,8 @@ func (e *Engine) Lost(rank int, given uint64) error {
 	return e.maybeAllHere()
 }
 
-// lostElsewhere ends the fences once no rank of a node is left. Fences that the node gave its part
-// to before go on: they may still complete.
+// lostElsewhere ends the fences once no rank of a node is left. Fences that the node contributed to
+// before go on: they may still complete.
 func (e *Engine) lostElsewhere(node int32, given uint64) {
 	if e.failures.given == nil {
 		e.failures.given = make(map[int32]uint64)
@@ -112,7 +111,7 @@ func (e *Engine) lostElsewhere(node int32, given uint64) {
 	e.maybeEnd()
 }
 
-// maybeEnd ends the fences if the present one cannot be.
+// maybeEnd ends the fences if the present one cannot complete.
 func (e *Engine) maybeEnd() {
 	if f := &e.fence; f.ending != "" && f.seq > f.last {
 		e.FencesEnd(f.ending)
@@ -122,8 +121,7 @@ func (e *Engine) maybeEnd() {
 // IsLost reports whether Lost was called for a rank.
 func (e *Engine) IsLost(rank int) bool { return e.failures.lost[rank] }
 
-// isEmpty reports whether all ranks of a node are lost: nobody there can have the node take part in
-// fences.
+// isEmpty reports whether all ranks of a node are lost: then the node cannot take part in fences.
 func (e *Engine) isEmpty(node int32) bool {
 	for rank, on := range e.info.RankNode {
 		if on == node && !e.failures.lost[rank] {
@@ -133,8 +131,8 @@ func (e *Engine) isEmpty(node int32) bool {
 	return true
 }
 
-// OnRespawned notes that a rank of any node was started again, for the incarnation-th time. What
-// its last process has committed stays until the new one commits; what it had only put is gone.
+// OnRespawned records that a rank of any node was started again, for the incarnation-th time. What
+// its last process committed stays until the new one commits; uncommitted keys are dropped.
 func (e *Engine) OnRespawned(rank, incarnation int) {
 	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.incarnation[rank] || e.failures.lost[rank] {
 		return
@@ -152,7 +150,7 @@ func (e *Engine) OnRespawned(rank, incarnation int) {
 	}
 	e.dropRequests(rank)
 	if s.inFence {
-		// Of a fence that goes on between the nodes already, the new process is no part.
+		// The new process takes no part in a fence that is already between the nodes.
 		s.inFence = false
 		if !f.exchanging {
 			f.arrived--
@@ -216,7 +214,7 @@ func (e *Engine) lostOutside() int {
 }
 
 // FencesEnd reports that fences of all ranks are impossible from now on, since another node is
-// lost: who is in one, or comes to one, is told so.
+// lost: present and later arrivals fail with the reason.
 func (e *Engine) FencesEnd(reason string) {
 	f := &e.fence
 	if f.broken != "" {

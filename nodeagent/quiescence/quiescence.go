@@ -1,6 +1,6 @@
-// Package quiescence decides, of one job's part on a node, whether all its ranks sleep: until a message
-// comes, with none on its way, for so long that it is worth giving the job's turn away. It is a
-// machine without I/O: samples go in, and what is to be told comes out.
+// Package quiescence decides whether all ranks of a job on a node sleep until a message comes, with
+// none on its way, for so long that it is worth giving the job's turn away. It is a machine without
+// I/O: samples go in, changes come out.
 package quiescence
 
 import "time"
@@ -9,18 +9,19 @@ const (
 	// After is how long, of the time that the gang is on, all ranks must have slept: some switches
 	// of the longest usual slice, and far above the pauses of a program that exchanges messages.
 	After = 200 * time.Millisecond
-	// Window is over how long the CPU time is counted in which ranks look around and sleep again,
-	// which they do once a second: in a shorter one the looks of ranks that began to wait together
-	// would come together.
+	// Window is the period over which the CPU time of sleeping ranks is bounded. They wake, poll
+	// and sleep again once a second: in a shorter window the polls of ranks that began to wait
+	// together would coincide.
 	Window = time.Second
-	// LookTime is what such looks may take of a window for each rank, and for the rest of the job:
-	// a look takes 0.1 ms in C, and 2 ms in Go, whose runtime wakes a thread of its own with it. A
-	// C program of libfabric, which looks ten times a second, takes 7 ms on a busy machine. Who
-	// computes beside a thread that waits has used it up within some ten milliseconds.
-	LookTime = 10 * time.Millisecond
+	// PollTime is the CPU time that such polls may take in a window, for each rank and for the rest
+	// of the job. A poll takes 0.1 ms in C, and 2 ms in Go, whose runtime then wakes a thread of
+	// its own. A C program of libfabric, which polls ten times a second, takes 7 ms on a busy
+	// machine. A rank that computes beside a waiting thread exceeds it within some ten
+	// milliseconds.
+	PollTime = 10 * time.Millisecond
 )
 
-// Sample is how a job's part on the node is at an instant.
+// Sample is the state of a job's part on the node at an instant.
 type Sample struct {
 	Now    int64         // by the monotonic clock
 	On     time.Duration // how long its gang has been on so far
@@ -29,7 +30,7 @@ type Sample struct {
 	Asleep int           // of these, those that sleep until something comes
 	// Pending counts channels with messages or answers on their way.
 	Pending int
-	// Mark is another one when a rank has sent, received, or waits another time.
+	// Mark changes when a rank has sent, received, or begun another wait.
 	Mark uint64
 }
 
@@ -38,8 +39,8 @@ func (s *Sample) quiet() bool { return s.Ranks > 0 && s.Asleep == s.Ranks && s.P
 
 // Watch is the state of one job. The zero value is that of a job that is awake.
 type Watch struct {
-	first  Sample // of those since when nothing has happened
-	window Sample // where the present window began
+	first  Sample // the first sample since which nothing has happened
+	window Sample // the first sample of the present window
 	still  bool   // first is set
 	asleep bool
 	epoch  uint64
@@ -48,7 +49,7 @@ type Watch struct {
 // Asleep reports whether the job sleeps.
 func (w *Watch) Asleep() bool { return w.asleep }
 
-// Epoch is another one whenever anything has happened.
+// Epoch returns a number that changes whenever anything has happened.
 func (w *Watch) Epoch() uint64 { return w.epoch }
 
 // Update takes a sample, and reports whether Asleep has changed.
@@ -73,5 +74,5 @@ func (w *Watch) Update(s Sample) (changed bool) {
 // continues reports whether nothing has happened since the first sample.
 func (w *Watch) continues(s *Sample) bool {
 	return w.still && s.quiet() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
-		s.CPU-w.window.CPU <= LookTime*time.Duration(s.Ranks+1)
+		s.CPU-w.window.CPU <= PollTime*time.Duration(s.Ranks+1)
 }

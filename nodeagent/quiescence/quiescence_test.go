@@ -24,8 +24,8 @@ func TestLook(t *testing.T) {
 		asleep bool
 	}{
 		{"goes on", at(400), true},
-		{"looks around", change(400, func(s *Sample) { s.CPU = 3 * LookTime }), true},
-		{"computes", change(310, func(s *Sample) { s.CPU = 3*LookTime + 1 }), false},
+		{"looks around", change(400, func(s *Sample) { s.CPU = 3 * PollTime }), true},
+		{"computes", change(310, func(s *Sample) { s.CPU = 3*PollTime + 1 }), false},
 		{"a rank wakes", change(400, func(s *Sample) { s.Asleep = 1 }), false},
 		{"it waits again", change(400, func(s *Sample) { s.Mark = 8 }), false},
 		{"something is on its way", change(400, func(s *Sample) { s.Pending = 1 }), false},

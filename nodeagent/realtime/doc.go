@@ -3,8 +3,8 @@
 // instant that can be interrupted.
 //
 // It is for the switching thread of an agent, and for daemons that take as little as they can from
-// the ranks beside them. Nothing here is needed for being correct: where the priority is not
-// permitted, switches come later, and the caller says so once.
+// the ranks beside them. Correctness does not depend on it: where the priority is not permitted,
+// switches come later, and the caller reports that once.
 //
 // A real-time thread must not keep a processor: a Guard makes one that does an ordinary thread.
 //

@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	// guardPeriod is for how long a real-time thread may use a processor without a pause: a usual
-	// slice of the gangs. Real work takes a fiftieth of that.
+	// guardPeriod is how long a real-time thread may use a processor without a pause: a usual slice
+	// of the gangs. Real work takes a fiftieth of that.
 	guardPeriod = 100 * time.Millisecond
-	// guardMost is the part of a period, in percent, that is taken for no pause.
+	// guardMost is the use of a period, in percent, above which the thread counts as running
+	// without a pause.
 	guardMost = 80
-	// guardCalm is the part that a thread may use to be taken for calm again, and calmPeriods in
-	// how many periods in a row.
+	// guardCalm is the use, in percent, below which a thread counts as calm again, and calmPeriods
+	// for how many periods in a row it must be.
 	guardCalm   = 20
 	calmPeriods = 20
 )
 
 // Guard bounds what the real-time threads of this process take: one that uses a processor without a
 // pause goes on as an ordinary thread until it is calm again. So a loop that goes wrong costs a
-// slice and not the host. The guard is no real-time thread itself: where such threads have all
-// processors it lives on what the kernel keeps for ordinary ones (5 % by default). It also gives the
-// process's threads the slack of timers back that they inherited from Go's monitor (CalmMonitor).
+// slice and not the host. The guard itself is no real-time thread: if such threads occupy all
+// processors, it uses the share that the kernel keeps for ordinary ones (5 % by default). It also
+// restores the timer slack of threads that inherited it from Go's monitor (CalmMonitor).
 type Guard struct {
-	tell func(sentence string)
+	log  func(sentence string)
 	stop chan struct{}
 	done chan struct{}
 
@@ -47,10 +48,10 @@ type guarded struct {
 	calm    int // periods in a row, while it is lowered
 }
 
-// NewGuard begins to watch; Close ends that. tell gets a sentence whenever a thread is lowered or
+// NewGuard begins to watch; Close ends that. log gets a sentence whenever a thread is lowered or
 // raised again.
-func NewGuard(tell func(sentence string)) *Guard {
-	g := &Guard{tell: tell, stop: make(chan struct{}), done: make(chan struct{})}
+func NewGuard(log func(sentence string)) *Guard {
+	g := &Guard{log: log, stop: make(chan struct{}), done: make(chan struct{})}
 	go g.run()
 	return g
 }
@@ -95,7 +96,7 @@ func (g *Guard) run() {
 	}
 }
 
-// check looks at all threads, and forgets those that have ended.
+// check judges all threads, and forgets those that have ended.
 func (g *Guard) check() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,19 +110,19 @@ func (g *Guard) check() {
 		now := Now()
 		part, elapsed := used-t.used, time.Duration(now-t.checked)
 		if elapsed < guardPeriod/2 {
-			continue // too short a time says nothing
+			continue // the time is too short to judge
 		}
 		t.used, t.checked = used, now
 		if sentence := t.judge(part, elapsed); sentence != "" {
-			g.tell(sentence)
+			g.log(sentence)
 		}
 	}
 	clear(g.threads[len(kept):])
 	g.threads = kept
 }
 
-// judge lowers or raises the thread by what it has used of the time since the last look, and
-// returns what there is to tell of it.
+// judge lowers or raises the thread by its use of the time since the last check, and returns a
+// sentence about a change.
 func (t *guarded) judge(used, elapsed time.Duration) string {
 	percent := int(100 * used / elapsed)
 	switch {
@@ -152,7 +153,7 @@ func (t *guarded) judge(used, elapsed time.Duration) string {
 
 // threadTime is what a thread of this process has used of processors.
 func threadTime(tid int) (time.Duration, error) {
-	// A thread's clock by its number, of what the scheduler counts; linux/posix-timers.h.
+	// The CPU clock of a thread, by its number; linux/posix-timers.h.
 	const perThread, scheduled = 4, 2
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^tid<<3|perThread|scheduled), &ts); err != nil {

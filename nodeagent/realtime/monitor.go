@@ -28,7 +28,7 @@ const (
 // CalmMonitor lets the thread with which Go's runtime watches this process (sysmon) wake less
 // often, so that a daemon with little to do takes little from the ranks beside it. Threads that the
 // monitor makes inherit the slack, and a Guard takes it from them again; real-time ones have none.
-// It is a help and nothing more, and needs CAP_SYS_NICE.
+// It is only an optimization, and needs CAP_SYS_NICE.
 func CalmMonitor(slack time.Duration) error {
 	tids, err := threads()
 	if err != nil {
@@ -49,13 +49,13 @@ func setSlack(tid int, slack time.Duration) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/timerslack_ns", tid), []byte(text), 0)
 }
 
-// inherited gives threads their usual slack that the monitor made, or that such threads made: with
-// the monitor's, timers of goroutines would be late.
+// inherited restores the usual slack of threads that were made by the monitor, or by such threads:
+// with the monitor's slack, timers of goroutines would be late.
 type inherited struct {
 	count int // of the threads that were seen, and two
 }
 
-// correct looks only if the number of threads has changed.
+// correct does so only if the number of threads has changed.
 func (i *inherited) correct() {
 	var stat unix.Stat_t
 	if unix.Stat("/proc/self/task", &stat) != nil || int(stat.Nlink) == i.count {

@@ -11,8 +11,8 @@ import (
 
 // Prefault maps the pages of this program's own code and constants that are in
 // the page cache, so that a process which waits for its one job does not take a
-// page fault at every function it then runs for the first time. It is a help
-// and nothing more: kernels before 5.14 cannot do it, and no error is told.
+// page fault at every function it then runs for the first time. It is only an
+// optimization: kernels before 5.14 cannot do it, and no error is returned.
 func Prefault() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

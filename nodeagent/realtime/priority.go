@@ -13,12 +13,12 @@ import (
 // the kernel's own interrupt threads, which have 50.
 const SwitchPriority = 40
 
-// DrivePriority is for what drives the network: a switch waits for it, and it for the
-// switching thread.
+// DrivePriority is the priority of the thread that drives the network: a switch waits for it, and
+// it waits for the switching thread.
 const DrivePriority = SwitchPriority - 1
 
-// DyingPriority is for what has been killed and waits for a processor to end on: above every
-// ordinary program, below all that works.
+// DyingPriority is the priority of killed processes that wait for a processor to end on: above all
+// ordinary programs, below all that does work.
 const DyingPriority = 1
 
 const (

@@ -16,7 +16,7 @@ var ErrClosed = errors.New("sleeper is closed")
 type Sleeper struct {
 	// poll is the timer (a timerfd on CLOCK_MONOTONIC) and the wake-up (an eventfd).
 	poll  [2]unix.PollFd
-	count [8]byte // what an eventfd gives when read
+	count [8]byte // read from the eventfd
 
 	mu     sync.RWMutex // held for reading by users of the descriptors but the sleeper
 	closed bool
@@ -48,10 +48,10 @@ func NewSleeper() (*Sleeper, error) {
 	return s, nil
 }
 
-// Until sleeps until the instant, in nanoseconds as Now counts, and says how
-// late it is back. It returns at once when the instant has passed, and early,
-// with woken true, when Wake was called during the sleep or since the last one.
-// It allocates nothing.
+// Until sleeps until the instant, in nanoseconds as Now counts, and returns how
+// late it woke. It returns at once when the instant has passed, and early, with
+// woken true, when Wake was called during the sleep or since the last one. It
+// allocates nothing.
 func (s *Sleeper) Until(instant int64) (late time.Duration, woken bool, err error) {
 	// A timer of zero would be disarmed, and instants before boot are past too.
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(instant, 1))}

@@ -12,7 +12,7 @@ import (
 // on this host, in another network namespace, or closed.
 var ErrUnknown = errors.New("the other end of the connection is not known")
 
-// Owner is whose socket it is.
+// Owner is the owner of a socket.
 type Owner struct {
 	UID   uint32
 	Inode uint64
@@ -57,7 +57,7 @@ func NewResolver() (*Resolver, error) {
 	return &Resolver{fd: fd}, nil
 }
 
-// Close closes the Asker.
+// Close closes the Resolver.
 func (a *Resolver) Close() { _ = unix.Close(a.fd) }
 
 // Owner returns the owner of the socket whose own address is from, of a TCP connection with to. The

@@ -90,7 +90,7 @@ const dirMode = 0o711
 func (c *Cache) openDir() error {
 	err := os.MkdirAll(c.dir, dirMode)
 	if err == nil {
-		err = os.Chmod(c.dir, dirMode) // the mask of the process may have taken bits away
+		err = os.Chmod(c.dir, dirMode) // the process's umask may have cleared bits
 	}
 	var st unix.Stat_t
 	if err == nil {
@@ -201,7 +201,7 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
 }
 
-// maxTries bounds how often a file is fetched for one Get: if it changes again and again, somebody
+// maxTries bounds how often a file is fetched for one Get: if it changes each time, somebody
 // changes it on purpose.
 const maxTries = 3
 
@@ -220,7 +220,7 @@ func (c *Cache) Has(u *launch.User, f File) bool {
 	return false
 }
 
-// want finds a file's entry, or begins to fill a new one. The caller gives it back with unwant.
+// want finds a file's entry, or begins to fill a new one. The caller returns it with releaseEntry.
 func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +258,7 @@ func (c *Cache) releaseEntry(e *entry) {
 	e.users--
 	if e.users == 0 && !e.isOver() {
 		e.cancel()
-		c.forgetLocked(e) // whoever wants it next starts again
+		c.forgetLocked(e) // the next request starts again
 	}
 }
 
@@ -298,7 +298,7 @@ func removeAs(uid uint32, path string) error {
 	return launch.AsUser(&launch.User{UID: uid, GID: uid}, func() error { return os.Remove(path) })
 }
 
-// await waits for a file to be here or on its way. It is for a node that asks before the file has
+// await waits for a file to be here or on its way. It is for nodes that ask before the file has
 // come.
 func (c *Cache) await(ctx context.Context, k key, timeout time.Duration) *entry {
 	timer := time.NewTimer(timeout)

@@ -2,12 +2,12 @@
 // ranks need no file system that the nodes share, and no rank reads the original.
 //
 // Files are kept by user and by the digest of what is in them, below a directory of each user's
-// own, mode 0700: nobody can read or replace what another has sent, and what is sent twice is kept
-// once. All files are made, opened and removed with the user's own permissions. A file has its name
-// only once it is whole and its digest is right; what a killed agent leaves half is removed by the
-// next one, and what it left whole is looked at once more before it is used. When the limit is
-// reached files go that no job holds: of the user who has most the least recently used. What the
-// jobs of one user hold may take half of the limit.
+// own, mode 0700: nobody can read or replace another user's files, and a file that is sent twice is
+// kept once. All files are made, opened and removed with the user's own permissions. A file has its
+// name only once it is whole and its digest is right; the next agent removes incomplete files of a
+// killed one, and verifies its complete files before they are used. When the limit is reached,
+// files that no job holds are removed: the least recently used of the user who has most. Files held
+// by the jobs of one user may take half of the limit.
 //
 // A file that is still coming can be read by others up to where it is, so files go through a tree
 // of nodes as a stream.

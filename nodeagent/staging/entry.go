@@ -15,7 +15,7 @@ type entry struct {
 	over chan struct{} // closed when it is whole, or failed
 
 	// These are guarded by the cache's mu.
-	bytes  int64  // that count as its own: of a file on its way those that came, and a bit more
+	bytes  int64  // that count as its own: of an incomplete file those that came, and a bit more
 	users  int    // number that wait for it or read it
 	used   uint64 // when last, by the cache's clock
 	cancel func() // ends the filling
@@ -25,7 +25,7 @@ type entry struct {
 	have     int64    // bytes that can be read
 	grown    chan struct{}
 	err      error
-	verified identity // of the file whose digest was right; zero: not looked at yet
+	verified identity // of the file whose digest was right; zero: not verified yet
 }
 
 // identity distinguishes a file from other files and from itself with other content: only the

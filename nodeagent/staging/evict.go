@@ -57,8 +57,8 @@ func (c *Cache) admit(uid uint32, size int64) error {
 	return nil
 }
 
-// grant makes room for at least so many more bytes of a file that is on its way, and returns for
-// how many. What did not come takes no room.
+// grant makes room for at least so many more bytes of an incomplete file, and returns for how many.
+// Missing bytes beyond that take no room.
 func (c *Cache) grant(e *entry, least int64) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,11 +74,11 @@ func (c *Cache) grant(e *entry, least int64) (int64, error) {
 	return n, nil
 }
 
-// errUnwanted is a file that nobody waits for any more.
+// errUnwanted ends the fetch of a file that nobody waits for any more.
 var errUnwanted = errors.New("nobody waits for the file any more")
 
-// makeRoom removes files so that so many bytes of a user fit: of the user who has most the one that
-// was used longest ago, until it is enough. The caller holds mu.
+// makeRoom removes files until n more bytes of a user fit: each time the least recently used file
+// of the user who has most. The caller holds mu.
 func (c *Cache) makeRoom(uid uint32, n int64) error {
 	held := c.heldKeys()
 	var mine int64
@@ -148,7 +148,7 @@ func (c *Cache) heldKeys() map[key]bool {
 	return held
 }
 
-// Kept is what a user has in the cache.
+// Kept describes a user's files in the cache.
 type Kept struct {
 	UID   uint32
 	Files int
@@ -156,7 +156,7 @@ type Kept struct {
 	Held  int // files that jobs hold, or that are on their way
 }
 
-// List returns what is kept, by user; of one user unless all is set.
+// List returns what is kept, by user; only for one user unless all is set.
 func (c *Cache) List(uid uint32, all bool) []Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +184,7 @@ func (c *Cache) List(uid uint32, all bool) []Kept {
 	return list
 }
 
-// Clear removes what is kept of a user, or of all, but for what jobs hold.
+// Clear removes the files of a user, or of all users, except those that jobs hold.
 func (c *Cache) Clear(uid uint32, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

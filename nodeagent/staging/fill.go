@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// partInfix is in the names of files that are not whole.
+	// partInfix is part of the names of incomplete files.
 	partInfix = ".part-"
-	// fileMode is that of all files: who may read a program may execute it.
+	// fileMode is the mode of all files: a user who may read a program may execute it.
 	fileMode = 0o500
-	// idleWait is how long no byte of a file may come before it is given up: longer than nodes look
-	// for another one that has it. Whoever has stopped sending keeps what came from others.
+	// idleWait is how long a fetch may bring no byte before it is given up: longer than nodes
+	// search for another source. A sender that has stopped does not undo what came from others.
 	idleWait = 30 * time.Second
 )
 
@@ -79,7 +79,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	if err != nil {
 		return err
 	}
-	// The fetch may not hear of it before whoever waits for the file has gone.
+	// The fetch may not notice before the last waiting request has gone.
 	idle := time.AfterFunc(idleWait, func() {
 		c.forget(e)
 		e.end(ErrIdle)
@@ -91,7 +91,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 		err = f.check()
 	}
 	if err == nil {
-		err = ctx.Err() // nobody wants it any more, and nobody would remove it
+		err = ctx.Err() // nobody waits for it any more, so nobody would remove it
 	}
 	if err == nil && !idle.Stop() {
 		err = ErrIdle
@@ -133,7 +133,7 @@ func (f *filler) check() error {
 	return nil
 }
 
-// openPart makes the file in which a file comes.
+// openPart makes the file for an incomplete file.
 func (c *Cache) openPart(u *launch.User, as *launch.Actor, e *entry) (file *os.File, err error) {
 	if err := c.makeUserDir(u); err != nil {
 		return nil, err
@@ -180,7 +180,8 @@ func (c *Cache) open(u *launch.User, e *entry) (file *os.File, err error) {
 	return file, err
 }
 
-// intact looks whether a whole file is still what it was, or is looked at for the first time.
+// intact reports whether a complete file is unchanged since it was verified, or verifies it for the
+// first time.
 func (c *Cache) intact(u *launch.User, e *entry) bool {
 	file, err := c.open(u, e)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// comeTimeout is how long a node that asks waits for a file to be on its way here: the orders
-	// of one job reach its nodes within milliseconds, but on a busy machine.
+	// comeTimeout is how long another node's request waits for a file that is not on its way here
+	// yet: the orders of one job reach its nodes within milliseconds, except on busy machines.
 	comeTimeout = 3 * time.Second
 	// readChunk is how much is passed on at a time: a few of them fill the way through a tree.
 	readChunk = 256 << 10

@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// left is a file that an agent before this one has left.
+// left is a file that a former agent has left.
 type left struct {
 	*entry
 	modified int64
 }
 
-// sweep takes up the files that an agent before this one has left, oldest first, and removes what
-// is half. Nobody else has the cache yet. What users have put beside them is left alone.
+// sweep takes over the files that a former agent has left, oldest first, and removes incomplete
+// ones. Nobody else uses the cache yet. It ignores other files of the users.
 func (c *Cache) sweep() {
 	users, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -41,11 +41,11 @@ func (c *Cache) sweep() {
 	_ = c.makeRoom(0, 0) // the limit may be smaller than it was
 }
 
-// maxSwept bounds the names of a user's directory, which is the user's own, that are looked at: the
-// files, and what is half of as many.
+// maxSwept bounds the names that are read from a user's directory, where the user can make any
+// number: the files, and as many incomplete ones.
 const maxSwept = 2 * maxFilesOfUser
 
-// sweepUser takes up the files of one user.
+// sweepUser takes over the files of one user.
 func (c *Cache) sweepUser(uid uint32) (found []left) {
 	dir, err := os.Open(c.userDir(uid))
 	if err != nil {
@@ -89,5 +89,5 @@ func entryOf(k key, info fs.FileInfo) left {
 // blockBytes is the unit of st_blocks (stat(3type)).
 const blockBytes = 512
 
-// clipped is the name, but not longer than a digest.
+// clipped returns the name, cut to the length of a digest.
 func clipped(name string) string { return name[:min(len(name), 2*SumBytes)] }

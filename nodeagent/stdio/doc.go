@@ -4,8 +4,8 @@
 //
 // It opens, reads and polls nothing: the caller brings the bytes and a function
 // that opens a file. Nothing here grows with what a rank prints. A writer that
-// cannot go on makes Add wait or fail, and with it the reader of the rank's
-// pipe: that is the back-pressure.
+// blocks makes Add wait, and with it the reader of the rank's pipe: that is the
+// back-pressure.
 //
 //	lines := stdio.NewLines(3, stdio.Format{Label: true, Tasks: 16})
 //	err := lines.Add(chunk, emit) // "03: hello\n" reaches emit

@@ -54,8 +54,8 @@ func (f *Files) Sink(path string) (*Sink, error) {
 	return s, nil
 }
 
-// Close closes all files and returns the first error that each of them had: data
-// that did not reach the disk is the user's business.
+// Close closes all files and returns the first error of each: the user must
+// learn of data that did not reach the disk.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

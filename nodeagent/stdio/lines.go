@@ -10,15 +10,15 @@ const (
 	// MaxLine is the longest line that is kept together, in bytes: what Linux
 	// gives a pipe. Every stream of every rank may hold that much.
 	MaxLine = 64 << 10
-	// maxPiece bounds what labels are built in: labels can multiply the size
-	// of a chunk of empty lines.
+	// maxPiece bounds the buffer for labelled lines: labels can multiply the
+	// size of a chunk of empty lines.
 	maxPiece = MaxLine
 	// keepBytes is the buffer that a stream keeps when it is empty: enough for
 	// usual lines, little enough for thousands of streams.
 	keepBytes = 4 << 10
 )
 
-// Format says how a rank's output is to look.
+// Format is the format of a rank's output.
 type Format struct {
 	// Label puts the rank before every line, padded with zeros to the width
 	// that the largest rank of Tasks needs, as srun does: "03: ".
@@ -60,8 +60,8 @@ func label(rank, tasks int) []byte {
 	return fmt.Appendf(nil, "%0*d: ", width, rank)
 }
 
-// Add passes on what can be of the stream's next bytes. After an error the
-// stream has lost bytes and should be given up.
+// Add takes the stream's next bytes and emits complete pieces. After an error
+// the stream has lost bytes and should be given up.
 func (l *Lines) Add(chunk []byte, emit Emit) error {
 	if l.format.Unbuffered {
 		return l.emit(chunk, emit)
@@ -153,7 +153,7 @@ func (l *Lines) flush(emit Emit) error {
 	return err
 }
 
-// empty keeps a small buffer and gives a large one up.
+// empty keeps a small buffer and drops a large one.
 func empty(b []byte) []byte {
 	if cap(b) > keepBytes {
 		return nil
@@ -184,7 +184,7 @@ func (l *Lines) emit(chunk []byte, emit Emit) error {
 	return l.flush(emit)
 }
 
-// End passes on what is held of an unterminated line.
+// End emits an unterminated line that is held.
 func (l *Lines) End(emit Emit) error {
 	if l.open {
 		l.open = false

@@ -116,7 +116,7 @@ func (b *batch) outputPipe() (child int, err error) {
 	return write, notBlocking(read)
 }
 
-// notBlocking makes the steward's end of a new pipe or socket non-blocking; the rank's end must
+// notBlocking makes the steward's end of a new pipe or socket nonblocking; the rank's end must
 // block. A new descriptor has no other flags to keep, so this is one call, where reading the flags
 // first would take two.
 func notBlocking(fd int) error {

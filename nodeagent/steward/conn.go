@@ -24,8 +24,8 @@ func (c *conn) close() {
 	c.fd, c.unsent = -1, nil
 }
 
-// send writes what the client takes, and keeps the rest until the descriptor, which
-// the loop watches as t, can be written.
+// send writes as much as the client takes, and keeps the rest until the descriptor, which the loop
+// watches as t, is writable.
 func (l *loop) send(c *conn, t tag, data []byte) {
 	waited := len(c.unsent) > 0
 	if waited {

@@ -44,7 +44,7 @@ func (s *steward) accept() {
 	s.peers[p.id] = p
 }
 
-// makeRoom drops the oldest connection that has said nothing if there are many.
+// makeRoom drops the oldest connection without a message if there are many.
 func (s *steward) makeRoom() {
 	if len(s.peers) < maxPeers {
 		return
@@ -58,13 +58,13 @@ func (s *steward) makeRoom() {
 	s.drop(oldest)
 }
 
-// servePeer reads once from a connection and does what whole messages say.
+// servePeer reads once from a connection and carries out complete messages.
 func (s *steward) servePeer(p *peer, events uint32) {
 	var err error
 	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		err = p.receive()
 	}
-	for err == nil && s.peers[p.id] == p { // it may be the relay's now
+	for err == nil && s.peers[p.id] == p { // it may belong to the relay now
 		var m stewardpb.ToSteward
 		var ok bool
 		if ok, err = p.next(&m); !ok || err != nil {

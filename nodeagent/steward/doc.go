@@ -1,7 +1,7 @@
 // Package steward is the process between an agent and the ranks of one job on
 // one node: the parent of the ranks, their PMI server and the keeper of their
 // standard streams, exit statuses and control group. An agent starts it before
-// there is a job, so that a job finds it ready; it outlives the agent, so that
+// there is a job, so that a job finds it ready. It outlives the agent, so that
 // the agent can be restarted while ranks run.
 //
 // It decides neither what runs nor when: the agent says prepare and launch, and

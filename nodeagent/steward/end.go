@@ -29,7 +29,7 @@ const (
 func (s *steward) onExit(e launch.Exit) { s.loop.post(func() { s.exited(e) }) }
 
 func (s *steward) exited(e launch.Exit) {
-	k, at := e.ID, monotonicNanos() // others are told below, and may do something rash
+	k, at := e.ID, monotonicNanos() // others are notified below, and may kill it
 	r := &s.job.ranks[k]
 	if state, _ := s.life.Rank(k); state == life.Unborn {
 		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
@@ -63,8 +63,8 @@ func (s *steward) exited(e launch.Exit) {
 const shellKilled = 128 + int(unix.SIGKILL)
 
 // outOfMemory reports whether the kernel killed a rank, or a process of a rank that is a shell and
-// reports that, because of the job's memory limit. After a kill of this steward it cannot be known
-// and does not matter.
+// reports that, because of the job's memory limit. After a kill by this steward that is unknown and
+// does not matter.
 func (s *steward) outOfMemory(status launch.ExitStatus) bool {
 	killed := status.Signal == unix.SIGKILL || status.Code == shellKilled
 	if !killed || s.group == nil || s.life.Killed() {
@@ -120,7 +120,7 @@ func (s *steward) kill() {
 	s.helpers.Add(1)
 	go func() {
 		defer s.helpers.Done()
-		// What is left at the deadline is left to the sweep.
+		// The sweep ends what is left at the deadline.
 		_ = container.Kill(time.Now().Add(killWait))
 	}()
 }
@@ -197,7 +197,7 @@ func (s *steward) usage() *scorev1.Usage {
 			u.MaxRssBytes = max(u.MaxRssBytes, m.GetMaxRssBytes())
 		}
 	}
-	// A job that was never started may still be in preparation's hands.
+	// The preparation may still use a job that was never started.
 	if s.launchedAt == 0 || s.group == nil || s.job.container != cgroup.Container(s.group) {
 		return u
 	}
@@ -226,8 +226,8 @@ func (s *steward) signal(sig unix.Signal) {
 	}
 }
 
-// maxSignal is the last signal that this keeps, of Linux's 64. The very last real-time signal is
-// given up so that the set fits one word.
+// maxSignal is the last signal that is kept, of Linux's 64. The very last real-time signal is
+// sacrificed so that the set fits one word.
 const maxSignal = 63
 
 // signalPending sends the signals that came before all ranks were forked.

@@ -17,7 +17,7 @@ const (
 	pmDescriptor = "SCORE_PM_FD"
 )
 
-// nodeAddress says at which address other hosts reach the node.
+// nodeAddress is the variable with the address at which other hosts reach the node.
 const nodeAddress = "SCORE_NODE_ADDRESS"
 
 // ownVariable reports whether a variable is set for every rank or job: a job started from within a

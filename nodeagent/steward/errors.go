@@ -18,5 +18,5 @@ var (
 )
 
 // maxLocalRanks bounds the ranks of a job on one node: each takes up to seven
-// descriptors here and a process, and the house promises no more.
+// descriptors here and a process.
 const maxLocalRanks = 4096

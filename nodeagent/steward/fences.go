@@ -15,12 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// fences makes a job's collectives with little data. Those with more are the agents'.
+// fences carries out a job's collectives with little data. The agents carry out those with more.
 type fences struct {
 	smallExchange *fence.SmallExchange // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
-	// ended says why there can be no more fences; "": there can.
+	// ended is why there can be no more fences; "": there can.
 	ended string
 	stats pmi.Stats
 	last  uint64 // number of the last fence that began here
@@ -154,7 +154,7 @@ func (s *steward) endFence(reason string) {
 	}
 }
 
-// answerCollective takes from the agent what all nodes gave to a fence with much data, or why there
+// answerCollective takes the agent's answer: the data of all nodes for a large fence, or why there
 // are no more fences.
 func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if m.GetSequence() == 0 && m.GetError() != "" && s.messages != nil {
@@ -209,7 +209,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 	})
 }
 
-// countFences tells the agent now and then how many fences there were.
+// countFences reports the number of fences to the agent now and then.
 func (s *steward) countFences() {
 	if f, now := &s.messages.fences, s.now(); now.Sub(f.told) >= fencesPause {
 		f.told = now

@@ -16,7 +16,7 @@ import (
 // files holds the output files of a detached job.
 type files struct {
 	set    *stdio.Files
-	as     *launch.Actor // opens, writes and closes them: whose rights count is the user's
+	as     *launch.Actor // opens, writes and closes them, with the user's rights
 	marks  bool          // whether this steward marks, in the file that is opened next, that the job starts again
 	closed bool
 	stored chan struct{} // closed once the files are: all that was written is in them
@@ -104,7 +104,7 @@ func (f *files) open(j *job, o *output) error {
 	if err != nil {
 		return err
 	}
-	// Of a file that all nodes share the first one marks the restart.
+	// In a file that all nodes share, the first node marks the restart.
 	f.marks = p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
 	path, err := j.expand(pattern, o.rank)
 	if err != nil {
@@ -152,8 +152,8 @@ func (s *fileStream) write(data []byte, ended bool) error {
 	})
 }
 
-// close closes the files, once. Of what did not reach the disk it tells before stored is closed, after
-// which the job may end.
+// close closes the files, once. It reports data that did not reach the disk before it closes
+// stored, after which the job may end.
 func (f *files) close(tell func(error)) {
 	if f.closed {
 		return

@@ -24,7 +24,7 @@ type input struct {
 	// accepted is the offset in the input after the last chunk. What another reader sends again is
 	// dropped.
 	accepted uint64
-	based    bool // accepted counts from what came first: an earlier attempt of the job has had what was before it
+	based    bool // accepted counts from the first message: an earlier attempt of the job got what was before it
 }
 
 // sink is the write end of one rank's standard input.
@@ -62,7 +62,7 @@ func (in *input) accept(m *scorev1.Stdin) {
 	}
 	end := api.InputEnd(m)
 	if m.GetOffset() > in.accepted || end <= in.accepted {
-		return // nothing is new; a gap nobody makes who sends what was not taken
+		return // nothing is new; senders resume at what was taken, so there is no gap
 	}
 	data = data[min(in.accepted-m.GetOffset(), uint64(len(data))):]
 	in.accepted = end
@@ -138,8 +138,8 @@ func (in *input) shut(s *sink) {
 	s.fd = -1
 }
 
-// wanted reports whether a rank may still read. It has the loop tell when none does; a terminal ends with
-// its output.
+// wanted reports whether a rank may still read. It makes the loop report when none does; a terminal
+// ends with its output.
 func (in *input) wanted() bool {
 	if in.terminal {
 		return false
@@ -152,13 +152,13 @@ func (in *input) wanted() bool {
 		}
 		wanted = true
 		if !s.waiting {
-			_ = in.loop.watch(s.fd, 0, tag{kindInput, int32(i)}) // an error comes unasked; else the job's end closes it
+			_ = in.loop.watch(s.fd, 0, tag{kindInput, int32(i)}) // an error is always reported; otherwise the job's end closes it
 		}
 	}
 	return wanted
 }
 
-// gone takes it that nobody can read one rank's input any more.
+// gone records that nobody can read one rank's input any more.
 func (in *input) gone(i int) {
 	s := &in.sinks[i]
 	if s.waiting {
@@ -187,7 +187,7 @@ func (in *input) close() {
 	}
 }
 
-// resize tells the terminals their size.
+// resize sets the size of the terminals.
 func (in *input) resize(size *scorev1.Terminal) {
 	for i := range in.sinks {
 		if in.terminal && in.sinks[i].fd >= 0 {

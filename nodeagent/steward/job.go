@@ -50,7 +50,7 @@ type localRank struct {
 	rank    uint32
 	stdin   int             // its input file until it is forked, -1: none
 	pmi     conn            // from the moment before it is forked
-	process *launch.Process // nil: not forked, or not told yet
+	process *launch.Process // nil: not forked, or not reported yet
 	exited  *scorev1.RankExited
 	respawnState
 }

@@ -15,7 +15,7 @@ import (
 func (s *steward) joinKeys(k int, welcome []byte) {
 	err := s.job.openKeys()
 	if err == nil {
-		err = handOver(s.job.ranks[k].pmi.fd, welcome, s.job.keys)
+		err = passStore(s.job.ranks[k].pmi.fd, welcome, s.job.keys)
 	}
 	if err != nil {
 		message := fmt.Sprintf("node %s: rank %d cannot have the store of keys: %v", s.job.node, s.job.ranks[k].rank, err)
@@ -42,9 +42,9 @@ func (j *job) closeKeys() {
 	}
 }
 
-// handOver writes to a rank's connection, and with that the store's descriptor. Nothing else is
-// unread on it: the client waits.
-func handOver(fd int, welcome []byte, store *keys.Store) error {
+// passStore writes to a rank's connection, together with the store's descriptor. Nothing else is
+// unsent on it: the client waits.
+func passStore(fd int, welcome []byte, store *keys.Store) error {
 	if fd < 0 {
 		return nil // it has hung up meanwhile
 	}

@@ -14,7 +14,7 @@ import (
 // eventBatch is how many events one wait brings at most.
 const eventBatch = 64
 
-// tag tells what an event of a loop is about. Index is the local rank, the
+// tag identifies the source of an event. Index is the local rank, the
 // connection's number, or unused.
 type tag struct {
 	kind  kind
@@ -38,8 +38,7 @@ const (
 
 // loop is an epoll set with one goroutine in front of it: the descriptors of thousands of ranks
 // that rarely speak cost one kernel object each and no stack. The set is itself a descriptor in
-// Go's poller, so that no thread is held, and no scheduler keeps an eye on it, while nothing
-// happens for longer than a moment. Only post may be called by others.
+// Go's poller, so that an idle loop holds no thread. Other goroutines may only call post.
 type loop struct {
 	epoll    int
 	file     *os.File // of epoll
@@ -93,7 +92,7 @@ func (l *loop) changeWatch(fd int, events uint32, t tag) error {
 }
 
 func (l *loop) unwatch(fd int) {
-	// It fails only for what is not watched, which is what was wanted.
+	// It fails only for a descriptor that is not watched, which is the goal.
 	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
@@ -131,7 +130,7 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 	return l.events[:l.ready], l.err
 }
 
-// poll looks without waiting; it is false when nothing has happened.
+// poll polls without waiting; it is false when nothing has happened.
 func (l *loop) poll(fd uintptr) bool {
 	return l.pollOne(int(fd), 0)
 }
@@ -149,14 +148,14 @@ func (l *loop) pollOne(fd, millis int) bool {
 	return n > 0 || err != nil
 }
 
-// lingerMillis is how long a loop in which one event follows the other waits for the next in the
-// kernel itself, in milliseconds, the least that epoll knows: with Go's poller in between one more
-// thread has to wake, which is half of an empty fence's time here on a busy machine. It is not done
-// after a longer rest, since it keeps Go's scheduler looking.
+// lingerMillis is how long a busy loop waits for the next event in epoll_wait itself, in
+// milliseconds, the least that epoll knows. With Go's poller in between one more thread has to
+// wake, which takes half of an empty fence's time on a busy machine. After a longer rest the loop
+// does not do this, since it keeps Go's scheduler busy.
 const lingerMillis = 1
 
-// pollEvents looks at what has happened. Where another event is to be expected it waits a moment
-// for it, since to look first would be one more system call, mostly for nothing.
+// pollEvents polls for events. If another event is expected, it waits a moment for it, since
+// polling first would mostly be a wasted system call.
 func (l *loop) pollEvents(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
 		return l.poll(uintptr(l.epoll))
@@ -164,10 +163,10 @@ func (l *loop) pollEvents(deadline time.Time) bool {
 	return l.pollOne(l.epoll, lingerMillis)
 }
 
-// expect reports that what has just been done brings another event within a moment.
+// expect announces that the last action brings another event within a moment.
 func (l *loop) expect() { l.rested = false }
 
-// post has f run by the loop's goroutine, soon and in the order of the calls.
+// post makes the loop's goroutine run f, soon and in the order of the calls.
 // After the loop's end it does nothing.
 func (l *loop) post(f func()) {
 	l.mu.Lock()

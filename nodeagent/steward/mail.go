@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// mail holds what a new agent must be told again, because the old one may have died before it
-// passed it on. All of it may arrive twice.
+// mail holds messages that a new agent must get again, because the old one may have died before it
+// passed them on. All of them may arrive twice.
 type mail struct {
 	prepared *scorev1.Prepared
 	launched *scorev1.Launched
 	abort    *scorev1.Abort
 	done     *scorev1.NodeDone
-	notes    []*stewardpb.FromSteward // only those that no agent has heard
+	notes    []*stewardpb.FromSteward // only those that no agent has got
 	requests []request                // unanswered
 }
 
@@ -33,7 +33,7 @@ const (
 	requestPlaces
 )
 
-// replay tells a new agent what Status does not hold.
+// replay sends a new agent what Status does not hold.
 func (s *steward) replay() {
 	m := &s.mail
 	if m.prepared != nil {

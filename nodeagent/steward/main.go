@@ -59,12 +59,12 @@ func Main(args []string) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	unix.Umask(0) // files are opened with the user's own mask
 	realtime.Prefault()
-	_ = realtime.CalmMonitor(realtime.MonitorSlack) // not permitted: it takes a little more of the ranks' time
+	_ = realtime.CalmMonitor(realtime.MonitorSlack) // if not permitted, it takes a little more of the ranks' time
 	api.Warm(stewardpb.File_steward_proto)
 	s, err := newSteward(c, listenerFD)
 	if err == nil {
 		err = s.run()
-		removeSocket(listenerFD) // first: whoever sees the end of its connections may use the name again
+		removeSocket(listenerFD) // first: a client that sees its connection end may use the name again
 		s.close()
 	}
 	if err != nil {

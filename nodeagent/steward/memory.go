@@ -21,18 +21,18 @@ const (
 	keptGrowth = 32
 )
 
-// MaxJobMemory is what a job can make its steward keep, in bytes, however hostile its ranks: the
-// keys and values of all ranks, events for who registers later, the data of one fence as it comes
-// and as it is put together, tables of the most ranks there can be, messages to other nodes that
-// are not acknowledged, and what an agent has not read.
+// MaxJobMemory bounds what a job can make its steward keep, in bytes, however hostile its ranks:
+// the keys and values of all ranks, events for ranks that register later, the data of one fence in
+// pieces and as a whole, tables for the largest number of ranks, unacknowledged messages to other
+// nodes, and what an agent has not read.
 const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + maxUnread
 
-// keptStep is how many bytes more are worth telling the collector of: to set its limit stops the
+// keptStep is the growth in bytes after which the collector's limit is set again, which stops the
 // process for a moment.
 const keptStep = 32 << 10
 
-// countMemory reports that the job has brought so many bytes more. The collector need not work hard
-// for what is needed: with a limit below what lives it would run without end.
+// countMemory counts bytes that the job has brought, and raises the collector's limit: with a limit
+// below the live heap the collector would run without end.
 func (s *steward) countMemory(bytes int) {
 	s.kept += bytes
 	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {
@@ -41,14 +41,14 @@ func (s *steward) countMemory(bytes int) {
 	}
 }
 
-// keepsNothing is for a steward without a job.
-func (s *steward) keepsNothing() {
+// resetMemory resets the limit for a steward without a job.
+func (s *steward) resetMemory() {
 	s.kept, s.keptTold = 0, 0
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// softLimit is what the process may use before the collector hurries, for a job of so many ranks
-// from whose other nodes so many bytes have come.
+// softLimit returns the collector's memory limit for a job of so many ranks that has brought so
+// many bytes from other nodes.
 func softLimit(ranks, kept int) int64 {
 	return min(memoryLimit+int64(ranks)*rankMemory+int64(kept)*keptGrowth, MaxJobMemory)
 }

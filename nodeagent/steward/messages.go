@@ -154,8 +154,8 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	}
 }
 
-// lost tells the sender of a message that it will not arrive. It does so later, because the sender
-// may be in the middle of sending it.
+// lost reports to the sender of a message that it will not arrive. It does so later, because the
+// sender may still be sending it.
 func (s *steward) lost(l reliable.Message, reason error) {
 	s.runLater(func() {
 		switch {
@@ -197,8 +197,8 @@ func (l *messages) deadline() (none time.Time) {
 	return l.endpoint.Deadline()
 }
 
-// acknowledge acknowledges at once what has come: the ranks here have ended, and stewards of other
-// nodes wait for it before they end their part.
+// acknowledge sends all pending acknowledgements: the ranks here have ended, and stewards of other
+// nodes wait for them before they end their part.
 func (s *steward) acknowledge() {
 	if s.messages == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// offer is what ranks may speak to their steward.
+// offer says which protocols ranks may use with their steward.
 type offer struct{ pmi, pmix bool }
 
 // chooseOffer finds out what to offer: what the user says, else what the program
@@ -43,14 +43,14 @@ func (j *job) family() (found mpidetect.Family, ok bool) {
 	return report.Family, err == nil && report.Runs(runtime.GOARCH)
 }
 
-// hasFirst reports whether rank 0 is here: its node alone tells of silence, so that a job gets one
+// hasFirst reports whether rank 0 is here: only its node warns of silence, so that a job gets one
 // warning, whatever the number of its nodes.
 func (j *job) hasFirst() bool {
 	_, here := j.local[0]
 	return here
 }
 
-// silence reports that a program looks like MPI and has asked nobody for its rank.
+// silence returns the warning that a program looks like MPI and has asked nobody for its rank.
 func (j *job) silence() string {
 	offered := "PMI and PMIx were"
 	switch {

@@ -16,7 +16,7 @@ type output struct {
 	stream uint32
 	ended  bool
 	endAt  uint64      // number of the message that kept its end; 0: none did
-	said   bool        // something has come from it; the end of one that was silent is not told
+	said   bool        // something has come from it; the end of a silent stream is not reported
 	file   *fileStream // nil: none, or given up
 }
 
@@ -142,7 +142,7 @@ func (r *relay) readOutput(o *output) {
 	}
 }
 
-// store adds output to its file. What cannot be stored is told once per stream.
+// store adds output to its file. It reports a failure once per stream.
 func (r *relay) store(o *output, data []byte, ended bool) {
 	if o.file == nil {
 		return
@@ -176,7 +176,7 @@ func (r *relay) send(o *output, data []byte, eof bool) bool {
 	r.kept.last++
 	r.mark.Sequence = r.kept.last
 	r.body.Rank, r.body.Stream, r.body.Data, r.body.Eof = o.rank, o.stream, data, eof
-	if r.files != nil { // which have it: nothing is kept for a reader that comes later
+	if r.files != nil { // the files have it: nothing is kept for a later reader
 		if err := r.reader.queue(&r.message); err != nil {
 			r.detach()
 			return false

@@ -3,16 +3,16 @@ package steward
 import "time"
 
 const (
-	// messageCost is what a message counts as beside its bytes: about as much is done for it in the
-	// daemons on its way as for so many bytes.
+	// messageCost is the cost of a message, in bytes, beside its length: the daemons on its way do
+	// about as much work for it as for so many bytes.
 	messageCost = 32 << 10
-	// paceBurst is how much may be read at once after a silence, counted as messageCost says:
-	// what ordinary programs write now and then does not wait.
+	// paceBurst is how much may be read at once after a silence, counted with messageCost: the
+	// occasional output of ordinary programs does not wait.
 	paceBurst = 1 << 20
-	// paceTurn is for how long nothing is read when all was that might be: to carry much now and
-	// then costs less than little often, since all on the way have to wake.
+	// paceTurn is the pause after the allowance was used up: carrying much now and then costs less
+	// than carrying little often, since everyone on the way has to wake.
 	paceTurn = 60 * time.Millisecond
-	// paceLasts is for how long a pace holds that is not told again: its server may be gone.
+	// paceLasts is how long a pace holds if the server does not repeat it: the server may be gone.
 	paceLasts = 3 * time.Second
 )
 
@@ -21,12 +21,12 @@ const (
 type pace struct {
 	rate  uint64 // bytes in a second; 0: no bound
 	until time.Time
-	left  int64     // what may be read, counted as messageCost says
+	left  int64     // what may be read, counted with messageCost
 	spent bool      // all was read that might be; left grows to a turn's before more is
 	at    time.Time // of left
 }
 
-// set takes the server's word.
+// set takes the server's rate.
 func (p *pace) set(now time.Time, rate uint64) {
 	p.grow(now)
 	if !p.bounded(now) {
@@ -59,7 +59,7 @@ func (p *pace) allows(now time.Time) bool {
 	return !p.bounded(now) || !p.spent
 }
 
-// turn is what is read at once, at least; counted as messageCost says.
+// turn returns the least that is read at once, counted with messageCost.
 func (p *pace) turn() int64 {
 	return int64(min(paceTurn.Seconds()*float64(p.rate), paceBurst/2))
 }
@@ -71,7 +71,7 @@ func (p *pace) took(bytes int) {
 	}
 }
 
-// next returns when something may be read that may not be now.
+// next returns when something may be read again.
 func (p *pace) next(now time.Time) time.Time {
 	missing := float64(max(p.turn(), 1)-p.left+1) / float64(p.rate)
 	return earlier(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)

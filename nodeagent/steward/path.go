@@ -77,7 +77,7 @@ func (r *path) open() (err error) {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
 	err = unix.Bind(r.socket, sockaddr(r.own, r.OwnPort()))
-	if errors.Is(err, unix.EADDRINUSE) { // then the agents tell the others which it is
+	if errors.Is(err, unix.EADDRINUSE) { // then the others learn its port through the agents
 		err = unix.Bind(r.socket, sockaddr(r.own, 0))
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
 	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
 }
 
-// missed notes that a message was not acknowledged.
+// missed records that a message was not acknowledged.
 func (r *path) missed(job uint64, to reliable.Peer) {
 	if r != nil && to.Job == job {
 		r.OnMissed(to.Node)

@@ -116,7 +116,7 @@ func (p *peer) flush() error {
 	return p.want(p.interest &^ unix.EPOLLOUT)
 }
 
-// compact keeps the buffer from growing by what was sent already.
+// compact drops what was sent from the buffer, so that it does not grow.
 func (p *peer) compact() {
 	if p.sent < len(p.out)/2 {
 		return
@@ -125,7 +125,7 @@ func (p *peer) compact() {
 	p.sent = 0
 }
 
-// want changes which events the peer is told of.
+// want changes which events are reported for the peer.
 func (p *peer) want(interest uint32) error {
 	if interest == p.interest {
 		return nil

@@ -5,9 +5,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// phases are the instants at which the phases of the job's start were over here, by
-// CLOCK_MONOTONIC in nanoseconds; 0: not reached. They cost a look at the clock each, so they
-// are always kept.
+// phases are the instants at which the phases of the job's start were over here, by CLOCK_MONOTONIC
+// in nanoseconds; 0: not reached. Each costs one reading of the clock, so they are always recorded.
 type phases struct {
 	ready, forked          int64
 	contacts               uint32 // ranks that made contact
@@ -23,7 +22,8 @@ func (s *steward) onContact(k int) {
 	}
 }
 
-// exchanged notes that what all nodes gave to a fence is here, and has f answer the ranks.
+// exchanged records that the data of all nodes for a fence is here, and calls f, which answers the
+// ranks.
 func (s *steward) exchanged(kind fence.Kind, f func()) {
 	first := kind == fence.KindFence && s.phases.exchanged == 0
 	if first {
@@ -35,7 +35,7 @@ func (s *steward) exchanged(kind fence.Kind, f func()) {
 	}
 }
 
-// message is what the agent is told.
+// message returns the report to the agent.
 func (p *phases) message() *scorev1.NodeStart {
 	return &scorev1.NodeStart{
 		ReadyNanos: p.ready, ForkedNanos: p.forked, InitNanos: p.init,

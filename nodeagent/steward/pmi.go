@@ -114,14 +114,14 @@ func (s *steward) closePMI(k int) {
 	s.loop.unwatch(r.pmi.fd) // a forked child of the rank may hold the other end
 	r.pmi.close()
 	if protocol := s.job.pmi.Engine().Protocol(); s.job.pmix != nil && (protocol == 0 || protocol == pmi.ProtocolPMIx) {
-		return // a rank that speaks PMIx, or may yet, need not keep this open
+		return // a rank that speaks PMIx, or may do so later, need not keep this open
 	}
 	_, effects := s.job.pmi.RankGone(int(r.rank))
 	s.life.Closed(s.now(), k)
 	s.applyPMI(effects)
 }
 
-// drainPMI takes all that a dead rank has said: its good-bye may be in it.
+// drainPMI reads everything that a dead rank has sent: its good-bye may be in it.
 func (s *steward) drainPMI(k int) {
 	for range pmiDrain {
 		if !s.readPMI(k) {
@@ -135,7 +135,7 @@ func (s *steward) drainPMI(k int) {
 // the dead rank could go on writing.
 const pmiDrain = 64
 
-// applyPMI carries out what the server wants.
+// applyPMI carries out the server's effects.
 func (s *steward) applyPMI(effects []wire.Effect) {
 	for i := range effects {
 		e := &effects[i]

@@ -76,8 +76,8 @@ func listenLoopback() (fd int, at unix.SockaddrInet4, err error) {
 	return fd, at, nil
 }
 
-// ownerOf asks the kernel whose the other end of a connection is. The error wraps
-// sockowner.ErrUnknown.
+// ownerOf asks the kernel for the owner of a connection's other end. The error
+// wraps sockowner.ErrUnknown.
 func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err error) {
 	at, ok := from.(*unix.SockaddrInet4)
 	if !ok {
@@ -113,8 +113,8 @@ func (s *steward) closePMIx() {
 	s.servesPMIx = false
 }
 
-// endpoint is that of the job, nil without one and while it is being prepared by
-// another goroutine.
+// endpoint returns the job's endpoint, nil without one and while another
+// goroutine prepares it.
 func (s *steward) endpoint() *pmixEndpoint {
 	if !s.servesPMIx {
 		return nil
@@ -122,7 +122,7 @@ func (s *steward) endpoint() *pmixEndpoint {
 	return s.job.pmix
 }
 
-// watchPMIx lets the ranks in.
+// watchPMIx begins to accept the ranks.
 func (s *steward) watchPMIx() {
 	s.servesPMIx = s.job.pmix != nil
 	e := s.endpoint()
@@ -134,8 +134,8 @@ func (s *steward) watchPMIx() {
 	}
 }
 
-// rankEndedPMIx takes all that a dead rank has said, its good-bye may be in it,
-// and tells the others.
+// rankEndedPMIx reads everything that a dead rank has sent, since its good-bye
+// may be in it, and notifies the others.
 func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	e, rank := s.job.pmix, int(s.job.ranks[k].rank)
 	engine := e.server.Engine()
@@ -152,15 +152,14 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	}
 	if engine.Protocol() == pmi.ProtocolPMIx {
 		phase := engine.Phase(rank)
-		if status.Signal == 0 { // what ends a rank by a signal ends the job, and says more
+		if status.Signal == 0 { // an end by a signal ends the job, and is reported in more detail
 			s.applyPMIx(e.server.OnNeverConnected(s.now(), rank))
 		}
 		s.applyPMIx(e.server.RankEnded(s.now(), rank, phase, status.Code, int(status.Signal)))
 	}
 }
 
-// partLost tells ranks that have asked for such events that those of another node
-// are gone.
+// partLost notifies registered ranks that those of another node are gone.
 func (s *steward) partLost(node int) {
 	if s.job == nil {
 		return
@@ -192,8 +191,8 @@ func (s *steward) doPMIx(f func(*pmi.Engine) error) {
 	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 
-// applyPMIx carries out what the server wants. The effects are the server's until
-// its next call, which some of them lead to.
+// applyPMIx carries out the server's effects. They are valid until the next call
+// of the server, which some of them lead to.
 func (s *steward) applyPMIx(effects []pmix.Effect) {
 	if len(effects) == 0 {
 		return
@@ -250,7 +249,7 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 	}
 }
 
-// applyEngine carries out what concerns others than the ranks here.
+// applyEngine carries out events that concern others than the ranks here.
 func (s *steward) applyEngine(e *pmi.Event) {
 	switch e.Kind {
 	case pmi.EventFenceReady:

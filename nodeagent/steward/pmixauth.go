@@ -9,16 +9,17 @@ import (
 	"strconv"
 )
 
-// admitPMIx decides whether a client is who it says: the protocol's own proof is
-// the client's word. The kernel knows whose the socket is; it must be of this job.
+// admitPMIx decides whether a client is the rank that it claims to be. The protocol's own
+// credential proves nothing; the kernel knows the owner of the socket, which must belong to this
+// job.
 func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 	if c := s.job.pmix.conns[id]; c != nil {
 		s.applyPMIx(s.job.pmix.server.Admit(id, s.ownsSocket(c.owner, rank)))
 	}
 }
 
-// finishAdmission does what need not be done before an admitted client is answered, but before it
-// hears more.
+// finishAdmission does the work that can wait until an admitted client was answered, but not until
+// its next message.
 func (s *steward) finishAdmission() {
 	s.makeSession()
 	s.loop.expect()
@@ -34,8 +35,8 @@ func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	if p := s.job.ranks[k].process; p != nil && sockowner.Holds(p.Pid, owner.Inode) {
 		return true
 	}
-	// A descendant of the rank, or the rank is so new that its number is on its
-	// way. This is the rare case, so it may look at every process.
+	// It is a descendant of the rank, or the rank is so new that its pid is not
+	// known yet. This case is rare, so it may check every process.
 	return slices.ContainsFunc(s.jobProcesses(), func(pid int) bool { return sockowner.Holds(pid, owner.Inode) })
 }
 
@@ -46,7 +47,7 @@ func (s *steward) groupID() uint64 {
 	}
 	id, err := s.group.ID()
 	if err != nil {
-		return 0 // then its processes are looked at
+		return 0 // then its processes are checked
 	}
 	return id
 }

@@ -14,7 +14,7 @@ type pmixConn struct {
 	closing bool            // once all has been written
 }
 
-// acceptPMIx takes a connection; who it is from is found out from its greeting.
+// acceptPMIx takes a connection; its greeting identifies the client.
 func (s *steward) acceptPMIx() {
 	e := s.endpoint()
 	if e == nil {
@@ -24,7 +24,7 @@ func (s *steward) acceptPMIx() {
 	if err != nil {
 		return // the other side has gone again
 	}
-	// Whoever else is on this host shall not even take up room.
+	// Other users of this host must not take up room.
 	owner, err := e.ownerOf(from)
 	if err != nil || int(owner.UID) != s.job.uid() {
 		closeFD(fd)
@@ -103,7 +103,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	}
 }
 
-// dropPMIx ends a connection that was refused, once it has been told so.
+// dropPMIx ends a refused connection, once the refusal was sent.
 func (s *steward) dropPMIx(id pmix.ConnID) {
 	c := s.job.pmix.conns[id]
 	if c == nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // pmixDirs are the directories in which the ranks of a job on one node keep their
-// files, so that those of several nodes on one host do not meet, nor those of two
-// clusters, and nothing is left. None is made before the launch: a job that never
-// comes to it has none.
+// files, so that files of several nodes on one host, or of two clusters, stay
+// apart, and nothing is left. None is made before the launch, so a job that is
+// never launched has none.
 type pmixDirs struct {
 	shared  string // for shared memory; "": the host has none
 	session string // for the rest, made when the first rank speaks PMIx or, if they can speak nothing else, while they load their libraries
@@ -35,7 +35,7 @@ func makeAs(user *launch.User, dir string) error {
 	return launch.AsUser(user, func() error { return os.Mkdir(dir, 0o700) })
 }
 
-// makeSession makes the directory that the ranks are told of.
+// makeSession makes the session directory, whose name the ranks get.
 func (d *pmixDirs) makeSession(j *job) error {
 	if d.made {
 		return nil
@@ -44,20 +44,20 @@ func (d *pmixDirs) makeSession(j *job) error {
 	return makeAs(j.user, d.session)
 }
 
-// makeSession makes that directory, and says so if it cannot.
+// makeSession makes that directory, and reports a failure.
 func (s *steward) makeSession() {
 	if err := s.job.pmix.dirs.makeSession(s.job); err != nil {
 		s.note("files of MPI programs may be left behind: " + err.Error())
 	}
 }
 
-// cleanup is what a program wants removed after it.
+// cleanup lists the files that a program wants removed after its end.
 type cleanup struct {
 	path         string
 	dir, recurse bool
 }
 
-// remove removes it. What is gone, or not the user's, stays as it is.
+// remove removes it. It ignores what is gone, or is not the user's.
 func (c cleanup) remove() {
 	if c.dir && c.recurse {
 		_ = userfs.RemoveAll(c.path)
@@ -91,7 +91,7 @@ func (j *job) removeLeftovers() {
 	})
 }
 
-// owner is the user who has what the ranks make.
+// owner returns the user who owns the ranks' files.
 func (j *job) owner() *launch.User {
 	if j.user != nil {
 		return j.user
@@ -105,14 +105,14 @@ var segmentDirs = []string{
 	"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_osc_rdma_backing_directory", "OMPI_MCA_osc_sm_backing_directory",
 }
 
-// environ appends what a rank must know to find its server, and what makes Open
-// MPI look for one at all: it takes itself for the only process of its job unless
-// its own launcher is ruled out.
+// environ appends the variables by which a rank finds its server, and those that
+// make Open MPI look for one: otherwise it takes itself for the only process of
+// its job.
 func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
 	env = e.server.Environ(env, rank, e.address.Port, j.node)
 	env = append(env, "OMPI_MCA_schizo=^orte")
 	set := func(name, value string) {
-		if j.variable(name) == "" { // the user knows better
+		if j.variable(name) == "" { // the user's setting takes precedence
 			env = append(env, name+"="+value)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // gets through.
 func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	if s.job != nil && s.job.id == order.GetJob().GetJobId() {
-		if s.mail.prepared != nil { // the agent asks again: it is a new one
+		if s.mail.prepared != nil { // a new agent asks again
 			s.send(preparedMessage(s.mail.prepared))
 		}
 		return
@@ -57,7 +57,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	}()
 }
 
-// prepared tells the agent how the preparation went.
+// prepared reports the result of the preparation to the agent.
 func (s *steward) prepared(err error) {
 	j := s.job
 	if s.life.Phase() != life.Preparing || err != nil {
@@ -90,8 +90,8 @@ func (s *steward) prepared(err error) {
 	s.life.Prepared(s.now(), err == nil, j.silent && j.hasFirst())
 }
 
-// prepare does everything for the job that needs no process of it. It touches
-// what the core loop leaves alone until it is done.
+// prepare does everything for the job that needs no process of it. Until it
+// is done, the core loop leaves the fields that it uses alone.
 func (j *job) prepare(s *steward) error {
 	if err := j.chooseContainer(s); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (j *job) chooseContainer(s *steward) error {
 	dir := j.order.GetCgroup()
 	if dir == "" {
 		j.container = procgroup.New(os.Getpid())
-		// Descent is all there is to know the job's processes by. A control group
-		// knows them without, and saves a signal for each end of a rank.
+		// Only descent identifies the job's processes here. A control group knows
+		// them without that, and saves a signal for each end of a rank.
 		return s.reaper.AdoptOrphans()
 	}
 	if s.groupErr != nil {
@@ -132,7 +132,7 @@ func (j *job) chooseContainer(s *steward) error {
 		return fmt.Errorf("%w: this steward has not the control group %s", errOrder, dir)
 	}
 	j.container = s.group
-	// Of former jobs, should the group be used again; a new one starts at zero.
+	// The time of former jobs if the group is used again; a new group starts at zero.
 	j.cpuBefore, _ = s.group.CPUTime()
 	if memory := j.order.GetMemoryCgroup(); memory != s.group.MemoryDir() {
 		return fmt.Errorf("%w: this steward has not the memory group %s", errOrder, memory)

@@ -13,10 +13,10 @@ const (
 	// outputChunk is the most output of one message, in bytes: all that a pipe
 	// holds. Each message costs the daemons on its way as much as so many bytes do.
 	outputChunk = 64 << 10
-	// outputHighWater is how much output may wait for the reader, in bytes, before
-	// the pipes are left alone and the ranks block: enough that a reader behind a
-	// busy network always finds more, far below what a node would notice, and little
-	// enough that what is still carried when a gang is off costs the next one nothing.
+	// outputHighWater is how much output may wait for the reader, in bytes, before the pipes are
+	// left alone and the ranks block: enough that a reader behind a busy network always finds more,
+	// far below what a node would notice, and so little that carrying the rest while the gang is
+	// off costs the next one nothing.
 	outputHighWater = 512 << 10
 	// stdoutStream and stderrStream number a rank's streams in messages.
 	stdoutStream = 1
@@ -55,15 +55,15 @@ type relay struct {
 	last    bool               // the last message is queued for the reader
 	drained bool               // the reader has it
 
-	toldInput bool   // the reader was told what the ranks have of the input
-	lastInput uint64 // what it was told
+	toldInput bool   // the reader knows how much input the ranks have
+	lastInput uint64 // the offset it knows
 	stopped   bool
-	renewed   func(bool) // to be told when the job's streams are forgotten; nil: keep them
+	renewed   func(bool) // called when the job's streams are forgotten; nil: keep them
 	ended     chan struct{}
 }
 
-// relayEvents is how the relay tells the rest of the steward; each is called on
-// the relay's goroutine.
+// relayEvents are the relay's callbacks to the rest of the steward; each is
+// called on the relay's goroutine.
 type relayEvents struct {
 	reader  func(attached bool)
 	drained func()
@@ -124,8 +124,8 @@ func (r *relay) handle(t tag, events uint32) {
 	}
 }
 
-// attach makes p the reader, who has all output up to a number, and gets again what
-// comes after it. It may have sent more than its first message.
+// attach makes p the reader. It has all output up to has, and gets what comes after that again. It
+// may have sent more than its first message.
 func (r *relay) attach(p *peer, has uint64) {
 	r.detach()
 	if err := p.join(r.loop); err != nil {
@@ -142,8 +142,8 @@ func (r *relay) attach(p *peer, has uint64) {
 	r.takeInput()
 }
 
-// notifyEnds tells a reader who has nothing which streams ended before it came, without a number;
-// but not the ends that are kept, which it gets with the output. It is false if the reader is lost.
+// notifyEnds tells a reader that has nothing yet which streams ended before it came, without a
+// number. Ends that are kept come with the output instead. It is false if the reader is lost.
 func (r *relay) notifyEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]
@@ -203,7 +203,7 @@ func (r *relay) settle() {
 	}
 }
 
-// settleReader tells the reader what it has to know, and writes what waits for it.
+// settleReader notifies the reader, and writes what waits for it.
 func (r *relay) settleReader() error {
 	if err := r.notifyInput(); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (r *relay) stop() { r.stopped = true }
 func (r *relay) release() {
 	r.detach()
 	if r.files != nil {
-		r.files.close(func(error) {}) // with streams still open, whose loss was told or wanted
+		r.files.close(func(error) {}) // with streams still open, whose loss was reported or intended
 	}
 	for i := range r.outputs {
 		closeFD(r.outputs[i].fd)

@@ -4,9 +4,9 @@ import (
 	"score/nodeagent/steward/stewardpb"
 )
 
-// renew makes the steward as it was before its job, or finds that it cannot be
-// sure of that: then it leaves. No process of the job exists, no other goroutine
-// has it, and the agent has all its messages.
+// renew makes the steward as it was before its job; if it cannot be sure of
+// that, the steward leaves. No process of the job exists, no other goroutine
+// uses the job, and the agent has all its messages.
 func (s *steward) renew() {
 	s.closePMIx()
 	s.messages.close()
@@ -15,11 +15,11 @@ func (s *steward) renew() {
 	s.job.closeKeys()
 	s.job, s.mail = nil, mail{}
 	s.spares.close()
-	s.keepsNothing()
+	s.resetMemory()
 	s.launchedAt, s.pending, s.phases = 0, 0, phases{}
 	s.stopForking.Store(false)
 	for _, p := range s.peers {
-		if p != s.control { // it was to be for the job that is over
+		if p != s.control { // it was for the job that is over
 			s.drop(p)
 		}
 	}
@@ -31,8 +31,8 @@ func (s *steward) renew() {
 }
 
 // leftClean reports whether the job has left nothing in this process or in its
-// control group that the next one could notice. Without a control group it
-// cannot be known: a descendant may have gone unseen.
+// control group that the next one could notice. Without a control group that
+// is unknown: a descendant may have escaped.
 func (s *steward) leftClean() bool {
 	if s.group == nil || s.job.container != s.group || s.group.Killed() || s.forker.Changed() {
 		return false
@@ -43,12 +43,12 @@ func (s *steward) leftClean() bool {
 		}
 	}
 	if oom, err := s.group.OOM(); err == nil && oom.Kills > 0 {
-		return false // the count would be taken for the next job's
+		return false // the count would be attributed to the next job
 	}
 	return true
 }
 
-// reportFree tells the agent, by an unasked Status without a job.
+// reportFree notifies the agent by a Status without a job.
 func (s *steward) reportFree() {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: s.status()}})
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// respawnState is what there is to know of a rank that was started again.
+// respawnState is the state of a rank that was started again.
 type respawnState struct {
 	incarnation int  // how often it was
 	coming      bool // its process is being forked, and life does not know it yet
@@ -20,8 +20,8 @@ type respawnState struct {
 	resident    uint64
 }
 
-// allowRespawns lets a rank be started again, as it has asked. Its output is not complete with the
-// ranks that there are.
+// allowRespawns lets a rank be started again, as it has asked. So the present ranks' output is not
+// all that will come.
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
 	if times > 0 {
@@ -111,7 +111,7 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 	s.send(rankNews(&stewardpb.RankFailure{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
 }
 
-// onRespawned tells life, once, of a process that was started again.
+// onRespawned reports to life, once, a process that was started again.
 func (s *steward) onRespawned(k int) {
 	if r := &s.job.ranks[k]; r.coming {
 		r.coming = false
@@ -131,7 +131,7 @@ func (s *steward) loseRank(k int) {
 	}
 }
 
-// onRankFailure takes what has become of a rank of another node.
+// onRankFailure handles the failure of a rank of another node.
 func (s *steward) onRankFailure(m *stewardpb.RankFailure) {
 	if s.job == nil || s.engine() == nil {
 		return
@@ -153,7 +153,8 @@ func rankNews(m *stewardpb.RankFailure) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankFailure{RankFailure: m}}
 }
 
-// engine is that of the job's PMI and PMIx, nil without both and while another goroutine makes it.
+// engine returns the engine of the job's PMI and PMIx, nil without both and while another goroutine
+// makes it.
 func (s *steward) engine() *pmi.Engine {
 	switch {
 	case s.mail.prepared == nil || s.mail.prepared.GetExitCode() != 0:
@@ -195,6 +196,6 @@ func (r *relay) addAgain(j *job, rank uint32, fds, sinks []int) error {
 		r.outputs = append(r.outputs, o)
 	}
 	err := r.add(fds, sinks)
-	r.input.closeAtEOF() // what comes after the end of the input has none
+	r.input.closeAtEOF() // ranks that start after the end of the input get none
 	return err
 }

@@ -14,8 +14,8 @@ const (
 	// fdsPerContext is how many descriptors a context has: its image and, for peers on
 	// other nodes, its socket.
 	fdsPerContext = 2
-	// sparesBatch is how many contexts are told in one message: the kernel takes 253
-	// descriptors at a time.
+	// sparesBatch is how many contexts go in one message: the kernel takes 253 descriptors at a
+	// time.
 	sparesBatch = 100
 	// maxSpares bounds the contexts of a job on one node: far more than an agent has
 	// channels for.
@@ -27,14 +27,14 @@ var (
 	errAgent  = errors.New("the agent does not take what was kept for it")
 )
 
-// spare are the descriptors of a context that an agent has made: with them another agent
-// has the same memory and the same socket, also when every rank that had them is stopped.
+// spare holds the descriptors of a context that an agent has made: with them another agent has the
+// same memory and the same socket, also when every rank that had them is stopped.
 type spare struct {
 	context *stewardpb.Context
 	fds     [fdsPerContext]int // the image, and the socket or -1
 }
 
-// spares are what a job's contexts are rebuilt from when its agent was lost.
+// spares hold what an agent needs to rebuild a job's contexts after its predecessor was lost.
 type spares struct{ all []spare }
 
 func (s *spares) close() {
@@ -46,8 +46,8 @@ func (s *spares) close() {
 	s.all = nil
 }
 
-// openSpares makes a connection one on which contexts are kept, after it has brought
-// those that there are.
+// openSpares turns a connection into one on which contexts are kept, after it has sent the present
+// ones.
 func (s *steward) openSpares(p *peer) error {
 	if s.job == nil {
 		return errOtherJob
@@ -93,8 +93,8 @@ func (p *peer) sendSpares(some []spare, last bool) error {
 	return nil
 }
 
-// keep takes a context, and says so: the agent gives it to nobody before. An error ends
-// the connection, which says that it could not be kept.
+// keep stores a context, and confirms that: the agent gives it to nobody before. An error ends the
+// connection, by which the agent learns of the failure.
 func (s *steward) keep(p *peer, context *stewardpb.Context) error {
 	want := 1
 	if context.GetSocket() {
@@ -126,7 +126,7 @@ type rights struct {
 // rightsBytes is room for the descriptors of one message of an agent.
 const rightsBytes = 64
 
-// read is unix.Read that takes descriptors as well.
+// read is unix.Read that also receives descriptors.
 func (r *rights) read(fd int, b []byte) (int, error) {
 	n, length, flags, _, err := unix.Recvmsg(fd, b, r.control[:], unix.MSG_CMSG_CLOEXEC)
 	if err != nil {

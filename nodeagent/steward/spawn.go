@@ -20,7 +20,8 @@ func (j *job) spawnMessage(rank int, spawn *pmi.SpawnRequest) *stewardpb.FromSte
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
 }
 
-// directory is where a rank is now, as far as the kernel tells; else where it began.
+// directory returns a rank's present working directory if the kernel shows it, else that of its
+// start.
 func (j *job) directory(rank uint32) string {
 	if r := &j.ranks[j.local[rank]]; r.process != nil && r.exited == nil {
 		dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.pid()))
@@ -31,9 +32,9 @@ func (j *job) directory(rank uint32) string {
 	return j.commands[j.app(rank)].dir
 }
 
-// spawnApp translates the hints that hydra honours too (wdir, path, host); others are hints, and
-// not taken. A relative path of a program, or of its directory, starts at dir, the directory of the
-// rank that spawns it.
+// spawnApp translates the hints that hydra honours, too (wdir, path, host), and ignores others. A
+// relative path of a program, or of its directory, starts at dir, the directory of the rank that
+// spawns it.
 func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *scorev1.SpawnApp {
 	program := app.Command
 	if strings.Contains(program, "/") {
@@ -62,15 +63,15 @@ func startingAt(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// childEnded tells ranks that have asked for it that what they have spawned has left.
+// childEnded notifies registered ranks that a job which they have spawned has ended.
 func (s *steward) childEnded(m *scorev1.ChildEnded) {
 	if s.endpoint() != nil && s.job.speaksPMIx() {
 		s.applyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
 	}
 }
 
-// ownEnv leaves out what this steward has set in its ranks' environment: Open MPI
-// hands all that is for Open MPI on to what it spawns, which may be on another node.
+// ownEnv leaves out what this steward has set in its ranks' environment: Open MPI passes its own
+// variables on to processes that it spawns, which may be on another node.
 func (j *job) ownEnv(env []string) []string {
 	if j.pmix == nil {
 		return env

@@ -36,7 +36,7 @@ func (s *steward) forkAll(j *job) (whole bool) {
 		err := b.open(j)
 		var started []*launch.Process
 		if err == nil {
-			s.handOver(b)
+			s.passStreams(b)
 			started, err = s.forker.StartAll(b.launchRanks(j))
 		}
 		b.closeChildren()
@@ -58,9 +58,9 @@ func (s *steward) forkAll(j *job) (whole bool) {
 	return !s.stopForking.Load()
 }
 
-// handOver gives the steward's ends of a batch's streams to the loops, before
-// the ranks can end.
-func (s *steward) handOver(b *batch) {
+// passStreams gives the steward's ends of a batch's streams to the loops,
+// before the ranks can end.
+func (s *steward) passStreams(b *batch) {
 	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
 	s.relay.post(func() {
 		if err := s.relay.add(b.outputs, b.sinks); err != nil {
@@ -69,7 +69,7 @@ func (s *steward) handOver(b *batch) {
 	})
 }
 
-// started notes a batch of ranks. Some may have ended, and been told of, before.
+// started records a batch of ranks. Some may have ended, and been reported, before.
 func (s *steward) started(low int, processes []*launch.Process, at int64) {
 	for i, p := range processes {
 		s.job.ranks[low+i].process = p

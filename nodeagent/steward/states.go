@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rankStates tells a person how each local rank is.
+// rankStates describes each local rank for people.
 func (s *steward) rankStates() []*scorev1.RankState {
 	if s.job == nil {
 		return nil
 	}
-	// A deadline that has passed makes it a look, not a wait.
+	// With a deadline in the past it checks, and does not wait.
 	frozen := s.life.Phase() == life.Running && s.job.container.WaitFrozen(s.now()) == nil
 	states := make([]*scorev1.RankState, len(s.job.ranks))
 	for k := range states {

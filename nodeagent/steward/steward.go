@@ -32,19 +32,19 @@ type steward struct {
 	peers    map[int32]*peer // accepted; the control connection is one of them
 	nextPeer int32
 	control  *peer     // nil: no agent
-	flushAt  time.Time // what waits for the agent goes no earlier; zero: at once
+	flushAt  time.Time // messages to the agent wait until then; zero: they go at once
 
 	job         *job
 	servesPMIx  bool      // the job's endpoint is the loop's: preparation is over
 	messages    *messages // nil: the job's ranks get no PMI, or it is being prepared
-	after       []func()  // what soon has put off
+	after       []func()  // postponed by runLater
 	spares      spares
 	mail        mail
 	todo        []life.Order // being carried out
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	phases      phases       // of the job's start
 	kept        int          // bytes that came from the job's other nodes
-	keptTold    int          // of kept, what the collector's limit has been set for
+	keptTold    int          // of kept, what the collector's limit was set for
 	stopForking atomic.Bool
 	// awaitsMessages: the ranks' processes are gone, and what they gave to fences has not arrived
 	// everywhere.
@@ -226,7 +226,7 @@ func (s *steward) closeGroup() {
 		return
 	}
 	err := s.group.Close(s.now().Add(groupCloseWait))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // an agent on its way out was quicker
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a leaving agent may have removed it first
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
 	}
 	s.group.Release()

@@ -78,8 +78,8 @@ func newTerminal(size *scorev1.Terminal, user *launch.User) (master, slave int, 
 	return master, slave, nil
 }
 
-// openPeer opens the slave of a pseudoterminal. It does not go by its path, where another file
-// system may lie.
+// openPeer opens the slave of a pseudoterminal. It does not use its path, where another file system
+// may be mounted.
 func openPeer(master int) (slave int, err error) {
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {
@@ -88,7 +88,7 @@ func openPeer(master int) (slave int, err error) {
 	return int(fd), nil
 }
 
-// resize tells a terminal its size, and the programs at it that it has changed (SIGWINCH).
+// resize sets the size of a terminal, and notifies the programs at it (SIGWINCH).
 func resize(fd int, size *scorev1.Terminal) error {
 	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(size.GetRows()), Col: uint16(size.GetColumns())})
 }

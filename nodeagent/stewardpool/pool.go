@@ -33,13 +33,13 @@ const (
 	// retryEvery is the time between two attempts to start a steward, or to
 	// remove a group, after one failed.
 	retryEvery = time.Second
-	// usedPerWarm is how many stewards that have had a job are kept for more of
-	// their users', for each that is kept for anybody: two users who submit job
-	// after job. Each takes some 10 MB.
+	// usedPerWarm is how many used stewards are kept for more jobs of their
+	// users, for each fresh one: enough for two users who submit job after job.
+	// Each takes some 10 MB.
 	usedPerWarm = 2
-	// maxCharged is the most memory, in bytes, that may be charged to a group
+	// maxCharged bounds the memory, in bytes, that may be charged to a group
 	// which is used again: pages of files that the last job was the first to
-	// read, which the kernel takes back as soon as somebody needs them.
+	// read, which the kernel reclaims on demand.
 	maxCharged = 4 << 20
 	// FreshBelow is the memory limit, in bytes, below which a job should have a
 	// group that nothing is charged to: 1/16 of it is then at most not its own.

@@ -24,7 +24,7 @@ type Steward struct {
 
 // host is what all uses of a steward's process share.
 type host struct {
-	// Number is its slot's.
+	// Number is the number of its slot.
 	Number int
 	// Container holds the ranks, once there are any.
 	Container cgroup.Container
@@ -32,7 +32,7 @@ type host struct {
 	group   *cgroup.Group // Container, or nil where signals are used
 	process *client.Process
 	user    *uint32 // whose job it had; nil: none yet
-	// cpuBefore is the container's CPU time when the job had used none.
+	// cpuBefore is the container's CPU time before the job.
 	cpuBefore time.Duration
 	memory    uint64 // what the group is limited to, in bytes; 0: not
 	processes uint32 // likewise, in number
@@ -44,7 +44,7 @@ type host struct {
 	events client.Events // of the claimant
 	early  error         // why the connection ended before the claim
 	ended  bool
-	renew  chan struct{} // closed when it has told that it is free again
+	renew  chan struct{} // closed when it has reported that it is free again
 }
 
 // start makes a slot's group and steward, and connects to it. After an error the caller destroys
@@ -91,7 +91,7 @@ func (s *Steward) claim(user uint32, events client.Events) error {
 		return fmt.Errorf("%w: %w", ErrGone, s.early)
 	}
 	if s.process.Ended() {
-		return ErrGone // the end of its connection is still on its way
+		return ErrGone // the end of its connection was not reported yet
 	}
 	s.events, s.user = events, &user
 	s.renew = make(chan struct{})
@@ -102,7 +102,7 @@ func (s *host) message(m *stewardpb.FromSteward) {
 	s.mu.Lock()
 	tell := s.events.Message
 	if m.GetStatus() != nil && s.renew != nil {
-		// It is free: what it tells from now on is not for this claimant.
+		// It is free: later messages are not for this claimant.
 		s.events, tell = client.Events{}, nil
 		close(s.renew)
 		s.renew = nil
@@ -187,8 +187,8 @@ func (s *host) LimitProcesses(most uint32) error {
 	return s.group.LimitProcesses(most)
 }
 
-// leave lets the steward become free again or exit by itself, for as long as that may take. It
-// returns the steward for the next job, or nil.
+// leave lets the steward become free again or exit by itself, for a bounded time. It returns the
+// steward for the next job, or nil.
 func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 	s.mu.Lock()
 	renewed := s.renew
@@ -217,7 +217,7 @@ func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 // next returns the same process for another job of the same user, or nil if its control group
 // prevents that.
 func (s *Steward) next() *Steward {
-	// A job that ended while it was stopped has left its group so.
+	// A job that ended while it was stopped has left its group frozen.
 	if s.gone() || s.group == nil || s.group.Killed() || s.group.Thaw() != nil {
 		return nil
 	}
@@ -243,8 +243,8 @@ func (s *Steward) Leave() {
 	}
 }
 
-// destroy ends what is left of a steward, without asking it. What the error
-// tells of is still there.
+// destroy ends what is left of a steward by force. The error names what is
+// still there.
 func (s *Steward) destroy(deadline time.Time) error {
 	if s.process != nil {
 		s.process.Kill()

@@ -28,7 +28,7 @@ const (
 // Orphan is a steward with a job that an agent before this one has left behind. Its
 // steward does nothing else than before until Adopt or Refuse is called, one of them once.
 type Orphan struct {
-	// Status is what the steward says of its job. Its order names the job.
+	// Status is the steward's report of its job. Its order names the job.
 	Status  *stewardpb.Status
 	steward *Steward
 }
@@ -89,7 +89,7 @@ func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err erro
 	return len(swept) - len(left), left, nil
 }
 
-// inspect asks one steward for its state. It returns nil if nothing of it is wanted; the steward
+// inspect asks one steward for its state. It returns nil if the steward is not needed; the steward
 // has then ended, unless it does not obey.
 func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 	socket := client.Socket(o.RunDir, number)
@@ -105,7 +105,7 @@ func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 		}
 		endSteward(ctx, conn, socket, int(status.GetPid()))
 	} else {
-		client.KillUnresponsive(socket) // it is stopped, or too slow: nobody would end it later
+		client.KillUnresponsive(socket) // it is stopped, or too slow: nothing else would end it later
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)
@@ -169,8 +169,8 @@ func (s *host) openGroup(o *Options, dir string) error {
 	return nil
 }
 
-// Adopt takes the steward over, as if this agent had claimed it. From now on the events are
-// told, first of all what the dead agent may not have passed on.
+// Adopt takes over the steward, as if this agent had claimed it. From now on events are called,
+// first with messages that the dead agent may not have passed on.
 func (o *Orphan) Adopt(events client.Events) *Steward {
 	s := o.steward
 	s.events = events // nobody reads it before Listen
@@ -207,8 +207,8 @@ func (s *host) stopped(status *stewardpb.Status) (bool, error) {
 	return true, s.Container.Freeze()
 }
 
-// Refuse ends the job of an orphan, and all there is of it. It returns when nothing is left, which
-// Run may have to see to, or when ctx ends.
+// Refuse ends the job of an orphan, and everything it has left. It returns when nothing is left,
+// for which Run may be needed, or when ctx ends.
 func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	o.steward.Listen(client.Events{Message: func(*stewardpb.FromSteward) {}, Closed: func(error) {}})
 	_ = o.steward.Forget() // one that is gone has ended its job
@@ -226,11 +226,11 @@ func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	}
 }
 
-// endSteward has a steward end its job and exit. Forget does both, once the last
-// output has been taken. It waits until ctx ends.
+// endSteward makes a steward end its job and exit. Forget does both, once the
+// last output has been taken. It waits until ctx ends.
 func endSteward(ctx context.Context, conn *client.Conn, socket string, pid int) {
 	closed := make(chan struct{})
-	var exited <-chan struct{} = closed // of one that does not tell its number
+	var exited <-chan struct{} = closed // its pid is not known
 	if process, err := client.Find(socket, pid); err == nil {
 		exited = process.Done()
 	}

@@ -20,7 +20,7 @@ import (
 // its steward and its parents are dead and it has left its process group.
 const Variable = "SCORE_JOB_KEY"
 
-// strayPause is the time between two looks for strays.
+// strayPause is the time between two searches for strays.
 const strayPause = 10 * time.Millisecond
 
 // MarkIn finds the mark of a job in its environment.
@@ -33,8 +33,8 @@ func MarkIn(env []string) string {
 	return ""
 }
 
-// strayDoubt bounds the looks at processes that show no environment since they execute a program,
-// which takes a millisecond, or as long as a busy machine lets it wait.
+// strayDoubt bounds the checks of processes that show no environment because they are executing a
+// program, which takes a millisecond, longer on a busy machine.
 const strayDoubt = time.Second
 
 // Kill ends all processes that carry the mark, until there is none or ctx
@@ -65,7 +65,7 @@ func killMarked(mark string) (killed, doubtful int) {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
 		switch {
-		case err != nil: // of others, or dead
+		case err != nil: // another user's, or dead
 		case len(environ) == 0 && mayHaveMore(pid):
 			doubtful++
 		case hasMark(environ, mark) && unix.Kill(pid, unix.SIGKILL) == nil:
@@ -84,8 +84,9 @@ func hasMark(environ []byte, mark string) bool {
 	return false
 }
 
-// mayHaveMore says that a process that showed no environment may have one: it was executing a
-// program. Threads of the kernel, the dead, and programs that were started without one have none.
+// mayHaveMore reports whether a process that showed no environment may have one, since it was
+// executing a program. Kernel threads, dead processes, and programs that were started without one
+// have none.
 func mayHaveMore(pid int) bool {
 	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stepPoints are passed before a step's order is carried out, and before the machine
-// is told that it was.
+// stepPoints are the failpoints before a step's effect is carried out, and before its end is
+// reported to the machine.
 var stepPoints = [...]struct{ begin, end failpoint.Point }{
 	ctxswitch.Revoke: {failpoint.SwitchRevokeBegin, failpoint.SwitchRevokeEnd},
 	ctxswitch.Stop:   {failpoint.SwitchStopBegin, failpoint.SwitchStopEnd},
@@ -19,8 +19,8 @@ var stepPoints = [...]struct{ begin, end failpoint.Point }{
 	ctxswitch.Go:     {failpoint.SwitchGoBegin, failpoint.SwitchGoEnd},
 }
 
-// handle tells the machine a fact and does what it orders, until it orders
-// nothing more.
+// handle gives the machine an event and carries out its effects, until there
+// are no more.
 func (s *Switcher) handle(now int64, event ctxswitch.Event) {
 	s.order(now, event)
 	s.carryOut()
@@ -35,8 +35,8 @@ func (s *Switcher) carryOut() {
 	s.todo, s.done = s.todo[:0], 0
 }
 
-// order appends what follows from a fact. Records are read at once, since they
-// hold only until the machine is told the next fact.
+// order appends the effects of an event. Records are read at once, since they
+// are valid only until the machine's next event.
 func (s *Switcher) order(now int64, event ctxswitch.Event) {
 	if event.Kind == ctxswitch.EventDone {
 		_ = failpoint.Hit(stepPoints[event.Step].end) // cannot fail
@@ -50,8 +50,8 @@ func (s *Switcher) order(now int64, event ctxswitch.Event) {
 	}
 }
 
-// act carries out one order. An order to a job that has gone needs nothing:
-// the machine has been told, or is about to be.
+// act carries out one effect. An effect for a job that has gone is dropped:
+// the machine knows, or is about to know.
 func (s *Switcher) act(effect ctxswitch.Effect) {
 	j := s.jobs[effect.Job]
 	if j == nil {
@@ -67,7 +67,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		j.handle.set(false, realtime.Now())
 		j.rest(true)
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
-		s.firstLook()
+		s.firstCheck()
 	case ctxswitch.EffectThaw:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
@@ -93,17 +93,17 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	}
 }
 
-// firstLook decides when is looked for the first time whether a job has stopped.
-func (s *Switcher) firstLook() {
+// firstCheck decides when to check for the first time whether a job has stopped.
+func (s *Switcher) firstCheck() {
 	if s.machine.State() == ctxswitch.Stop {
-		s.lookAt, s.pause = 0, eagerPause
+		s.checkAt, s.pause = 0, eagerPause
 		return
 	}
-	s.lookAt, s.pause = realtime.Now()+loosePause.Nanoseconds(), lastPause
+	s.checkAt, s.pause = realtime.Now()+loosePause.Nanoseconds(), lastPause
 }
 
-// checkStopped sees which of the jobs ordered to stop stand still by now. It does not
-// wait, so that the thread hears commands and boundaries meanwhile.
+// checkStopped finds out which of the jobs ordered to stop stand still by now. It does not wait, so
+// that the thread handles commands and boundaries meanwhile.
 func (s *Switcher) checkStopped() {
 	for {
 		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })
@@ -114,12 +114,12 @@ func (s *Switcher) checkStopped() {
 		s.freezing = slices.Delete(s.freezing, i, i+1)
 		s.order(realtime.Now(), ctxswitch.Done(effect))
 	}
-	s.lookAt = realtime.Now() + s.pause.Nanoseconds()
+	s.checkAt = realtime.Now() + s.pause.Nanoseconds()
 	s.pause = min(2*s.pause, lastPause)
 }
 
-// failed tells once that a container does not obey. The machine finds out by
-// itself, since the answer does not come.
+// failed reports once that a container does not obey. The machine finds out
+// by itself, since the answer does not come.
 func (s *Switcher) failed(j *job, err error) {
 	if err == nil || j.failed {
 		return
@@ -128,7 +128,7 @@ func (s *Switcher) failed(j *job, err error) {
 	s.notify(Notice{Kind: NoticeFailed, Job: j.ID, Err: err})
 }
 
-// observe keeps what a record says.
+// observe stores the measurements of a record.
 func (s *Switcher) observe(r *ctxswitch.Record) {
 	s.active.Store(true)
 	s.node.Observe(r)

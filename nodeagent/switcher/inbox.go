@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// command is something told to the switching thread.
+// command is a command to the switching thread.
 type command struct {
 	next  *command
 	event ctxswitch.Event
@@ -17,15 +17,15 @@ type command struct {
 	flushes Flushes
 	// usage gets the answer to EventJobRemoved.
 	usage chan<- Usage
-	// report is to be filled in, instead of an event.
+	// report, if not nil, asks for a report instead of an event.
 	report *Report
-	// alive is to be closed, instead of an event.
+	// alive, if not nil, is closed instead of an event.
 	alive chan<- struct{}
 }
 
-// inbox takes commands from everybody for one reader. It is a stack without
-// locks, which the reader takes whole and turns over: the reader, who runs at
-// real-time priority, so never waits for a writer who lost the CPU.
+// inbox takes commands from many writers for one reader. It is a lock-free
+// stack, which the reader takes whole and reverses: so the reader, which runs
+// at real-time priority, never waits for a writer that lost the CPU.
 type inbox struct {
 	top atomic.Pointer[command]
 }
@@ -73,7 +73,7 @@ func turned(newest *command) *command {
 	return oldest
 }
 
-// answer tells a command's writer what it waits for, when there is none to act.
+// answer answers a command's writer when nobody will act on the command.
 func (l *command) answer() {
 	if l.usage != nil {
 		l.usage <- Usage{}
@@ -86,7 +86,7 @@ func (l *command) answer() {
 	}
 }
 
-// Usage is what a job had of the node.
+// Usage is what a job has used of the node.
 type Usage struct {
 	Ran         time.Duration // its gang was on, since its launch
 	Slices      uint64        // how often it was let go

@@ -13,7 +13,7 @@ type Container interface {
 	// Freeze asks that all processes stop.
 	Freeze() error
 	// WaitFrozen returns nil when they have, or an error at the deadline. The
-	// thread gives none, that is, it only looks.
+	// thread passes the zero deadline, so it only checks.
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets them run again.
 	Thaw() error
@@ -36,7 +36,7 @@ type Job struct {
 	NearLimit time.Duration
 }
 
-// Handle tells of a job without asking the thread.
+// Handle gives the state of a job without asking the thread.
 type Handle struct {
 	on    atomic.Bool
 	since atomic.Int64 // when it came on last
@@ -76,19 +76,19 @@ type job struct {
 	handle    Handle
 	network   Network // nil: it has no contexts
 	flushes   Flushes // since the last report
-	toldNear  bool    // of its NearLimit
-	told      bool    // of its time being up
+	toldNear  bool    // a notice was given that it has been on for its NearLimit
+	told      bool    // a notice was given that its time is up
 	failed    bool    // an order to its container has failed; told once
 	switching time.Duration
 	dirty     bool // something was measured since the last report
 	measures  *ctxswitch.Measures
-	// reported is the other half of a pair: what the last report carried, which
-	// its reader empties before he asks for the next. nil: none has yet, and of
-	// most jobs none ever does.
+	// reported is the other half of a pair: the measurements in the last
+	// report, which its reader empties before it asks for the next. It is nil
+	// before the first report; most jobs end before that.
 	reported *ctxswitch.Measures
 }
 
-// rest tells the job's contexts, if it has any, whether its processes stand still.
+// rest pauses or resumes the job's contexts, if it has any.
 func (j *job) rest(still bool) {
 	switch {
 	case j.network == nil:
@@ -99,8 +99,8 @@ func (j *job) rest(still bool) {
 	}
 }
 
-// emptyMeasures are those of jobs that have gone: tens of kilobytes each, of
-// which a short job needs but the first few.
+// emptyMeasures are the measures of jobs that have gone, for reuse: tens of
+// kilobytes each, of which a short job touches only the first few.
 var emptyMeasures = sync.Pool{New: func() any { return new(ctxswitch.Measures) }}
 
 func newJob(j Job) *job {
@@ -117,7 +117,7 @@ func (j *job) swapMeasures() *ctxswitch.Measures {
 	return j.reported
 }
 
-// freezing is an order to stop whose fulfilment is still to come.
+// freezing is a freeze that has not been confirmed yet.
 type freezing struct {
 	effect ctxswitch.Effect
 	job    *job

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// maxLead bounds how much too early the thread has itself woken. It is above
-	// what a timer takes in a virtual machine.
+	// maxLead bounds how early the timer is set. It is above what a timer takes
+	// in a virtual machine.
 	maxLead = 50 * time.Microsecond
 	// leadPart bounds it by the time since the last instant as well: the job that
 	// is on loses at most a two-hundredth of it, 0.5 %, and usually a fifth of that.
 	leadPart = 200
 )
 
-// leadRule has four wake-ups in time for each that is late.
+// leadRule aims at four wake-ups in time for each late one.
 var leadRule = quantile.Rule{Step: 500 * time.Nanosecond, Odds: 4, Most: maxLead}
 
 // lead is how long before an instant the timer is set: a timer's interrupt, and

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// networkMargin is how long before a step's answer is given up the network is to give it, at most
-// half of the time: the way of an answer to the thread on a busy machine, some times over.
+// networkMargin is how long before a step's deadline the network must answer, but at most half of
+// the time: a multiple of the time that an answer takes to reach the thread on a busy machine.
 const networkMargin = 200 * time.Microsecond
 
 // Network takes a job's contexts from their channels and brings them back.
 type Network interface {
 	// Order begins a step, one of Revoke, Flush, Save and Load. It is called by the switching
 	// thread: it must not allocate, nor wait for longer than processes take to let go of their
-	// contexts. If the step is over at once, it returns what came of it. Else its end, which is to
-	// come by the instant by of CLOCK_MONOTONIC, is told with Stepped and the same number.
+	// contexts. If the step is over at once, it returns the outcome. Else Stepped reports its end,
+	// with the same number, by the instant by of CLOCK_MONOTONIC.
 	Order(step ctxswitch.Step, number uint64, by int64) (flushes Flushes, over bool)
 	// Contexts is how many channels of the node they take at most.
 	Contexts() int
@@ -41,13 +41,13 @@ func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
 	s.post(&command{event: ctxswitch.JobConnected(id, network.Contexts()), network: network})
 }
 
-// Stepped reports that a step is over that Network.Order began, and what came of it.
+// Stepped reports the end and the outcome of a step that Network.Order began.
 func (s *Switcher) Stepped(id ctxswitch.JobID, step ctxswitch.Step, number uint64, flushes Flushes) {
 	done := ctxswitch.Done(ctxswitch.Effect{Step: step, Job: id, Seq: number})
 	s.post(&command{event: done, flushes: flushes})
 }
 
-// orderNetwork hands a step over. For a job without contexts it is over.
+// orderNetwork orders a step of the network. For a job without contexts it is over at once.
 func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
 	if j.network != nil {
 		margin := min(networkMargin.Nanoseconds(), (effect.By-realtime.Now())/2)
@@ -60,7 +60,7 @@ func (s *Switcher) orderNetwork(j *job, effect ctxswitch.Effect) {
 	s.order(realtime.Now(), ctxswitch.Done(effect))
 }
 
-// countFlushes takes over what a network tells.
+// countFlushes counts the outcome of a step.
 func (s *Switcher) countFlushes(id ctxswitch.JobID, flushes Flushes) {
 	if j := s.jobs[id]; j != nil && flushes != (Flushes{}) {
 		j.flushes.add(flushes)

@@ -2,7 +2,7 @@ package switcher
 
 import "score/ctxswitch"
 
-// NoticeKind says what a Notice tells.
+// NoticeKind is the kind of a Notice.
 type NoticeKind uint8
 
 // The kinds of notices.
@@ -15,11 +15,11 @@ const (
 	NoticeWarn
 	// NoticeLaunchFailed: Job.Launch gave Err.
 	NoticeLaunchFailed
-	// NoticeFailed: an order to the container gave Err; told once for a job.
+	// NoticeFailed: an order to the container gave Err; reported once for a job.
 	NoticeFailed
 )
 
-// Notice is what the thread has to say to the rest of the agent.
+// Notice is a message of the thread to the rest of the agent.
 type Notice struct {
 	Kind NoticeKind
 	Job  ctxswitch.JobID

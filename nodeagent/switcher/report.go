@@ -11,7 +11,7 @@ const (
 	// MaxBoundaries is how many switches a report can hold: those of a second
 	// with slices of 1 ms. Of more, the oldest are dropped and counted.
 	MaxBoundaries = 1024
-	// boundaryJobs is for how many jobs per boundary memory is taken at once.
+	// boundaryJobs is the number of jobs per boundary for which memory is allocated at once.
 	boundaryJobs = 8
 	// collectAhead keeps the work of a report away from a switch.
 	collectAhead = time.Millisecond
@@ -27,7 +27,7 @@ type Boundary struct {
 	In, Out []ctxswitch.JobID
 }
 
-// JobReport is what was measured since the last report of one job that was
+// JobReport holds the measurements since the last report for one job that was
 // switched or is on, and its usage so far.
 type JobReport struct {
 	ID       ctxswitch.JobID
@@ -38,8 +38,8 @@ type JobReport struct {
 	departed bool // nobody else has the measures
 }
 
-// Report is what was measured since the last one. Make it with NewReport and
-// reuse it; Collect empties it first.
+// Report holds the measurements since the last report. Make it with NewReport
+// and reuse it; Collect empties it first.
 type Report struct {
 	Node       *ctxswitch.Measures
 	Jobs       []JobReport
@@ -74,13 +74,13 @@ func newBoundaries() []Boundary {
 	return ring
 }
 
-// Empty reports whether there is nothing to tell.
+// Empty reports whether the report holds nothing.
 func (r *Report) Empty() bool {
 	return len(r.Jobs) == 0 && len(r.Boundaries) == 0 && r.Switches == 0 && r.Launches == 0 &&
 		r.Missed == 0 && r.Late == 0 && r.LostNotices == 0
 }
 
-// reset empties what the reader has read.
+// reset empties the report after it was read.
 func (r *Report) reset() {
 	*r.Node = ctxswitch.Measures{}
 	for _, j := range r.Jobs {
@@ -138,7 +138,7 @@ func (s *Switcher) fill(r *Report, now int64) {
 	r.filled <- struct{}{}
 }
 
-// since is how much a counter has grown since the last report.
+// since returns the growth of a counter since the last report.
 func (s *Switcher) since(c ctxswitch.Counter) uint64 {
 	now := s.machine.Count(c)
 	grown := now - s.counted[c]

@@ -12,11 +12,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// How often is looked at a job that has been ordered to stop. Where others wait for it: at once,
-// since processes on other CPUs take some ten microseconds, then after the eager pause, then after
-// twice as long each time. Where nobody does, a look takes 25 us of the incoming job's slice, with
-// its timer and two switches of the CPU: the next planned instant is early enough, or in long
-// slices the loose pause.
+// How often the thread checks whether a job has stopped. If others wait for it: at once, since
+// processes on other CPUs take some ten microseconds, then after the eager pause, then after twice
+// as long each time. If nobody waits, a check takes 25 us of the incoming job's slice, with its
+// timer and two switches of the CPU: the next planned instant is early enough, or in long slices
+// the loose pause.
 const (
 	eagerPause = 20 * time.Microsecond
 	loosePause = 25 * time.Millisecond
@@ -54,8 +54,8 @@ type Switcher struct {
 	lead        lead
 	ticked      int64 // when the machine's last deadline came
 	freezing    []freezing
-	lookAt      int64         // when they are looked at next
-	pause       time.Duration // from that look to the one after
+	checkAt     int64         // when they are checked next
+	pause       time.Duration // from that check to the one after
 	report      *Report       // asked for, not yet filled
 	node        *ctxswitch.Measures
 	departed    []JobReport
@@ -65,8 +65,8 @@ type Switcher struct {
 	lostNotices uint64
 }
 
-// New makes a switcher without plan and jobs. Run must be called, or nothing
-// is ever answered.
+// New makes a switcher without plan and jobs. Its commands are answered only
+// while Run runs.
 func New(options Options) (*Switcher, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -87,19 +87,19 @@ func New(options Options) (*Switcher, error) {
 	}, nil
 }
 
-// Notices is what the thread has to say.
+// Notices returns the channel of the thread's notices.
 func (s *Switcher) Notices() <-chan Notice { return s.notices }
 
-// Plan hands over a plan; of those seen only the newest is obeyed. The plan
+// Plan passes a plan to the thread, which obeys only the newest. The plan
 // must not be changed afterwards.
 func (s *Switcher) Plan(p *ctxswitch.Plan) { s.post(&command{event: ctxswitch.PlanArrived(p)}) }
 
-// Offset tells by how much the clock of that term's leader is ahead.
+// Offset sets how far the clock of that term's leader is ahead.
 func (s *Switcher) Offset(term uint64, offset int64) {
 	s.post(&command{event: ctxswitch.OffsetChanged(term, offset)})
 }
 
-// Add tells of a job that is prepared and has no process yet.
+// Add adds a prepared job, which has no process yet.
 func (s *Switcher) Add(j Job) *Handle {
 	added := newJob(j)
 	event := ctxswitch.JobAdded(j.ID, 0)
@@ -110,8 +110,8 @@ func (s *Switcher) Add(j Job) *Handle {
 	return &added.handle
 }
 
-// Adopt tells of a job that a former agent has launched, and whether its
-// processes have been ordered to stop. Its Launch is not called.
+// Adopt adds a job that a former agent has launched; frozen: its processes
+// were ordered to stop. Its Launch is not called.
 func (s *Switcher) Adopt(j Job, frozen bool) *Handle {
 	adopted := newJob(j)
 	adopted.handle.on.Store(!frozen)
@@ -219,7 +219,7 @@ func (s *Switcher) fillReport() {
 	s.report = nil
 }
 
-// forget takes a job out of the thread's tables; the machine is told after.
+// forget removes a job from the thread's tables, and then from the machine.
 func (s *Switcher) forget(id ctxswitch.JobID, now int64) Usage {
 	j := s.jobs[id]
 	if j == nil {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run is the thread. It returns when ctx has ended; it thaws nothing, so that
-// a job that stands still can be killed standing still.
+// Run is the thread. It returns when ctx has ended. It thaws nothing: a
+// frozen job can be killed frozen.
 func (s *Switcher) Run(ctx context.Context) {
 	// Never unlocked: the thread ends with the goroutine, and its priority
 	// with it.
@@ -31,7 +31,7 @@ func (s *Switcher) Run(ctx context.Context) {
 	}
 }
 
-// raisePriority goes on without what is not permitted.
+// raisePriority raises what is permitted.
 func (s *Switcher) raisePriority() {
 	if s.options.Raise == nil {
 		return
@@ -53,7 +53,7 @@ func (s *Switcher) sleep(instant int64) {
 		_, _, err = s.sleeper.Until(instant)
 	}
 	if err != nil {
-		// No descriptor of ours can fail so; not to spin is all that is left.
+		// Our own descriptors cannot fail so; only avoid spinning.
 		s.logger.Error("the switching thread cannot sleep", zap.Error(err))
 		time.Sleep(lastPause)
 	}
@@ -69,7 +69,7 @@ func (s *Switcher) sleepPunctually(instant int64) error {
 	}
 	s.lead.woke(late)
 	if len(s.freezing) > 0 {
-		s.checkStopped() // while there is time; nobody may have looked since the last switch
+		s.checkStopped() // while there is time; the last check may have been before the last switch
 		s.carryOut()
 	}
 	for realtime.Now() < instant && s.inbox.empty() {
@@ -81,7 +81,7 @@ func (s *Switcher) sleepPunctually(instant int64) error {
 // wake ends the thread's sleep. An error means that it has ended.
 func (s *Switcher) wake() { _ = s.sleeper.Wake() }
 
-// end refuses what comes later and answers what nobody will act on.
+// end refuses later commands and answers those that nobody will act on.
 func (s *Switcher) end() {
 	for l := s.inbox.close(); l != nil; l = l.next {
 		l.answer()
@@ -103,7 +103,7 @@ func (s *Switcher) round() {
 	if realtime.Now() >= s.machine.Deadline() {
 		s.tick()
 	}
-	if len(s.freezing) > 0 && realtime.Now() >= s.lookAt {
+	if len(s.freezing) > 0 && realtime.Now() >= s.checkAt {
 		s.checkStopped()
 		s.carryOut()
 	}
@@ -111,8 +111,9 @@ func (s *Switcher) round() {
 	s.fillReport()
 }
 
-// tick tells the machine that its deadline has come. What stands still by now
-// is told first: the deadline may be that of a freeze which is over.
+// tick reports to the machine that its deadline has come. It first reports
+// the jobs that stand still by now, since the deadline may belong to a freeze
+// that is over.
 func (s *Switcher) tick() {
 	loose := s.machine.Loose()
 	if len(s.freezing) > 0 {
@@ -129,7 +130,7 @@ func (s *Switcher) tick() {
 func (s *Switcher) deadline() int64 {
 	at := s.machine.Deadline()
 	if len(s.freezing) > 0 {
-		at = min(at, s.lookAt)
+		at = min(at, s.checkAt)
 	}
 	if s.report != nil {
 		at = min(at, realtime.Now()+collectAhead.Nanoseconds())

@@ -41,7 +41,7 @@ func (k *Keeper) Sample(term uint64, s clock.Sample) {
 	}
 }
 
-// Reading is the present estimate; all 0 before there is one.
+// Reading returns the present estimate; all 0 before there is one.
 func (k *Keeper) Reading() (offset, errorBound, roundTrip int64) {
 	estimate := k.Estimate()
 	return estimate.Offset, estimate.ErrorBound.Nanoseconds(), estimate.RTT.Nanoseconds()

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// ErrRefused is wrapped by the error of Run when the leader will not have
-	// this node; trying again would not help.
+	// ErrRefused is wrapped by the error of Run when the leader refuses this
+	// node; trying again would not help.
 	ErrRefused = errors.New("the cluster refused this node")
 
 	errSilent   = errors.New("the leader fell silent")
@@ -23,8 +23,7 @@ var (
 	errLater    = errors.New("the leader fell silent, and another server leads")
 )
 
-// certificateTrouble is the sentence for what is wrong with a certificate, "" if it is something
-// else.
+// certificateTrouble returns a sentence about a certificate's error, "" for other errors.
 func certificateTrouble(err error) string {
 	switch {
 	case err == nil:
@@ -38,7 +37,7 @@ func certificateTrouble(err error) string {
 	}
 }
 
-// refusalOf turns what says "never" into the error of Run.
+// refusalOf translates a permanent refusal into the error of Run.
 func refusalOf(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return err

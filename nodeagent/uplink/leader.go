@@ -2,7 +2,7 @@ package uplink
 
 import "sync"
 
-// leader is the server that has welcomed the node, as others may ask.
+// leader is the server that has welcomed the node, for other goroutines.
 type leader struct {
 	mu      sync.Mutex
 	url     string // "": none has
@@ -22,8 +22,8 @@ func (l *leader) set(url string) {
 	l.changed = make(chan struct{})
 }
 
-// Leader returns the base URL of the server that the node has a stream to, the leader as far as the
-// node knows; "": none.
+// Leader returns the base URL of the server to which the node has a stream, the leader as far as
+// the node knows; "": none.
 func (l *Link) Leader() string {
 	l.leader.mu.Lock()
 	defer l.leader.mu.Unlock()

@@ -2,9 +2,9 @@ package uplink
 
 import "score/scored/api/scorev1"
 
-// merge makes one message of all the ends of ranks that follow each other: each
-// message costs both sides more than what an end has to say. It reuses the
-// slice, and changes none of the messages, which others keep.
+// merge joins consecutive ends of ranks into one message, since a message costs
+// both sides more than an end's data. It reuses the slice, and changes none of
+// the messages, which others keep.
 func merge(messages []*scorev1.AgentMessage) []*scorev1.AgentMessage {
 	merged := messages[:0]
 	for i := 0; i < len(messages); {

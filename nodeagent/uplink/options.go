@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// Handler is told what comes from the leader, one call at a time.
+// Handler handles the leader's messages, one call at a time.
 type Handler interface {
-	// Welcome begins a stream. What an earlier stream may have lost is to be
-	// sent again now.
+	// Welcome begins a stream. Its receiver sends again what an earlier
+	// stream may have lost.
 	Welcome(*scorev1.Welcome)
 	// Message is every later message but Pong.
 	Message(*scorev1.ServerMessage)
@@ -23,8 +23,8 @@ type Handler interface {
 
 // Clock learns the leader's clock from the heartbeat.
 type Clock interface {
-	// Sample takes what a heartbeat, sent at the instant of the agent's monotonic clock, tells of the
-	// clock of the leader of the term.
+	// Sample takes a heartbeat's sample of the clock of the leader of the term; sent is when it was
+	// sent, by the agent's monotonic clock.
 	Sample(term uint64, sent int64, s clock.Sample)
 	// Reading is the present estimate, which pings carry to the leader.
 	Reading() (offset, errorBound, roundTrip int64)
@@ -34,22 +34,22 @@ type Clock interface {
 type Options struct {
 	// Servers are base URLs, tried in turn.
 	Servers []string
-	// Learnt, if not nil, is told the addresses of all servers, host:port, whenever they are
-	// others.
+	// Learnt, if not nil, is called with the addresses of all servers, host:port, whenever they
+	// have changed.
 	Learnt func(addresses []string)
 	Client *http.Client
 	// ClientOptions are added to the connection's, such as credentials.
 	ClientOptions []connect.ClientOption
 	// Revoked, if not nil, asks a server, by its base URL, whether the node's certificate was
-	// revoked; only what a server of the cluster says for certain is true. It is asked when a
-	// server has turned the node away: in the handshake no reason is told.
+	// revoked; it returns true only if a server of the cluster has confirmed that. It is called
+	// when a server has refused the node, since the handshake gives no reason.
 	Revoked func(ctx context.Context, server string) bool
 	// Hello introduces the node again for every stream.
 	Hello   func() *scorev1.Hello
 	Handler Handler
 	Clock   Clock
-	// Problems, if not nil, is what is wrong on the node now, a sentence each: pings carry it to
-	// the leader.
+	// Problems, if not nil, returns a sentence for each present problem of the node, which pings
+	// carry to the leader.
 	Problems func() []string
 	// Now is the monotonic clock in nanoseconds.
 	Now    func() int64

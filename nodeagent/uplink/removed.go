@@ -9,20 +9,20 @@ import (
 )
 
 // ErrRemoved is the error of Run when a server has said that the node's certificate was revoked,
-// which nothing undoes.
+// which is final.
 var ErrRemoved = errors.New("this node was removed from the cluster, or its certificate was revoked")
 
-// revoked asks the server that has turned the node away for the reason.
+// revoked asks the server that has refused the node whether its certificate was revoked.
 func (l *Link) revoked(ctx context.Context, server string) bool {
 	return l.options.Revoked != nil && l.options.Revoked(ctx, server)
 }
 
-// waits are the ends of attempts that have nothing to do with who the node is.
+// waits are the errors of attempts that have nothing to do with the node's identity.
 var waits = []error{errSilent, errLate, errLater, errOther, errOld, errUnasked}
 
-// rejected reports whether a server was reached and did not take the node, which may be for its
-// certificate. How such a handshake ends for a client is not one error: the server closes the
-// connection while the client, for whom the handshake was over, writes.
+// rejected reports whether a server was reached and refused the node, perhaps for its certificate.
+// Such a handshake can end with various errors for the client: the server closes the connection
+// while the client, for which the handshake was over, writes.
 func rejected(welcome bool, err error) bool {
 	switch {
 	case err == nil:

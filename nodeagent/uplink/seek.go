@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// uneasyAfter is for how long a server may be silent before the others are asked whether there
-	// is another leader: a ping that was not answered within half a second. It costs nothing to ask
-	// too early, since the stream goes on.
+	// uneasyAfter is how long a server may be silent before the others are asked for another
+	// leader: a ping that was not answered within half a second. It costs nothing to ask too early,
+	// since the stream goes on.
 	uneasyAfter = 2 * pingEvery
 	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is the way.
 	seekTimeout = 4 * time.Second
-	// seekPause is between questions that were answered at once by servers that are not there.
+	// seekPause is the pause between rounds that failed at once because no server was there.
 	seekPause = 200 * time.Millisecond
 )
 
 // seeker asks the other servers for a later leader while one is silent, so that an agent need not
-// find out by itself that a leader is cut off or stopped. What they say is a hint: whom the agent
-// obeys, the term in the Welcome decides.
+// find out by itself that a leader is cut off or stopped. The answers are hints: the term in the
+// Welcome decides whom the agent obeys.
 type seeker struct {
 	link     *Link
-	from     string      // the URL of the server that is silent, or not
+	from     string      // the URL of the server that may be silent
 	welcomed atomic.Bool // by that server
 	found    func()
 }
@@ -49,8 +49,7 @@ func (s *seeker) run(ctx context.Context) {
 	}
 }
 
-// ask asks all others at once, and gives the address that the first has who knows one; "": none
-// does.
+// ask asks all others at once, and returns the first address; "": none knows one.
 func (s *seeker) ask(ctx context.Context) (address string) {
 	ctx, cancel := context.WithTimeout(ctx, seekTimeout)
 	defer cancel()
@@ -75,8 +74,8 @@ func (s *seeker) ask(ctx context.Context) (address string) {
 }
 
 func (s *seeker) askOne(ctx context.Context, url string) (address string) {
-	// Before the welcome the leader that the node had will do, too, if it is another server than
-	// this one.
+	// Before the welcome, the last known leader will do, too, if it is another server than this
+	// one.
 	after := s.link.term.Load()
 	if after > 0 && !s.welcomed.Load() {
 		after--

@@ -15,10 +15,10 @@ const maxServers = 32
 type servers struct {
 	mu     sync.Mutex
 	scheme string
-	first  []string // those of the configuration, which is always right about one of them
+	first  []string // those of the configuration, of which at least one is right
 	learnt []string
 	turn   int
-	to     string // where the last one sent us; "": nowhere
+	to     string // where the last one redirected us; "": nowhere
 }
 
 func newServers(configured []string) *servers {
@@ -29,7 +29,7 @@ func newServers(configured []string) *servers {
 	return s
 }
 
-// next is the server to try now, and whether another one sent us there.
+// next returns the server to try now, and whether another one redirected us there.
 func (s *servers) next() (url string, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *servers) allLocked() []string {
 	return all
 }
 
-// redirect has the next attempt go to an address.
+// redirect directs the next attempt to an address.
 func (s *servers) redirect(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,10 +68,10 @@ func (s *servers) redirect(address string) {
 	}
 }
 
-// url is that of an address, host:port.
+// url returns the URL of an address, host:port.
 func (s *servers) url(address string) string { return s.scheme + "://" + address }
 
-// learn takes the addresses of all servers; false: they are known.
+// learn takes the addresses of all servers, and reports whether they have changed.
 func (s *servers) learn(addresses []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	// disk writes and round trips, even on a loaded machine.
 	welcomeTimeout = 5 * time.Second
 	// silenceTimeout is how long a stream may be without a Pong before it is
-	// given up: several pings in a row were not answered.
+	// ended: several pings in a row were not answered.
 	silenceTimeout = 3 * time.Second
 )
 
@@ -40,7 +40,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	closed := closeWith(ctx, stream)
 	defer func() { cancel(nil); <-closed }()
 	hello := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}}
-	// A failed Send is io.EOF; Receive tells the reason.
+	// A failed Send is io.EOF; Receive returns the reason.
 	_ = stream.Send(hello)
 	first, err := stream.Receive()
 	if err != nil {
@@ -75,8 +75,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	return true, err
 }
 
-// welcomeOf is the welcome in a server's answer to Hello; the error says why there is none that
-// counts.
+// welcomeOf returns the welcome in a server's answer to Hello, or why there is no valid one.
 func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
 	switch m := first.Message.(type) {
 	case *scorev1.ServerMessage_Refused:
@@ -94,7 +93,7 @@ func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error)
 	}
 }
 
-// causeOf prefers the reason for which this side ended the stream.
+// causeOf returns the reason for which this side ended the stream, if there is one, else err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -26,9 +26,9 @@ const (
 
 var errEndless = errors.New("new files keep being made in it")
 
-// RemoveAll removes a file, or a directory with all that is in it, as far as the
-// caller may. What is not there is no error. It follows no link, needs few descriptors
-// however deep the tree is, and memory for one batch of names.
+// RemoveAll removes a file, or a directory with all that is in it, as far as the caller may. A
+// missing file is no error. It follows no link, needs few descriptors however deep the tree is, and
+// memory for one batch of names.
 func RemoveAll(path string) error {
 	up, err := OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -55,7 +55,7 @@ type tree struct {
 	moved, removed int
 }
 
-// remove removes what a name in a directory means; at depth 0 it means the tree.
+// remove removes the file or directory of a name; at depth 0 that is the tree.
 func (t *tree) remove(dir *os.File, name string, depth int) error {
 	err := unlink(dir, name)
 	if errors.Is(err, unix.ENOTEMPTY) {
@@ -83,8 +83,8 @@ func (t *tree) removeFull(dir *os.File, name string, depth int) error {
 	return unlink(dir, name)
 }
 
-// empty removes what is in a directory, or moves it to the top. It goes on behind what
-// cannot be removed, and returns the last error when nothing else is left.
+// empty removes what is in a directory, or moves it to the top. It skips what cannot be removed,
+// and returns the last error when nothing else is left.
 func (t *tree) empty(dir *os.File, depth int) error {
 	if depth == 1 {
 		t.top = dir
@@ -136,7 +136,7 @@ func (t *tree) move(dir *os.File, name string) error {
 		err = unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
 	}
 	if errors.Is(err, unix.EEXIST) {
-		return nil // a name of the user's: the next round tries the next number
+		return nil // the user has such a name: the next round tries the next number
 	}
 	return removing(name, err)
 }
@@ -157,7 +157,7 @@ func unlink(dir *os.File, name string) error {
 // ownerAll is what the owner of a directory needs for emptying it.
 const ownerAll = 0o700
 
-// allow gives the owner the rights that emptying a directory takes.
+// allow gives the owner the rights that are needed to empty a directory.
 func allow(dir *os.File) {
 	var st unix.Stat_t
 	fd := int(dir.Fd())
@@ -166,8 +166,7 @@ func allow(dir *os.File) {
 	}
 }
 
-// openOwn opens a directory for emptying it, also one that its owner has closed to
-// himself.
+// openOwn opens a directory for emptying it, even one whose mode denies its owner access.
 func openOwn(dir *os.File, name string) (*os.File, error) {
 	child, err := openDir(dir, name)
 	if errors.Is(err, unix.EACCES) {
@@ -189,7 +188,7 @@ func openDir(dir *os.File, name string) (*os.File, error) {
 	}
 }
 
-// removing says what could not be removed, in few words whatever its name is.
+// removing wraps an error with the name that could not be removed, clipped.
 func removing(name string, err error) error {
 	if err == nil {
 		return nil

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// reachTimeout is how long a call waits here for a server that can be reached: as long as a
-	// server waits for one that leads, an election and a half.
+	// reachTimeout is how long a call waits here for a reachable server: as long as a server waits
+	// for a leader, an election and a half.
 	reachTimeout = 3 * time.Second
-	// passPause is the time between the first two tries, when nothing says that another server
-	// leads; it doubles up to passPauseMost.
+	// passPause is the time between the first two tries, unless another server is known to lead; it
+	// doubles up to passPauseMost.
 	passPause     = 50 * time.Millisecond
 	passPauseMost = 500 * time.Millisecond
 	// shunFor is how long a server is avoided: two elections.
 	shunFor = 4 * time.Second
 )
 
-// forwarder passes calls on to the server that leads, or to any other, which then does the same.
+// forwarder forwards calls to the server that leads, or to any other, which then does the same.
 type forwarder struct {
 	servers Servers
 	calls   http.RoundTripper
@@ -72,7 +72,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.limits, err = limitsOf(r)
 	}
 	if err == nil {
-		c.body, err = forward.ReadBody(r, false) // programs make submissions under keys again themselves
+		c.body, err = forward.ReadBody(r, false) // programs repeat submissions under keys themselves
 	}
 	if err == nil {
 		err = c.pass()
@@ -82,7 +82,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass has a server answer; the error is for the caller.
+// pass makes a server answer; the error is for the caller.
 func (c *call) pass() error {
 	for limit, pause := time.Now().Add(reachTimeout), passPause; ; pause = min(2*pause, passPauseMost) {
 		changed := c.servers.LeaderChanged()
@@ -113,7 +113,7 @@ func (c *call) pass() error {
 	}
 }
 
-// order is that in which servers are tried: the one that leads, the others, and last the one to
+// order returns the servers in the order of tries: the leader, the others, and last the one to
 // avoid.
 func (h *forwarder) order() []string {
 	shun := h.avoided()
@@ -136,14 +136,14 @@ func (h *forwarder) order() []string {
 	return all
 }
 
-// avoid has the others tried first for a while.
+// avoid puts a server last for a while.
 func (h *forwarder) avoid(server string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shun, h.until = server, time.Now().Add(shunFor)
 }
 
-// avoided is the server to avoid; "": none.
+// avoided returns the server to avoid; "": none.
 func (h *forwarder) avoided() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,7 +153,7 @@ func (h *forwarder) avoided() string {
 	return h.shun
 }
 
-// by lets one server answer, and reports whether it did. If not, the body reports whether the call
+// by lets one server answer, and reports whether it did. If not, the body knows whether the call
 // may have been carried out all the same.
 func (c *call) by(server string) (bool, error) {
 	ctx, cancel := context.WithCancel(c.r.Context())
@@ -178,15 +178,15 @@ func (c *call) by(server string) (bool, error) {
 	return true, nil
 }
 
-// kept are the headers of a call that say how it is written, and by what program. Others are the
-// caller's own, and go nowhere: a server would take some of them for the agent's word.
+// kept are the forwarded headers of a call: its encoding, and its program. Others are dropped: a
+// server would attribute some of them to the agent.
 var kept = append(api.ProgramHeaders(),
 	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent",
 	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Accept-Encoding", "Connect-Content-Encoding",
 	"Grpc-Timeout", "Grpc-Encoding", "Grpc-Accept-Encoding",
 )
 
-// request is the call as a server is sent it.
+// request makes the call to a server.
 func (c *call) request(ctx context.Context, server string) (*http.Request, error) {
 	base, err := url.Parse(server)
 	if err != nil {
@@ -209,8 +209,8 @@ func (c *call) request(ctx context.Context, server string) (*http.Request, error
 	return out, nil
 }
 
-// noServer is what users are told when no server can be reached; doubtful: one that was lost may
-// have done what they asked for. They may repeat it in either case, or it would not have been
+// noServer is the sentence for users when no server can be reached; doubtful: a lost server may
+// have carried out the call. They may repeat the call in either case, or it would not have been
 // repeated here.
 func noServer(servers []string, doubtful bool) error {
 	hosts := make([]string, len(servers))

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// takeAgain is how often a socket is tried that cannot be had: another agent of this host has
-	// it, which may end.
+	// takeAgain is the time between tries to take a socket that another agent of this host has,
+	// which may end.
 	takeAgain = time.Second
 )
 
 // Servers are those of the cluster, by their base URLs; see package uplink.
 type Servers interface {
 	Servers() []string
-	// Leader is the one that leads, as far as it is known; "": none.
+	// Leader returns the leader's URL, as far as it is known; "": none.
 	Leader() string
 	// LeaderChanged is closed when Leader may give another answer.
 	LeaderChanged() <-chan struct{}
@@ -36,7 +36,7 @@ type Servers interface {
 type Options struct {
 	// Socket is the path at which users' programs call. Of several agents of a host one has it.
 	Socket string
-	// Credentials are the agent's.
+	// Credentials are the agent's credentials.
 	Credentials *pki.Credentials
 	Servers     Servers
 	Logger      *zap.Logger
@@ -47,7 +47,7 @@ type Proxy struct {
 	options   Options
 	forwarder *forwarder
 	calls     *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
-	told      string          // why there is no socket, last
+	told      string          // the last reported reason why there is no socket
 }
 
 // New makes a proxy.
@@ -59,8 +59,8 @@ func New(options Options) *Proxy {
 	return &Proxy{options: options, calls: calls, forwarder: newForwarder(options.Servers, calls, options.Logger)}
 }
 
-// Run serves until ctx ends. A socket that cannot be had is told once, and tried again: the node is
-// of use without.
+// Run serves until ctx ends. If the socket is taken, it logs that once and tries again: the node
+// works without.
 func (p *Proxy) Run(ctx context.Context) {
 	defer p.calls.CloseIdleConnections()
 	for ctx.Err() == nil {
@@ -101,7 +101,7 @@ func (p *Proxy) serve(ctx context.Context, held *holding) error {
 		case <-ctx.Done():
 		case <-served:
 		}
-		_ = server.Close() // whose listener may be closed already
+		_ = server.Close() // its listener may be closed already
 	})
 	err := server.Serve(socket.NewConnLimiter(held.listener, socket.MaxConnections, p.options.Logger))
 	close(served)
@@ -120,7 +120,7 @@ func (p *Proxy) handler() http.Handler {
 
 type userKey struct{}
 
-// caller is who is at the other end of a connection; err tells why it is not known.
+// caller is the user at the other end of a connection; err is why it is not known.
 type caller struct {
 	uid  uint32
 	err  error
@@ -144,8 +144,8 @@ func userOf(ctx context.Context) (uint32, error) {
 	return who.uid, who.err
 }
 
-// limitsOf are the resource limits of the process that calls, for servers to read
-// in api.ForLimits; "": the call takes none.
+// limitsOf returns the resource limits of the calling process, which servers read
+// in api.ForLimits; "": the call needs none.
 func limitsOf(r *http.Request) (string, error) {
 	who, _ := r.Context().Value(userKey{}).(caller)
 	if !api.TakesLimits(r.URL.Path) || who.conn == nil {

@@ -40,7 +40,7 @@ func take(path string) (*holding, error) {
 
 // release gives the socket back.
 func (h *holding) release() {
-	_ = h.listener.Close() // who served has closed it
+	_ = h.listener.Close() // the server may have closed it
 	releaseLock(h.lock)
 }
 
@@ -57,7 +57,7 @@ func lockFile(path string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("the lock of the socket for users: %w", err)
 	}
-	// Who had it may have removed the file meanwhile, and a third one made another.
+	// The last holder may have removed the file meanwhile, and a third agent made another.
 	mine, err := file.Stat()
 	if there, statErr := os.Lstat(path); err != nil || statErr != nil || !os.SameFile(mine, there) {
 		file.Close()

@@ -4,7 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a process does, for people.
+// Descriptions of what a process does, for people.
 const (
 	forTime = "waits for a time"
 	forFile = "waits for a file or socket"
@@ -18,7 +18,7 @@ const (
 	futexLockPI2    = 13
 	futexCommand    = 0x7f
 	futexPrivate    = 128
-	monitorSeconds  = 60 // Go's monitor thread looks that seldom when all else sleeps
+	monitorSeconds  = 60 // the period of Go's monitor thread when all else sleeps
 	pollInfinite    = 0xffffffff
 	watcherSockets  = 2 // pm's watcher waits for a context's socket and an eventfd
 	bytesOfPollFd   = 8
@@ -33,7 +33,7 @@ func (p *process) sourceOf(c call) string {
 	case unix.SYS_RESTART_SYSCALL:
 		return p.restarted(c)
 	case unix.SYS_WAIT4, unix.SYS_WAITID:
-		return "" // its children are looked at themselves
+		return "" // its children are examined themselves
 	case sysPoll:
 		if uint32(c.args[2]) != pollInfinite {
 			return forTime
@@ -59,22 +59,22 @@ func (p *process) sourceOf(c call) string {
 	}
 }
 
-// futex is nothing that wakes unless it ends by time, and then if it is one of those that only
-// look.
+// futex describes a futex wait as a wake source if it ends by time, unless it is one of those that
+// only poll.
 func (p *process) futex(c call) string {
 	switch c.args[1] & futexCommand {
 	case futexWait, futexWaitBits, futexLockPI, futexLockPI2:
 	default:
 		return "is in system call " + itoa(c.number)
 	}
-	if c.args[3] == 0 || p.looks(c) {
+	if c.args[3] == 0 || p.onlyPolls(c) {
 		return ""
 	}
 	return forTime
 }
 
-// looks reports whether a futex with a time is Go's monitor, or pm's sleep.
-func (p *process) looks(c call) bool {
+// onlyPolls reports whether a futex with a time is Go's monitor, or pm's sleep.
+func (p *process) onlyPolls(c call) bool {
 	switch c.args[1] {
 	case futexWait | futexPrivate:
 		seconds, nanos, ok := p.timespec(c.args[3])
@@ -86,10 +86,10 @@ func (p *process) looks(c call) bool {
 	}
 }
 
-// restarted is a call that a stop of the gang has interrupted and the kernel goes on with: a futex
-// with a time, a poll or a sleep. Its arguments are still those of the first call.
+// restarted describes a call that a freeze of the gang has interrupted and the kernel restarts: a
+// futex with a time, a poll or a sleep. Its arguments are still those of the first call.
 func (p *process) restarted(c call) string {
-	if p.looks(c) || uint32(c.args[2]) == pollInfinite && p.watches(c) {
+	if p.onlyPolls(c) || uint32(c.args[2]) == pollInfinite && p.watches(c) {
 		return ""
 	}
 	return forTime

@@ -88,7 +88,7 @@ func parseMapping(line string) (m mapping, inode uint64, ok bool) {
 	return m, inode, errs == [3]error{}
 }
 
-// file is what a descriptor of the process is.
+// file describes a descriptor of the process.
 func (p *process) file(fd uint64) string {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", p.pid, uint32(fd)))
 	if err != nil {

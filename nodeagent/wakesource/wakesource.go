@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Own are the inodes of what the job's channels are made of.
+// Own holds the inodes of the images and sockets of the job's channels.
 type Own struct {
 	Images  map[uint64]bool // memory of contexts
 	Sockets map[uint64]bool // of contexts
 }
 
-// threadsMost bounds what is looked at: some ten threads for each of the most ranks that a node
+// threadsMost bounds the threads that are examined: some ten for each of the most ranks that a node
 // has.
 const threadsMost = 16384
 
-// lookTwice is the pause before threads that something could wake are looked at again: a rank that
-// looks around has Go's monitor thread nap in turns for some 15 ms, and with many ranks there is
-// always one that does.
-const lookTwice = 20 * time.Millisecond
+// recheckPause is the pause before threads that something could wake are examined again: in a rank
+// that has polled, Go's monitor thread naps in turns for some 15 ms, and with many ranks there is
+// always one.
+const recheckPause = 20 * time.Millisecond
 
 // Find describes what could wake one of the processes, in a few words for people; empty: nothing
-// can. It takes lookTwice where something seems to.
+// can. It takes recheckPause if something seems to.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
 	if what != "" {
@@ -34,12 +34,12 @@ func Find(pids []int, own Own) string {
 	if len(awake) == 0 {
 		return ""
 	}
-	time.Sleep(lookTwice)
+	time.Sleep(recheckPause)
 	_, what = awakeThreads(awake, own)
 	return what
 }
 
-// thread is one of a process; id is its name in /proc.
+// thread is a thread of a process; id is its name in /proc.
 type thread struct {
 	pid int
 	id  string
@@ -80,7 +80,7 @@ func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	return awake, what
 }
 
-// process is one that is being looked at.
+// process is a process that is being examined.
 type process struct {
 	pid    int
 	own    Own
@@ -113,7 +113,7 @@ type call struct {
 	args   [6]uint64
 }
 
-// parseCall is false of a thread that runs, or stands still outside of system calls.
+// parseCall returns false for a thread that runs, or is stopped outside of system calls.
 func parseCall(text string) (c call, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) < 1+len(c.args) {

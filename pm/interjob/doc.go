@@ -17,7 +17,7 @@
 // Messages of one sender come in order and exactly once, or its end is reported. What is under way
 // is bounded: a sender that is too fast gets ErrFull.
 //
-// One goroutine uses a Node and its Peers. A node accepts connections by itself only once Expect
-// was called, or a Peer was made: until then a sleeping rank must not look as if something outside
+// One goroutine uses a Node and its Peers. A node accepts connections by itself only after Expect
+// was called, or a Peer was made: before that a sleeping rank must not look as if something outside
 // its job could wake it.
 package interjob

@@ -23,13 +23,13 @@ const (
 	answerBytes = nonceBytes + sha256.Size
 )
 
-// helloMost bounds the exchange: a gang that is off for many slices answers late.
-const helloMost = 30 * time.Second
+// helloTimeout bounds the exchange: a gang that is off for many slices answers late.
+const helloTimeout = 30 * time.Second
 
 // errProof is the end of a connection whose other side does not know the secret.
 var errProof = errors.New("interjob: the other side does not know the secret")
 
-// Who proves something.
+// The side that proves something.
 const (
 	asListener = "listener"
 	asDialer   = "dialer"
@@ -45,7 +45,7 @@ func newHello(self Address) (h hello) {
 	return h
 }
 
-// sender is who says the hello.
+// sender returns the rank that sent the hello.
 func (h *hello) sender() identity {
 	return identity{binary.LittleEndian.Uint64(h[4:]), binary.LittleEndian.Uint32(h[12:])}
 }
@@ -62,7 +62,7 @@ func proof(key [KeyBytes]byte, who string, h *hello, nonce []byte) []byte {
 
 // introduce is the dialer's part.
 func introduce(c net.Conn, self, to Address) error {
-	_ = c.SetDeadline(time.Now().Add(helloMost))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout))
 	h := newHello(self)
 	if _, err := c.Write(h[:]); err != nil {
 		return err
@@ -81,9 +81,9 @@ func introduce(c net.Conn, self, to Address) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// meet is the listener's part. It returns who dials.
+// meet is the listener's part. It returns the dialer's identity.
 func meet(c net.Conn, key [KeyBytes]byte) (identity, error) {
-	_ = c.SetDeadline(time.Now().Add(helloMost))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout))
 	var h hello
 	if _, err := io.ReadFull(c, h[:]); err != nil {
 		return identity{}, err

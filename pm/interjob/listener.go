@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acceptEvery is how much rarer an empty poll looks for connections than for messages: a look is a
-// system call.
+// acceptEvery is the number of empty polls for messages that share one poll for connections, which
+// is a system call.
 const acceptEvery = 1 << 12
 
-// acceptPause is how long a failed accept is not repeated.
+// acceptPause is the pause after a failed accept.
 const acceptPause = 10 * time.Millisecond
 
-// listenQueue is how many connections wait in the kernel, which takes less where it is told to: the
-// ranks of a large job that connect at once.
+// listenQueue is how many connections may wait in the kernel, which may be configured to take
+// fewer: the ranks of a large job that connect at once.
 const listenQueue = 4096
 
 // listener is a socket that accepts when asked or, later, by a goroutine.
@@ -108,7 +108,7 @@ func (n *Node) Expect() {
 	}
 	accepting, err := net.FileListener(l.file)
 	if err != nil {
-		return // no descriptor is left: looks accept
+		return // no descriptor is left: polls accept instead
 	}
 	l.accepting = accepting
 	n.tasks.Go(func() {
@@ -135,7 +135,7 @@ func (n *Node) pause() bool {
 	}
 }
 
-// acceptOnce accepts one connection if there is one, and nobody does it already.
+// acceptOnce accepts one connection if there is one, unless a goroutine accepts already.
 func (n *Node) acceptOnce() {
 	if n.listener.accepting != nil {
 		return
@@ -158,9 +158,9 @@ func (n *Node) acceptOnce() {
 	}
 }
 
-// begin serves a connection, unless too many have not proved yet who they are.
+// begin serves a connection, unless too many connections have not authenticated yet.
 func (n *Node) begin(c net.Conn) {
-	if n.listener.strangers.Add(1) > strangersMost {
+	if n.listener.strangers.Add(1) > maxStrangers {
 		n.listener.strangers.Add(-1)
 		_ = c.Close()
 		return

@@ -15,14 +15,14 @@ const (
 	// MaxFrame is the length of the longest message in bytes: that of a channel with the headers of
 	// the layers above, and some room for their next versions.
 	MaxFrame = 66 << 10
-	// inMost bounds the messages that have come and were not polled, of all peers together. Senders
-	// then wait in the kernel.
-	inMost = 64
-	// strangersMost bounds the connections that have not proved anything yet. The next wait in the
+	// maxIn bounds the messages that have arrived and were not polled, of all peers together.
+	// Senders then wait in the kernel.
+	maxIn = 64
+	// maxStrangers bounds the connections that have not authenticated yet. The next wait in the
 	// kernel's queue.
-	strangersMost = 32
-	// closeMost bounds how long Close waits until the last messages are with the kernel.
-	closeMost = 2 * time.Second
+	maxStrangers = 32
+	// closeTimeout bounds how long Close waits until the kernel has taken the last messages.
+	closeTimeout = 2 * time.Second
 )
 
 // Errors of sending.
@@ -79,12 +79,12 @@ func Listen(self Address, host netip.Addr, wake func()) (*Node, error) {
 	self.At = netip.AddrPortFrom(host, l.port)
 	ctx, end := context.WithCancel(context.Background())
 	return &Node{
-		self: self, listener: l, wake: wake, in: make(chan Frame, inMost), spare: make(chan []byte, inMost),
+		self: self, listener: l, wake: wake, in: make(chan Frame, maxIn), spare: make(chan []byte, maxIn),
 		ctx: ctx, end: end, known: map[identity]*Peer{},
 	}, nil
 }
 
-// Address is the node's own.
+// Address returns the node's own address.
 func (n *Node) Address() Address { return n.self }
 
 // Peer returns the peer of an address, the same one for the same rank. The error is ErrAddress.
@@ -145,7 +145,7 @@ func (n *Node) Ready() bool {
 	return len(n.in) > 0
 }
 
-// push hands a frame to Poll. It is false if the node is closed.
+// push queues a frame for Poll. It is false if the node is closed.
 func (n *Node) push(f Frame) bool {
 	f.node = n
 	select {
@@ -196,7 +196,7 @@ func (n *Node) Close() error {
 	if again {
 		return ErrClosed
 	}
-	late := time.AfterFunc(closeMost, n.end)
+	late := time.AfterFunc(closeTimeout, n.end)
 	defer late.Stop()
 	for _, p := range peers {
 		p.finish()

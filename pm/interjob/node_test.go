@@ -117,13 +117,13 @@ func TestCloseSendsWhatIsUnderWay(t *testing.T) {
 	a, b := newEnd(t, 1, 0), newEnd(t, 2, 0)
 	b.Expect()
 	p := peerOf(t, a.Node, b.Address())
-	for i := range byte(outMost) {
+	for i := range byte(maxOut) {
 		a.send(t, p, []byte{i})
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range byte(outMost) {
+	for i := range byte(maxOut) {
 		if f := b.next(t); !slices.Equal(f.Data, []byte{i}) {
 			t.Fatalf("message %d: %+v", i, f)
 		}
@@ -208,7 +208,7 @@ func TestStrangers(t *testing.T) {
 	if data, err := io.ReadAll(c); len(data) > 0 {
 		t.Errorf("an answer of %d bytes, %v", len(data), err)
 	}
-	for range strangersMost {
+	for range maxStrangers {
 		dialed(t, b.Node)
 	}
 	if _, err := dialed(t, b.Node).Read(make([]byte, 1)); err == nil {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// outMost bounds the messages under way to a peer.
-	outMost = 16
-	// dialMost bounds how long a connection takes to begin.
-	dialMost = 10 * time.Second
+	// maxOut bounds the messages under way to a peer.
+	maxOut = 16
+	// dialTimeout bounds the time to connect to a peer.
+	dialTimeout = 10 * time.Second
 )
 
 // Peer is a rank of another job.
@@ -21,7 +21,7 @@ type Peer struct {
 	id      identity
 	number  int
 	address Address // none: it has only been heard of
-	heard   bool    // it has connected; under the node's mu
+	heard   bool    // it has connected; guarded by the node's mu
 
 	out      chan []byte // nil before the first message
 	reserved []byte
@@ -44,7 +44,7 @@ func (p *Peer) Err() error {
 func (p *Peer) Named() bool { return p.address != Address{} }
 
 // Room reports whether Reserve would succeed, or fail for another reason than want of room.
-func (p *Peer) Room() bool { return len(p.out) < outMost || p.Err() != nil }
+func (p *Peer) Room() bool { return len(p.out) < maxOut || p.Err() != nil }
 
 // Reserve returns the place of a message of n bytes, to be filled and then sent by Commit. The
 // error is ErrFull, also while the peer is not named, or why it is gone.
@@ -87,12 +87,12 @@ func (p *Peer) start() error {
 	if p.node.closing {
 		return ErrClosed
 	}
-	p.out = make(chan []byte, outMost)
+	p.out = make(chan []byte, maxOut)
 	p.node.sends.Go(p.deliver)
 	return nil
 }
 
-// finish has what was committed sent, and nothing more.
+// finish ends sending after what was committed.
 func (p *Peer) finish() {
 	if p.out != nil {
 		close(p.out)
@@ -112,7 +112,7 @@ func (p *Peer) deliver() {
 }
 
 func (p *Peer) deliverAll() error {
-	dialer := net.Dialer{Timeout: dialMost}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	c, err := dialer.DialContext(p.node.ctx, "tcp", p.address.At.String())
 	if err != nil {
 		return err

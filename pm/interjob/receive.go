@@ -8,10 +8,10 @@ import (
 	"net"
 )
 
-// lengthBytes is what goes before each message.
+// lengthBytes is the size of the length that precedes each message.
 const lengthBytes = 4
 
-// read hands on what a peer sends, and its end.
+// read queues what a peer sends, and its end, for Poll.
 func (n *Node) read(p *Peer, c net.Conn) {
 	r := bufio.NewReaderSize(c, MaxFrame)
 	for {

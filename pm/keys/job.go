@@ -40,9 +40,9 @@ var (
 	ErrTooLong = keys.ErrTooLong
 	// ErrLost: the steward does not answer any more; the job is ending.
 	ErrLost = errors.New("keys: the job's steward does not answer")
-	// ErrNoFence: there is none any more since a node is lost, without which the job goes on.
+	// ErrNoFence: a node was lost and the job goes on without it, so there are no more fences.
 	ErrNoFence = errors.New("keys: no fence of all ranks is possible")
-	// ErrClosed: Close was called, or a wait was given up.
+	// ErrClosed: Close was called, or a wait was cancelled.
 	ErrClosed = errors.New("keys: closed")
 )
 
@@ -181,11 +181,11 @@ func (j *Job) Put(scope Scope, key, value string) error {
 // changed, and must not be used after Close.
 func (j *Job) Get(rank int, key string) (value []byte, ok bool) { return j.view.Get(rank, key) }
 
-// awaitSlice is how long Await sleeps between looks at its context, which cannot wake it.
+// awaitSlice is how long Await sleeps between checks of its context, which cannot wake it.
 const awaitSlice = 50 * time.Millisecond
 
-// Await is Get for a value that may be yet to come: it waits for what ranks of this node commit,
-// and for what fences bring of those of others, which another goroutine of this process may be in.
+// Await is Get for a value that has not come yet: it waits for what ranks of this node commit, and
+// for what fences bring from other nodes. Another goroutine of this process may be in such a fence.
 // The error wraps ctx's, keys.ErrRank or the system's.
 func (j *Job) Await(ctx context.Context, rank int, key string) (value []byte, err error) {
 	for {
@@ -209,9 +209,9 @@ func (j *Job) Commit(ctx context.Context) error {
 }
 
 // Fence commits, waits until all ranks have called it, and lets this one see what all have
-// committed. Of ranks for which the job did not end when they failed it waits only for those that
-// are started again. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: a rank that gives up
-// can ask nothing any more, only read.
+// committed. If the job went on after ranks failed, it waits only for those of them that are
+// started again. The error wraps ErrLost, ErrNoFence, ErrClosed or ctx's: after a cancelled wait a
+// rank can only read.
 func (j *Job) Fence(ctx context.Context) error { return j.synchronize(ctx, wire.Fence) }
 
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.

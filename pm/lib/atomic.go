@@ -29,7 +29,8 @@ func score_atomic(ep C.int32_t, a *C.score_atomic_args) C.int64_t {
 	}))
 }
 
-// score_atomic_count returns how many elements one operation may have; 0: there is no such operation.
+// score_atomic_count returns how many elements one operation may have; 0 if there is no such
+// operation.
 //
 //export score_atomic_count
 func score_atomic_count(op, datatype C.int32_t) C.uint64_t {

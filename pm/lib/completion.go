@@ -49,9 +49,9 @@ func score_progress() C.int64_t {
 	return C.int64_t(d.Progress())
 }
 
-// score_wait waits until Progress may have something to do, or another thread does something. It looks
-// at the words under the lock: another thread, or the goroutine that makes progress, may have handled
-// what the caller waits for after the caller looked, and nothing more comes.
+// score_wait waits until Progress may have something to do, or another thread does something. It
+// compares the watched words under the lock: another thread, or the goroutine that makes progress,
+// may have handled what the caller waits for after the caller read them, and nothing more comes.
 //
 //export score_wait
 func score_wait(microseconds C.int64_t, w *C.score_watch) {
@@ -79,10 +79,12 @@ func score_nap(microseconds C.int64_t) {
 }
 
 const (
-	// idleReads is how many reads of a queue find nothing before a reader sleeps: ten milliseconds of
-	// them, so that a program that computes with its neighbours in step never does.
+	// idleReads is the number of empty reads of a queue after which a reader sleeps: ten
+	// milliseconds of them, so that a program that computes in step with its neighbours never
+	// sleeps.
 	idleReads = 1 << 16
-	// crowdedReads is the same where the node's ranks share CPUs: what falling asleep and waking cost.
+	// crowdedReads is the same if the node's ranks share CPUs: about the cost of falling asleep and
+	// waking.
 	crowdedReads = 1 << 6
 )
 

@@ -73,8 +73,8 @@ func score_domain_close() {
 	}
 }
 
-// score_leave tells peers, when the program ends, that it has left. One that ends with a domain open
-// may be within a call, and tells nobody.
+// score_leave tells peers at the end of the program that it has left. A program that ends with a
+// domain open may be within a call, so nobody is told.
 //
 //export score_leave
 func score_leave() {
@@ -89,7 +89,7 @@ func score_leave() {
 	lib.d = nil
 }
 
-// locked is the domain, which the caller unlocks.
+// locked returns the locked domain, which the caller unlocks.
 func locked() *ofi.Domain {
 	lib.d.Lock()
 	return lib.d

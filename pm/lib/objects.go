@@ -38,7 +38,7 @@ func score_object_close(h C.int64_t) {
 	d := locked()
 	defer d.Unlock()
 	if c, ok := object[*ofi.Counter](h); ok {
-		c.Close() // its memory goes, and operations may still be under way
+		c.Close() // its memory is freed, and operations may still be under way
 	}
 	forget(h)
 }

@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-// handles is how many channels of PM and SkifCh a C program has open at most: one for each number.
+// handles bounds the channels of PM and of SkifCh that a C program has open: one for each number.
 const handles = pm.MaxChannel + 1
 
 // pmChannel is a channel that a C program has opened, with the messages that it has not given back.
@@ -29,7 +29,7 @@ type pmChannel struct {
 	buffer runtime.Pinner // a send buffer that the program fills: without a lane, it is Go's memory
 }
 
-// open has the channels by number, which is their handle.
+// open holds the channels by number, which is their handle.
 var open struct {
 	mu   sync.Mutex
 	pm   [handles]*pmChannel
@@ -70,7 +70,7 @@ func errno(err error) C.int {
 	return -C.int(ofi.Errno(err))
 }
 
-// limit returns a context that ends after so many milliseconds, or never if that is negative.
+// limit returns a context that ends after the given milliseconds, or never if they are negative.
 func limit(milliseconds C.int) (context.Context, context.CancelFunc) {
 	if milliseconds < 0 {
 		return context.Background(), func() {}

@@ -108,7 +108,7 @@ func go_skifch_recv(h C.int, to *C.skifch_message) C.int {
 	return 0
 }
 
-// show writes what has arrived of the message received last.
+// show writes to C what has arrived of the message received last.
 func (c *skifChannel) show(to *C.skifch_message) {
 	*to = C.skifch_message{size: C.size_t(c.last.Size), source: C.int(c.last.From.Rank)}
 	for i, p := range c.last.Pieces() {

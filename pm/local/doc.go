@@ -1,7 +1,6 @@
-// Package local starts the ranks of a PM program on this machine, without
-// daemons: for programs under development, for tests, and for benchmarks. It plays the
-// part of the node's agent: it makes the contexts, hands them out, and tells
-// the others when a rank died.
+// Package local starts the ranks of a PM program on this machine, without daemons: for programs
+// under development, for tests, and for benchmarks. It takes the place of the node's agent: it
+// makes the contexts, hands them out, and tells the other ranks when one died.
 //
 // It starts no job of a cluster; scrun does.
 //

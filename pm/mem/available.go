@@ -8,8 +8,8 @@ import (
 )
 
 // available reports whether the node has that much memory without taking it from programs. The
-// kernel itself does not refuse: it kills processes until there is enough. Where the kernel does
-// not tell, nothing is available: without /proc there are no peers either.
+// kernel itself does not refuse: it kills processes until there is enough. If the kernel does not
+// report its memory, nothing is available: without /proc there are no peers either.
 func available(size uint64) bool {
 	text, err := os.ReadFile("/proc/meminfo")
 	return err == nil && size <= parseAvailable(text)

@@ -1,5 +1,5 @@
-// Package mem is memory that the processes of a job on one node reach of each other, without agent
-// or daemon. What is sent inside a node is copied once.
+// Package mem gives the processes of a job on one node access to each other's memory, without agent
+// or daemon. So data sent inside a node is copied once.
 //
 // There are two ways. A Window is shared memory: peers map it, and read, write and change it with
 // the processor's own instructions (package atomics). Any other memory of a peer is copied by the
@@ -19,7 +19,7 @@
 //	copy(m.Bytes(), data)
 //	err = m.Release()
 //
-// The package does not say when memory may be used, nor who may use it: that is agreed on by
+// The package does not decide when memory may be used, nor by whom: ranks agree on that by
 // messages. All processes of a job belong to one user and can ruin each other; see DESIGN.md for
 // what a hostile peer cannot do.
 package mem

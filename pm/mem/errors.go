@@ -29,7 +29,7 @@ var (
 	ErrSystem = errors.New("mem: the system call failed")
 )
 
-// CopyError says how much of a copy is certain. errors.Is finds what ended it.
+// CopyError reports how much of a copy is certain. errors.Is finds what ended it.
 type CopyError struct {
 	Done int // bytes from the beginning that were surely copied; some after them may have been, too
 	Err  error
@@ -39,7 +39,7 @@ func (e *CopyError) Error() string { return fmt.Sprintf("%v, after %d bytes", e.
 
 func (e *CopyError) Unwrap() error { return e.Err }
 
-// systemError puts an error of a system call on a peer into the package's terms.
+// systemError translates an error of a system call on a peer.
 func systemError(call string, err error) error {
 	sentinel := ErrSystem
 	switch {

@@ -18,9 +18,9 @@ const MaxWindow = 1 << 44
 // is the version of the encoding.
 const handleMagic = 0x5c0_3e31
 
-// Handle is what a peer needs to map a window. The kernel gives no two memfds since boot the same
-// inode, so a handle never names another window than the one it was made for, even if the number
-// of the descriptor is used again.
+// Handle holds what a peer needs to map a window. The kernel gives no two memfds since boot the
+// same inode, so a handle never names another window than the one it was made for, even if the
+// number of the descriptor is used again.
 type Handle struct {
 	FD     uint32 // descriptor in the owner's process
 	Size   uint64 // bytes, whole pages

@@ -90,7 +90,7 @@ func (v *AV) peer(a Address) (tag.Peer, error) {
 	return v.peers[a], nil
 }
 
-// source is the peer as a receive names it.
+// source returns the peer as the source of a receive.
 func (v *AV) source(a Address) (tag.Peer, error) {
 	if a == AnyAddress {
 		return tag.AnyPeer, nil
@@ -109,8 +109,8 @@ func (v *AV) address(p tag.Peer) Address {
 	return AnyAddress
 }
 
-// name is how others call a port of this rank: also ranks of other jobs, if the system has a socket
-// for them.
+// name returns the name of a port of this rank. It includes the address for ranks of other jobs, if
+// the system has a socket for them.
 func (d *Domain) name(port uint8) (b [NameBytes]byte) {
 	binary.LittleEndian.PutUint32(b[0:], nameMagic)
 	binary.LittleEndian.PutUint32(b[ranksAt:], uint32(d.iface.Ranks()))

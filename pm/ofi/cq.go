@@ -28,7 +28,7 @@ type CQ struct {
 	more  *uint32 // 1: entries wait behind the ring
 	spill []Entry
 
-	closed bool // nobody reads any more, and the ring may be gone
+	closed bool // nobody reads any more, and the ring may be freed
 }
 
 // CQ returns a queue that holds at least size entries in its ring.
@@ -47,8 +47,9 @@ func (d *Domain) CQ(size int) *CQ {
 	return c
 }
 
-// CQIn returns a queue in memory of the caller's, who reads it without a call: entries from head to
-// tail, both counting for ever. If more is 1 when the ring is empty, a call of Progress refills it.
+// CQIn returns a queue in the caller's memory, which the caller reads without a call: entries from
+// head to tail, both of which only grow. If more is 1 when the ring is empty, a call of Progress
+// refills it.
 func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, error) {
 	if len(ring) == 0 || len(ring)&(len(ring)-1) != 0 {
 		return nil, ErrArgument
@@ -58,8 +59,8 @@ func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, erro
 	return c, nil
 }
 
-// next returns the entry behind the last one, to be filled where it is, each field of it, and then
-// shown by push. It is nil if nobody reads.
+// next returns the entry behind the last one. The caller fills each of its fields in place, then
+// calls push. It is nil if nobody reads.
 func (c *CQ) next() *Entry {
 	if c == nil || c.closed {
 		return nil
@@ -77,7 +78,7 @@ func (c *CQ) nextBehind() *Entry {
 	return &c.spill[len(c.spill)-1]
 }
 
-// push shows the entry that next returned.
+// push publishes the entry that next returned.
 func (c *CQ) push() {
 	if len(c.spill) > 0 {
 		atomic.StoreUint32(c.more, 1)
@@ -86,7 +87,7 @@ func (c *CQ) push() {
 	release.Store64(c.tail, *c.tail+1)
 }
 
-// add appends an entry of an operation that is not hot.
+// add appends an entry; it is not for hot paths.
 func (c *CQ) add(entry Entry) {
 	if e := c.next(); e != nil {
 		*e = entry
@@ -155,7 +156,8 @@ type Counter struct{ value, failed *uint64 }
 // Counter returns a counter of its own memory.
 func (d *Domain) Counter() *Counter { return d.CounterIn(new(uint64), new(uint64)) }
 
-// CounterIn returns a counter in memory of the caller's, who reads it without a call until Close.
+// CounterIn returns a counter in the caller's memory, which the caller reads without a call until
+// Close.
 func (d *Domain) CounterIn(value, failed *uint64) *Counter { return &Counter{value, failed} }
 
 // Close gives the counter's memory back to the caller. Operations still under way count no more.

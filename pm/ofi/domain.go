@@ -17,7 +17,7 @@ type Domain struct {
 	md     *uct.MD
 	stack  *tag.Stack
 	eps    [tag.Ports]*Endpoint
-	port   int // the one after that which was opened last
+	port   int // the one after the port opened last
 	cqs    []*CQ
 	spare  *transfer
 	rouse  context.CancelFunc // ends a nap
@@ -58,7 +58,7 @@ func (d *Domain) Close() error {
 	return err
 }
 
-// CloseCQ forgets a queue. Operations still under way put nothing into it any more.
+// CloseCQ closes a queue. Operations still under way put nothing into it any more.
 func (d *Domain) CloseCQ(c *CQ) {
 	c.closed, c.ring, c.spill = true, nil, nil
 	for i, have := range d.cqs {
@@ -95,9 +95,9 @@ func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
 	return d.md.Register(buf, o.Access)
 }
 
-// Watch has counters, which may be nil, count peers' operations on memory: writes are those that change
-// it, reads the others. The counters of the endpoint that the peer named count too; for them an atomic
-// operation that fetches is a read. libfabric has it so: OpenSHMEM waits for writes of either kind.
+// Watch sets counters, which may be nil, of peers' operations on memory: writes change it, reads do
+// not. The counters of the endpoint that the peer named count, too; for them an atomic operation
+// that fetches is a read. This follows libfabric: OpenSHMEM waits for writes of either kind.
 func (d *Domain) Watch(r *uct.Region, reads, writes *Counter) {
 	r.Notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
 		if access == uct.RemoteRead {

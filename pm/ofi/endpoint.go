@@ -4,7 +4,7 @@ import (
 	"score/pm/tag"
 )
 
-// EndpointOptions are what an endpoint is bound to. What is nil is not there.
+// EndpointOptions are the objects that an endpoint is bound to; each may be nil.
 type EndpointOptions struct {
 	AV                *AV
 	Transmit, Receive *CQ
@@ -110,8 +110,7 @@ func wanted(asked Flags, selective bool) bool {
 	return asked&Quiet == 0 && (!selective || asked&Completion != 0)
 }
 
-// release keeps the transfer for reuse. What the next use does not set is cleared: memory of the
-// program's.
+// release keeps the transfer for reuse. It clears the references to the program's memory.
 func (t *transfer) release() {
 	if t.flags&Received == 0 {
 		t.ep.under--

@@ -99,7 +99,7 @@ func (e *Endpoint) Receive(r Receive) error {
 	return e.tag.Receive(&t.Op, c, r.Buffer)
 }
 
-// criteria says which messages match, and of which kind a completion is.
+// criteria returns which messages match, and the kind of the completion.
 func (e *Endpoint) criteria(r Receive) (tag.Criteria, Flags, error) {
 	from, err := e.o.AV.source(r.From)
 	if r.Flags&Tagged == 0 {
@@ -108,7 +108,7 @@ func (e *Endpoint) criteria(r Receive) (tag.Criteria, Flags, error) {
 	return tag.Criteria{Source: from, Tag: r.Tag, Ignore: r.Ignore}, Tagged | Received, err
 }
 
-// Peeked is what a peek came upon.
+// Peeked is the result of a peek.
 type Peeked struct {
 	Found bool // a message that matches
 	Busy  bool // something else came

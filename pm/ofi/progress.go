@@ -8,10 +8,11 @@ import (
 )
 
 // quietFor is how long the program must have left a domain alone before progress is made for it: a
-// program that looks by itself is faster, and must not find the lock taken.
+// program that polls by itself is faster, and must not find the lock taken.
 const quietFor = time.Millisecond
 
-// gate is a domain's lock. Who waits for messages holds it, and lets go when somebody else wants it.
+// gate is a domain's lock. A goroutine that waits for messages holds it, and releases it when
+// another wants it.
 type gate struct {
 	mu     sync.Mutex
 	wanted atomic.Int32
@@ -38,7 +39,7 @@ func (g *gate) wait(ctx context.Context, f func(context.Context) error) error {
 	g.waiter.Store(&interrupt)
 	defer g.waiter.Store(nil)
 	if g.wanted.Load() > 0 {
-		return nil // it came before it could know of us
+		return nil // it was wanted before the waiter was known
 	}
 	if err := f(inner); err != nil && inner.Err() == nil {
 		return err
@@ -62,8 +63,8 @@ func (d *Domain) Unlock() { d.gate.mu.Unlock() }
 func (d *Domain) Wait(ctx context.Context) error { return d.gate.wait(ctx, d.worker.Wait) }
 
 // Nap sleeps until Progress may have something to do, another goroutine wants the lock, or the time
-// is over. It is for programs that look again and again for something that does not come: unlike
-// Wait it does not look first, and the node sees one wait with a deadline from nap to nap.
+// is over. It is for programs that poll for something that does not come: unlike Wait it does not
+// poll first, and the node sees successive naps as one wait with a deadline.
 func (d *Domain) Nap(most time.Duration) {
 	d.gate.waiter.Store(&d.rouse)
 	defer d.gate.waiter.Store(nil)
@@ -76,10 +77,10 @@ type automatic struct {
 	ended chan struct{}
 }
 
-// StartProgress has a goroutine make progress while the program does not, until StopProgress or
-// Close: peers' one-sided operations are served although the program makes no call. From then on
-// each use of the domain needs Lock. It sleeps until something comes, and a program that looks by
-// itself costs it one look at a counter each millisecond.
+// StartProgress starts a goroutine that makes progress while the program does not, until
+// StopProgress or Close: so peers' one-sided operations are served although the program makes no
+// call. From then on each use of the domain needs Lock. The goroutine sleeps until something comes;
+// while the program polls by itself, the goroutine only reads a counter each millisecond.
 func (d *Domain) StartProgress() {
 	if d.auto != nil {
 		return

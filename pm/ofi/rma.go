@@ -16,7 +16,7 @@ type Transfer struct {
 	Flags   Flags // RemoteData, Inject, Completion, Fence
 }
 
-// way is the transport to a peer, for an operation with these flags.
+// way returns the transport to a peer, for an operation with these flags.
 func (e *Endpoint) way(a Address, flags Flags) (*uct.EP, tag.Peer, error) {
 	if e.closed {
 		return nil, tag.Peer{}, uct.ErrClosed
@@ -72,8 +72,8 @@ type AtomicTransfer struct {
 	Compare, Result []byte
 }
 
-// Atomic does an operation on a peer's memory. Buffer and Compare are the caller's again when it
-// returns.
+// Atomic performs an operation on a peer's memory. Buffer and Compare are the caller's again when
+// it returns.
 func (e *Endpoint) Atomic(a AtomicTransfer) error {
 	ep, p, err := e.way(a.To, a.Flags)
 	if err != nil {

@@ -15,7 +15,7 @@ type Endpoint struct {
 	match  matchers
 }
 
-// Port is the endpoint's.
+// Port returns the endpoint's port.
 func (e *Endpoint) Port() int { return int(e.port) }
 
 // Peer names the endpoint at other ranks.
@@ -37,8 +37,8 @@ func (e *Endpoint) Close() {
 	}
 }
 
-// endReceives ends posted receives. All are taken out before the first ends: who is told may begin
-// and cancel others.
+// endReceives ends posted receives. All are taken out before the first ends, since callbacks may
+// begin and cancel others.
 func (e *Endpoint) endReceives(err error, which func(*match.Recv) bool) {
 	var ended []*Op
 	for space := range e.match {

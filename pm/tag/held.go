@@ -21,10 +21,10 @@ type Held struct {
 	next *Held // spare
 }
 
-// Tag is the message's.
+// Tag returns the message's tag.
 func (h *Held) Tag() uint64 { return h.envelope.tag }
 
-// Length is the message's, in bytes.
+// Length returns the message's length in bytes.
 func (h *Held) Length() int { return h.envelope.length }
 
 // Data returns the immediate data, if there is any.
@@ -48,8 +48,8 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 	s.keep(e, h)
 }
 
-// keep has a message wait for a receive. Nobody will take one that is for a closed endpoint: kept, it
-// would take room that its sender needs for others.
+// keep queues a message until a receive takes it. A message for a closed endpoint is dropped:
+// nobody will take it, and its sender needs the room for others.
 func (s *Stack) keep(e *Endpoint, h *Held) {
 	if e.closed {
 		s.drop(h)
@@ -58,7 +58,7 @@ func (s *Stack) keep(e *Endpoint, h *Held) {
 	e.match[h.envelope.space()].Hold(&h.msg)
 }
 
-// drop forgets a message. A sender that waits for it is told that it was taken.
+// drop forgets a message. A sender that waits for its end is answered as if it was taken.
 func (s *Stack) drop(h *Held) {
 	if h.offer || h.envelope.sync() {
 		s.sayTaken(h.peer, h.id, 0)
@@ -76,8 +76,8 @@ const (
 	// spareBytes is the longest buffer that is kept for reuse, with a Held or a copy of a message that
 	// was sent: longer ones are rare where there is one all the time.
 	spareBytes = 4 << 10
-	// maxOffers bounds the offers of one peer that wait here, each of which takes some 500 bytes: far
-	// more than a program has sends under way to one rank. A peer with more is given up.
+	// maxOffers bounds the waiting offers of one peer, some 500 bytes each: far more than a program
+	// has sends under way to one rank. A peer with more is dropped.
 	maxOffers = 1 << 20
 )
 

@@ -23,7 +23,7 @@ type Peer struct {
 // AnyPeer as the source of a receive takes messages of all peers.
 var AnyPeer = Peer{Rank: match.AnySource}
 
-// source is how matching sees a peer. Ranks have 24 bits.
+// source is a peer as matching sees it. Ranks have 24 bits.
 func (p Peer) source() uint32 {
 	if p.Rank == match.AnySource {
 		return match.AnySource
@@ -43,7 +43,7 @@ func (c Criteria) match() match.Criteria {
 	return match.Criteria{Source: c.Source.source(), Tag: c.Tag, Ignore: c.Ignore}
 }
 
-// Result is what came of an operation.
+// Result is the result of an operation.
 type Result struct {
 	From    Peer   // of a receive
 	Tag     uint64 // of a receive: the message's

@@ -17,7 +17,7 @@ func (e *Endpoint) Receive(o *Op, c Criteria, buf []byte) error {
 	return e.post(o)
 }
 
-// ready is the error of an operation that may not begin.
+// ready returns why an operation may not begin, or nil.
 func (e *Endpoint) ready(o *Op) error {
 	if o.state != idle {
 		return ErrBusy
@@ -75,8 +75,8 @@ func (s *Stack) alive(source uint32) bool {
 	return source == match.AnySource || rank < len(s.peers) && (s.peers[rank] == nil || !s.peers[rank].gone)
 }
 
-// endUnlessAlive takes a receive back that waits for a peer of which nothing comes any more. If it took
-// messages before, it ends instead of not having begun.
+// endUnlessAlive takes back a receive from a peer that sends nothing any more, and returns the
+// error with which it never began. A receive that took messages before ends instead.
 func (e *Endpoint) endUnlessAlive(o *Op, took bool) error {
 	err := e.stack.sourceError(o.recv.Source)
 	if err == nil {
@@ -91,7 +91,7 @@ func (e *Endpoint) endUnlessAlive(o *Op, took bool) error {
 	return err
 }
 
-// sourceError is why a source that is not alive cannot send.
+// sourceError returns why a source that is not alive cannot send.
 func (s *Stack) sourceError(source uint32) error {
 	p, err := s.peer(int(source & rankMask))
 	if err == nil && p.gone {
@@ -109,7 +109,7 @@ func (e *Endpoint) Probe(c Criteria) *Held {
 	return nil
 }
 
-// Claim is Probe, and takes the message out: only ReceiveHeld or Discard gets it from then on.
+// Claim is Probe that also removes the message: from then on only ReceiveHeld or Discard gets it.
 func (e *Endpoint) Claim(c Criteria) *Held {
 	if u := e.match[c.Space].Claim(c.match()); u != nil {
 		return heldOf(u)
@@ -165,14 +165,15 @@ func (s *Stack) onEager(p *uct.Packet) {
 	o.received(n, err)
 }
 
-// refuse gives a peer up that sent what no peer sends. It stays if it only died within the message.
+// refuse drops a peer that broke the protocol. A peer that only died within the message is reported
+// separately.
 func refuse(p *uct.Packet, err error) {
 	if err == nil || errors.Is(err, uct.ErrPeer) {
 		p.EP.Violated()
 	}
 }
 
-// take notes whose message the receive got.
+// take records the message that the receive got.
 func (o *Op) take(v envelope, from Peer) {
 	o.From, o.Tag, o.Length, o.Data, o.HasData = from, v.tag, v.length, v.data, v.hasData()
 }
@@ -190,7 +191,7 @@ func (o *Op) received(n int, err error) {
 	o.finish(err)
 }
 
-// part takes room of a buffer for many, for a message of the length.
+// part takes space for a message of the length from a buffer for many.
 func (o *Op) part(length int) *Op {
 	n := min(length, len(o.buf))
 	child := o.ep.stack.newOp()
@@ -205,7 +206,7 @@ func (o *Op) part(length int) *Op {
 	return child
 }
 
-// endPart tells of a message that is in a buffer for many.
+// endPart reports a message that is in a buffer for many.
 func (o *Op) endPart(err error) {
 	parent := o.parent
 	parent.pending--
@@ -302,7 +303,8 @@ func (o *Op) Complete(err error) {
 	o.received(n, err)
 }
 
-// sayTaken tells the sender of an offer, or of a synchronous message, of its end; bits are bitFailed, or 0. A lost one hears nothing.
+// sayTaken reports the end of an offer or of a synchronous message to its sender; bits are
+// bitFailed, or 0. A lost peer is skipped.
 func (s *Stack) sayTaken(p *peer, id uint32, bits uint8) {
 	if p.ep.Send(uct.Header{ID: idTaken, Bits: bits, Arg: id}, nil) == uct.ErrAgain { //nolint:errorlint // this very value
 		s.control(p, controlTaken, id, bits)

@@ -83,8 +83,8 @@ func (e *Endpoint) target(to Peer) (*peer, error) {
 	return e.stack.peer(int(to.Rank))
 }
 
-// SendCopy sends a message of which the stack keeps a copy, if it must: data is the caller's again
-// when it returns, and nobody is told of the end. The error is ErrMemory if too many copies wait.
+// SendCopy sends a message, and keeps a copy if it cannot go at once: data is the caller's again
+// when it returns, and the end is not reported. The error is ErrMemory if too many copies wait.
 func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) error {
 	if !e.open {
 		return ErrClosed
@@ -133,7 +133,8 @@ var (
 	errOffer  = errors.New("tag: the message is offered")   // it is too long
 )
 
-// begins reports whether a message that was not sent eagerly for a reason is sent in another way.
+// begins reports whether a message that was not sent eagerly, for the reason why, is sent in
+// another way.
 func begins(why error) bool {
 	return errors.Is(why, uct.ErrAgain) || errors.Is(why, errNarrow) || errors.Is(why, errOffer)
 }
@@ -164,7 +165,7 @@ func (o *Op) sendSync(v envelope) error {
 	return nil
 }
 
-// goOn sends a message that could not be sent eagerly for a reason, now or later.
+// goOn sends a message that could not be sent eagerly, for the reason why, now or later.
 func (o *Op) goOn(v envelope, why error) {
 	o.state = sending
 	if o.sendOther(v, why) == uct.ErrAgain { //nolint:errorlint // this very value
@@ -260,7 +261,7 @@ func (o *Op) offer(v envelope, want bool) error {
 func (s *Stack) onTaken(p *uct.Packet) {
 	o := s.sends.Get(p.Arg)
 	if o == nil || int(o.peer.Rank) != p.Source {
-		return // of a send that was ended when the peer seemed lost, or nonsense
+		return // the send has ended with the loss of the peer, or the number is nonsense
 	}
 	if p.Bits&bitFailed != 0 {
 		s.endAwaited(o, ErrUnread)
@@ -269,7 +270,7 @@ func (s *Stack) onTaken(p *uct.Packet) {
 	s.endAwaited(o, nil)
 }
 
-// endAwaited ends a send that waits for its receiver's word.
+// endAwaited ends a send that waits for its receiver's answer.
 func (s *Stack) endAwaited(o *Op, err error) {
 	s.sends.Remove(o.id)
 	if o.state == untaken {

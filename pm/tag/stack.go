@@ -7,7 +7,7 @@ import (
 	"score/pm/uct/handles"
 )
 
-// Ports is how many endpoints a stack has at most: OpenSHMEM takes one for each context.
+// Ports is the largest number of endpoints of a stack: OpenSHMEM takes one for each context.
 const Ports = 128
 
 const (
@@ -103,7 +103,7 @@ func (s *Stack) Open(port int) (*Endpoint, error) {
 	return e, nil
 }
 
-// endpoint is that of a port; nil if there is no such port.
+// endpoint returns the endpoint of a port; nil if there is no such port.
 func (s *Stack) endpoint(port uint8) *Endpoint {
 	if port < Ports && s.ports[port] != nil {
 		return s.ports[port]
@@ -120,14 +120,14 @@ func (s *Stack) newEndpoint(port uint8) *Endpoint {
 	return e
 }
 
-// peer is what the stack knows of a rank.
+// peer is the stack's state of a rank.
 type peer struct {
 	ep     *uct.EP
 	eager  int // bytes of the longest eager message
 	credit credit
 	window window
 	offers int  // that wait here or are being fetched
-	saying bool // a word about the window waits to be sent
+	saying bool // a window update waits to be sent
 	gone   bool // nothing more comes
 }
 
@@ -162,7 +162,7 @@ func (s *Stack) from(p *uct.Packet) *peer {
 	return peer
 }
 
-// freed notes that bytes of a peer are not kept any more, and tells it when it is time.
+// freed records that bytes of a peer are not kept any more, and updates its window when it is time.
 func (s *Stack) freed(p *peer, units uint32) {
 	p.window.free(units)
 	if p.gone || p.window.due() {
@@ -170,7 +170,7 @@ func (s *Stack) freed(p *peer, units uint32) {
 	}
 }
 
-// onFreed tells a peer that its window is wide, or gives the window of a lost one back.
+// onFreed reports a wide window to its peer, or gives the window of a lost peer back.
 func (s *Stack) onFreed(p *peer) {
 	if p.gone {
 		s.narrow(p)
@@ -179,8 +179,8 @@ func (s *Stack) onFreed(p *peer) {
 	s.sayWindow(p)
 }
 
-// narrow gives what the window of a lost peer has beyond the least to others, once nothing of the
-// peer is kept any more: the bytes count until then.
+// narrow returns a lost peer's window to the pool, but for the minimum, once nothing of the peer is
+// kept any more: the bytes count until then.
 func (s *Stack) narrow(p *peer) {
 	if p.window.arrived == p.window.freed {
 		s.pool.narrow(&p.window)

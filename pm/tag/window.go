@@ -1,6 +1,6 @@
 package tag
 
-// Unit is what eager bytes are counted in.
+// Unit is the unit of a window, in bytes.
 const Unit = 64
 
 const (
@@ -13,7 +13,7 @@ const (
 	envelopeUnits = 2
 )
 
-// unitsOf is what a message of the length costs.
+// unitsOf returns the cost of a message of the length.
 func unitsOf(length int) uint32 { return uint32(uint(length+Unit-1)/Unit) + envelopeUnits }
 
 // credit is the sender's side of a window: it may have sent limit units in all.
@@ -31,7 +31,7 @@ func (c *credit) take(units uint32) bool {
 	return true
 }
 
-// onLimit notes what the receiver told. An older word changes nothing.
+// onLimit records the receiver's limit. An older limit changes nothing.
 func (c *credit) onLimit(limit uint32) {
 	if int32(limit-c.limit) > 0 {
 		c.limit = limit
@@ -51,7 +51,7 @@ type window struct {
 
 func (w *window) limit() uint32 { return w.freed + w.size }
 
-// onArrival counts a message. It is false if the peer had not the units for it.
+// onArrival counts a message. It is false if the peer exceeded its window.
 func (w *window) onArrival(units uint32) bool {
 	w.arrived += units
 	return int32(w.limit()-w.arrived) >= 0

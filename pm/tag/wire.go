@@ -29,8 +29,8 @@ const (
 	offerHead = 5 * 8 // tag, length, key, offset, address
 )
 
-// envelope is what a message says of itself. It has four words, the most that the compiler keeps in
-// registers: copies of more, written word by word and read in pairs, cost each message 10 ns.
+// envelope describes a message. It has four words, the most that the compiler keeps in registers:
+// copies of more, written word by word and read in pairs, cost each message 10 ns.
 type envelope struct {
 	tag    uint64
 	length int
@@ -56,13 +56,13 @@ func (v envelope) space() Space { return Space(v.bits() & bitSpace) }
 
 func (v envelope) hasData() bool { return v.bits()&bitData != 0 }
 
-// sync reports whether the sender of an eager message is told that a receive took it, number of which
-// send it is.
+// sync reports whether the sender of an eager message waits for idTaken; number is the number of
+// its send.
 func (v envelope) sync() bool { return v.bits()&bitSync != 0 }
 
 func (v envelope) number() uint32 { return uint32(v.word >> numberShift) }
 
-// numbered is the envelope of a synchronous send.
+// numbered returns the envelope of a synchronous send.
 func (v envelope) numbered(number uint32) envelope {
 	v.word = uint64(v.bits()|bitSync) | uint64(number)<<numberShift
 	return v

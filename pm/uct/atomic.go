@@ -161,7 +161,7 @@ func onAtomic(p *Packet) {
 	}
 }
 
-// access is what an operation did with the memory.
+// access says what an operation did with the memory.
 func (k AtomicKind) access(fetches bool) Access {
 	switch {
 	case !fetches:

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// bulkFrom is from how many bytes on transfers between nodes go as bulk datagrams: with less, the
-	// question and the word that all was sent cost more than the copies that they save.
+	// bulkFrom is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
+	// less, asking for the bytes and confirming the end cost more than the copies that they save.
 	bulkFrom = 64 << 10
-	// bulkPerTurn bounds the frames that are sent, or taken, before Progress looks at something else:
+	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
 	// some 50 us of the longest ones.
 	bulkPerTurn = 8
 	// bulkStep bounds a sleep while frames may be late, or the channel had no room for a question.
 	bulkStep = 200 * time.Microsecond
 )
 
-// bitFirst marks the first question of a get: the owner's program is told once.
+// bitFirst marks the first request of a get: the owner's program is notified once.
 const bitFirst uint8 = 1
 
 // bulk is an interface's part of pulls by bulk datagrams.
@@ -103,7 +103,7 @@ func (i *Iface) bulkSleep() time.Duration {
 	return min(max(time.Duration(b.reader.Deadline()-bulkNow()), bulkStep), owedSleep)
 }
 
-// askBulk gives up frames that did not come, and asks for what pulls want now.
+// askBulk declares frames lost that did not come, and asks for what pulls want now.
 func (i *Iface) askBulk() (n int) {
 	b := &i.bulk
 	b.refused = false
@@ -206,7 +206,7 @@ func (i *Iface) frameOf(f pm.Frame, size int) *op {
 	return o
 }
 
-// taken ends a put of the peer whose memory was taken away.
+// taken reports whether a put's memory was closed meanwhile, and ends the put then.
 func (e *EP) taken(o *op) bool {
 	if o.kind != opFill || o.region.incarnation == o.incarnation {
 		return false
@@ -244,7 +244,7 @@ func (e *EP) endPulled(o *op, err error) {
 	}
 }
 
-// filled tells of a put that was pulled.
+// filled reports the end of a put whose bytes were pulled.
 func (e *EP) filled(o *op, err error) {
 	why := statusOK
 	if err != nil {

@@ -1,8 +1,7 @@
 package uct
 
-// copies is what is known of whether a peer of this node copies from and to this process. The
-// system may allow it to one of two processes alone, as where one of them is privileged, so the one
-// that copies says so.
+// copies records whether a peer on this node can copy from and to this process. The system may
+// allow that to one of the two processes only, as where one is privileged, so the peer reports it.
 type copies uint8
 
 const (
@@ -12,7 +11,7 @@ const (
 	copiesNo
 )
 
-// peerCopies reports whether the peer may be asked to copy. Until it has answered it is not.
+// peerCopies reports whether the peer can copy; false until it has answered.
 func (e *EP) peerCopies() bool {
 	if e.copies == copiesUnknown && e.local && e.send(Header{ID: idCopies}, nil) == nil {
 		e.copies = copiesAsked
@@ -35,7 +34,7 @@ func onCopies(p *Packet) {
 
 func (e *EP) replyCopies() {
 	if e.serves >= maxAsked {
-		return // it asks all the time: it is not answered
+		return // it asks too often
 	}
 	answer := copiesNo
 	if e.canCopy() {

@@ -12,8 +12,9 @@ import (
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
 
-// lingerMost is how long the last messages of a peer on another node are waited for after the news
-// that it closed: agents send them again for that long, and more than a few slices of other gangs.
+// lingerMost is how long this rank waits for the last messages of a peer on another node after the
+// notice that it closed: agents resend them for that long, and it covers a few slices of other
+// gangs.
 const lingerMost = time.Second
 
 // EP is the way to one peer.
@@ -24,10 +25,11 @@ type EP struct {
 	other  *interjob.Peer // of another job; nil: a rank of this one
 	active bool           // in the interface's list
 
-	// A peer is open, then lost (failed is set: nothing more is sent to it), then over (what was under
-	// way has ended). It becomes over when it is deaf, or when the inbox has nothing of it any more.
+	// A peer is open, then lost (failed is set: nothing more is sent to it), then over (everything
+	// under way has ended). It becomes over when it is deaf, or when the inbox holds nothing from
+	// it any more.
 	failed error
-	deaf   bool // nothing more of it is received
+	deaf   bool // nothing more is received from it
 	over   bool
 	since  time.Time // when it was lost; only of peers on other nodes
 
@@ -68,7 +70,7 @@ type Pending interface {
 	Retry() error
 }
 
-// Rank is the peer's.
+// Rank returns the peer's rank.
 func (e *EP) Rank() int { return e.rank }
 
 // Local reports whether the peer is on this node.
@@ -146,7 +148,7 @@ func (e *EP) Commit() error {
 	return nil
 }
 
-// ready is the error of an operation that may not begin.
+// ready returns why no operation may begin now, or nil.
 func (e *EP) ready() error {
 	if e.failed != nil {
 		return e.failed
@@ -173,7 +175,7 @@ func (e *EP) Pend(p Pending) {
 	e.activate()
 }
 
-// activate has Progress look at the EP.
+// activate puts the EP on the list that Progress works through.
 func (e *EP) activate() {
 	if !e.active {
 		e.active = true
@@ -181,7 +183,7 @@ func (e *EP) activate() {
 	}
 }
 
-// advance sends what it can; more reports whether something is left.
+// advance sends what there is room for; more reports whether something is left.
 func (e *EP) advance() (n int, more bool) {
 	if e.failed != nil || e.unnamed() {
 		return 0, false
@@ -226,8 +228,8 @@ func (e *EP) retryPending() (n int) {
 // owes reports whether the peer has to answer something.
 func (e *EP) owes() bool { return e.ops > 0 || len(e.pending) > 0 }
 
-// lose notes that nothing more can be sent to the peer. What it sent before may wait in the inbox,
-// so the end comes from a call of Progress that found it empty.
+// lose records that nothing more can be sent to the peer. Its last messages may wait in the inbox,
+// so operations end in a later call of Progress that finds the inbox empty.
 func (e *EP) lose(err error) {
 	if e.failed != nil {
 		return
@@ -239,8 +241,8 @@ func (e *EP) lose(err error) {
 	e.iface.lost = append(e.iface.lost, e)
 }
 
-// fail is lose of a peer of which nothing more is to be received: all of it came, or it cannot be
-// trusted. No operation ends within the call, so that its callers find theirs as they were.
+// fail is lose for a peer from which nothing more is received: everything came, or it cannot be
+// trusted. No operation ends within the call, so callers find theirs unchanged.
 func (e *EP) fail(err error) {
 	e.lose(err)
 	e.deaf = true
@@ -250,7 +252,7 @@ func (e *EP) fail(err error) {
 // its channel says so by a datagram, which may overtake its last messages.
 func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerMost }
 
-// end completes all that is under way with the reason why the peer was lost.
+// end completes everything under way with the reason why the peer was lost.
 func (e *EP) end() {
 	if e.over {
 		return
@@ -311,8 +313,8 @@ func (e *EP) peerProcess() *mem.Peer {
 	return e.process
 }
 
-// once reports whether so many bytes should be copied once between the processes, if the system
-// allows that, instead of going in pieces through the channel.
+// once reports whether n bytes should be copied once between the processes, if the system allows
+// that, instead of going in pieces through the channel.
 func (e *EP) once(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
 
 // canCopy reports whether this process may copy from and to the peer's memory.

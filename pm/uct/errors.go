@@ -29,10 +29,10 @@ var (
 	ErrCanceled = errors.New("uct: the interface was closed before the operation completed")
 )
 
-// errPeerClosed is what is known of a peer that said goodbye.
+// errPeerClosed means that the peer has closed its endpoint in order.
 var errPeerClosed = pm.ErrPeerClosed
 
-// status is how an error travels to the peer.
+// status is an error as it travels to the peer.
 type status uint8
 
 const (

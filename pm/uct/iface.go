@@ -21,7 +21,7 @@ type Iface struct {
 
 	active []*EP             // have something to send: pieces, acknowledgements, pending operations
 	lost   []*EP             // lost, and not over
-	check  int               // the rank that is looked at next
+	check  int               // the rank that is checked next
 	inside bool              // a call of Progress is under way
 	spare  *op               // operations for reuse
 	calls  handles.Table[op] // operations that were sent and wait for data
@@ -102,16 +102,15 @@ func (i *Iface) Handle(id uint8, h Handler) {
 	i.handlers[id] = h
 }
 
-// HandleData sets what is called after a Put with immediate data has arrived here. Of the header To
-// and From are set.
+// HandleData sets the function that is called after a Put with immediate data has arrived here. Of
+// the header only To and From are set.
 func (i *Iface) HandleData(f func(ep *EP, ports Header, data uint64, length int)) { i.onData = f }
 
-// HandleGone sets what is called once when a peer is lost: it died, closed its end, or broke the
-// protocol.
+// HandleGone sets the function that is called once when a peer is lost: it died, closed its end, or
+// broke the protocol.
 func (i *Iface) HandleGone(f func(ep *EP, err error)) { i.onGone = f }
 
-// EP returns the way to a rank. It is made at the first call; peers that are never used cost
-// nothing but a word.
+// EP returns the endpoint for a rank. It is made at the first call; an unused peer costs one word.
 func (i *Iface) EP(rank int) (*EP, error) {
 	if uint(rank) < uint(len(i.eps)) && i.eps[rank] != nil {
 		return i.eps[rank], nil

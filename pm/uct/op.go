@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Completion is told once when an operation has ended. A nil error means that it was done.
+// Completion is called once when an operation has ended. A nil error means success.
 type Completion interface {
 	Complete(err error)
 }
 
-// opKind tells operations apart.
+// opKind is the kind of an operation.
 type opKind uint8
 
 const (
@@ -43,9 +43,9 @@ type op struct {
 	offset  uint64     // in the region
 	extra   uint64     // immediate data
 	address uint64     // of a pull from this node: of the bytes in the owner's process; 0: none
-	late    bool       // a pull that has ended for its caller: what its owner still says is dropped
+	late    bool       // a pull that has ended for its caller: later messages of its owner are dropped
 	pull    *pull.Pull // in iface.bulk.reader; of one that is pulled, once it was begun
-	asked   int        // bytes of the pull up to which was asked
+	asked   int        // bytes of the pull that were asked for
 	token   uint32     // of the pull; of replyBulk: the peer's
 	to      uint16     // replyBulk: the peer's port for bulk datagrams; 0: it has none
 	piece   pull.Owner // of replyBulk
@@ -64,7 +64,7 @@ type op struct {
 	buf         []byte // operands of an atomic, or what a fetch answers; kept for reuse
 }
 
-// reply is what an opServe sends.
+// reply is the message that an opServe sends.
 type reply uint8
 
 const (
@@ -183,7 +183,7 @@ func (e *EP) onAck(upTo uint32) {
 	}
 }
 
-// onNak notes that requests failed.
+// onNak records that requests failed.
 func (e *EP) onNak(first, last uint32, why status) {
 	err := why.err()
 	if err == nil || err == ErrPeer { //nolint:errorlint // err returns this very value

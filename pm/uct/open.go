@@ -20,7 +20,7 @@ func Open(channel int, options ...pm.OpenOption) (*Iface, error) {
 	return i, nil
 }
 
-// Worker is the interface's.
+// Worker returns the interface's worker.
 func (i *Iface) Worker() *Worker { return i.worker }
 
 // MD is the interface's memory domain.
@@ -29,7 +29,7 @@ func (i *Iface) MD() *MD { return i.md }
 // Rank is this rank's number.
 func (i *Iface) Rank() int { return i.ch.Rank() }
 
-// Ranks is how many ranks the job has.
+// Ranks is the number of ranks of the job.
 func (i *Iface) Ranks() int { return i.ch.Size() }
 
 // Do begins an operation, with progress while resources are short, and waits until it has ended.
@@ -56,7 +56,7 @@ func (w *Worker) Do(ctx context.Context, begin func(done Completion) error) erro
 	return o.err
 }
 
-// turn makes progress, or waits until there is some to be made.
+// turn makes progress, or waits until there is something to do.
 func (w *Worker) turn(ctx context.Context) error {
 	if w.Progress() > 0 {
 		return ctx.Err()
@@ -64,7 +64,7 @@ func (w *Worker) turn(ctx context.Context) error {
 	return w.Wait(ctx)
 }
 
-// outcome keeps what a completion was told.
+// outcome keeps the result of a completion.
 type outcome struct {
 	ended bool
 	err   error

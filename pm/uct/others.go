@@ -28,7 +28,7 @@ func (i *Iface) Address() (interjob.Address, error) {
 			return interjob.Address{}, err
 		}
 		i.others = &others{node: node}
-		i.ch.Also(node.Ready)
+		i.ch.WakeWhen(node.Ready)
 	}
 	return i.others.node.Address(), nil
 }
@@ -47,7 +47,7 @@ func (i *Iface) Connect(a interjob.Address) (*EP, error) {
 		return nil, err
 	}
 	ep := i.otherEP(p)
-	ep.activate() // what this rank owes a peer that was only heard of waits for the address
+	ep.activate() // answers to a peer that is not named yet wait for the address
 	return ep, nil
 }
 
@@ -131,19 +131,20 @@ func (e *EP) commitOther() error {
 
 // waitSpaceOther is waitSpace for a rank of another job.
 func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
-	i.ch.Also(func() bool { return ep.other.Room() || i.others.node.Ready() })
-	defer i.ch.Also(i.others.node.Ready)
+	i.ch.WakeWhen(func() bool { return ep.other.Room() || i.others.node.Ready() })
+	defer i.ch.WakeWhen(i.others.node.Ready)
 	return i.ch.Wait(ctx)
 }
 
-// closeOthers ends what Address began, before the channel that it wakes.
+// closeOthers closes the connections to other jobs. It runs before the channel closes, which they
+// wake.
 func (i *Iface) closeOthers() {
 	if i.others != nil {
 		_ = i.others.node.Close()
 	}
 }
 
-// otherError translates what package interjob says.
+// otherError translates errors of package interjob.
 func otherError(err error) error {
 	switch {
 	case err == interjob.ErrFull: //nolint:errorlint // Reserve returns this very value

@@ -3,14 +3,15 @@ package uct
 import "time"
 
 const (
-	// paceFrom is from how many bytes on a pull goes the way that was seen to be faster: shorter ones
-	// end before a clock tells the ways apart.
+	// paceFrom is the shortest pull, in bytes, for which the faster way is measured and taken:
+	// shorter ones are too short for the clock.
 	paceFrom = 256 << 10
-	// paceAgain is after how many pulls the slower way is tried again: the ranks may have moved.
+	// paceAgain is the number of pulls after which the slower way is tried again: the ranks may
+	// have moved.
 	paceAgain = 64
 )
 
-// pace is what long pulls from a peer on this node were seen to take, both ways, in nanoseconds per
+// pace is the measured time of long pulls from a peer on this node, both ways, in nanoseconds per
 // byte; 0 is unknown. At times pieces through the channel are twice as fast as a copy between the
 // processes (1 MiB: 32 us to 75), as long as the CPUs of both ranks seem to share a cache; at times
 // they are half as fast in a stream (6.8 GB/s to 11 to 13) on the very same machine.
@@ -32,7 +33,8 @@ func (p *pace) copies() bool {
 	return faster != (p.turn%paceAgain == 0)
 }
 
-// note enters what n bytes took. Other programs only make it longer, so shorter times count more.
+// note records how long n bytes took. Other programs only make it longer, so shorter times weigh
+// more.
 func note(way *float64, n int, took time.Duration) {
 	seen := float64(took) / float64(n)
 	switch {

@@ -7,14 +7,16 @@ import (
 )
 
 const (
-	// batch bounds the messages that one call of Progress handles, so that a caller that has more to
-	// do than to receive gets its turn: a lane of the shortest messages holds 4,096.
+	// batch bounds the messages that one call of Progress handles, so that the caller gets to its
+	// other work: a lane of the shortest messages holds 4,096.
 	batch = 64
-	// checkEvery is after how many empty calls of Progress one peer is checked: a peer that closed its
-	// channel without room for a goodbye sends nothing any more. A call takes 20 ns or more.
+	// checkEvery is the number of empty calls of Progress after which one peer is checked: a peer
+	// that closed its channel without room for a goodbye sends nothing any more. A call takes 20 ns
+	// or more.
 	checkEvery = 1 << 8
-	// lateAfter is after how many empty calls of Progress in a row the bytes of a pull are not waited
-	// for any more: their owner computes. They are some 50 us, which other bytes take to come.
+	// lateAfter is the number of empty calls of Progress in a row after which the bytes of a pull
+	// count as late: their owner computes. That many calls take some 50 us, in which the bytes
+	// usually come.
 	lateAfter = 1 << 11
 )
 
@@ -63,7 +65,7 @@ func (i *Iface) receive() (n int, drained bool) {
 			n += i.ch.Each(batch-n, i.onWhole)
 		}
 		if n > 0 && !i.ch.More() || n == batch {
-			return n, false // a look at the inbox costs as much as a message
+			return n, false // polling the inbox costs as much as a message
 		}
 		m, err := i.ch.Receive()
 		if err == nil {
@@ -95,13 +97,14 @@ func (i *Iface) endLost(drained bool) (n int) {
 	return n
 }
 
-// dispatch has a message handled that Each left.
+// dispatch handles a message that Each left.
 func (i *Iface) dispatch(m pm.Message) {
 	i.handle(m.Source(), i.waitHead(m), m.Len())
 	_ = i.ch.ReleaseReceiveBuffer(m) // a message is given back once
 }
 
-// waitHead returns what there is of a message that may still be written, with its header if it has one.
+// waitHead returns the bytes that have arrived of a message that may still be written, at least its
+// header if it has one.
 func (i *Iface) waitHead(m pm.Message) []byte {
 	if m.Len() < HeadBytes || m.WaitFor(HeadBytes) != nil {
 		return nil
@@ -110,10 +113,10 @@ func (i *Iface) waitHead(m pm.Message) []byte {
 	return m.Head()
 }
 
-// handleWhole has a message handled that came whole.
+// handleWhole handles a message that came whole.
 func (i *Iface) handleWhole(source int, data []byte) { i.handle(source, data, len(data)) }
 
-// handle has a message handled of which so much is there.
+// handle calls the handler of a message of the given length, whose leading bytes are data.
 func (i *Iface) handle(source int, data []byte, length int) {
 	p := &i.packet
 	i.counts.Received++
@@ -175,7 +178,7 @@ func (i *Iface) advance() int {
 	return n
 }
 
-// checkNext looks whether the next peer can still be reached: one at a time, so that the work does
+// checkNext checks whether the next peer can still be reached: one at a time, so that the work does
 // not grow with the peers.
 func (i *Iface) checkNext() {
 	for range i.eps {
@@ -190,7 +193,7 @@ func (i *Iface) checkNext() {
 	}
 }
 
-// checkPeers looks at all peers that owe something.
+// checkPeers checks all peers that owe something.
 func (i *Iface) checkPeers() {
 	for _, ep := range i.eps {
 		if ep != nil && ep.failed == nil && ep.owes() {

@@ -12,8 +12,9 @@ type Exposed struct {
 const (
 	// exposedBit marks keys of exposed memory; no other key has it set without ownKeys.
 	exposedBit = 1 << 62
-	// exposedTurn is where a key has how often its number was used before, modulo 2^30: a long pull asks
-	// for a piece at a time, and must not get the rest of it from what was exposed later.
+	// exposedTurn is the position of the key's generation: how often its number was used before,
+	// modulo 2^30. A long pull asks for one piece at a time, and must not get later pieces from
+	// another exposure.
 	exposedTurn = 32
 	turnMask    = exposedBit>>exposedTurn - 1
 )
@@ -54,7 +55,7 @@ func (md *MD) Expose(data []byte) Exposed {
 	return Exposed{Key: r.key, Address: address(data)}
 }
 
-// Conceal ends the exposure. An answer that still reads from the memory ends with ErrKey at its peer.
+// Conceal ends the exposure. A peer whose answer still reads from the memory gets ErrKey.
 func (md *MD) Conceal(e Exposed) {
 	if e.Key&exposedBit == 0 {
 		return // a window stays

@@ -86,8 +86,8 @@ func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error
 	return r, nil
 }
 
-// SetBase has peers count offsets from base on instead of 0, as those do that name memory by the
-// owner's addresses. Call it before the key is told.
+// SetBase makes offsets of peers start at base instead of 0, for peers that name memory by the
+// owner's addresses. Call it before the key is handed out.
 func (r *Region) SetBase(base uint64) { r.base = base }
 
 // Alloc allocates a window: memory that processes of this node reach by load and store.
@@ -148,10 +148,10 @@ func (r *Region) Key() uint64 { return r.key }
 // Bytes is the memory.
 func (r *Region) Bytes() []byte { return r.buf }
 
-// Notify sets what is called after a peer's operation on the region was served: once for each, with
-// RemoteAtomic|RemoteRead for an atomic that fetches, RemoteRead for one that does nothing else, and the
-// port that the peer named. It turns access by load and store off, of which nobody learns here; call it
-// before the key is told.
+// Notify sets the function that is called once for each served operation of a peer on the region,
+// with the port that the peer named. access is RemoteAtomic|RemoteRead for an atomic that fetches,
+// RemoteRead for one that only fetches. Notify disables access by load and store, which this
+// process could not observe; call it before the key is handed out.
 func (r *Region) Notify(f func(ep *EP, port uint8, access Access, length int)) {
 	r.notify = f
 	r.withdraw()

@@ -10,7 +10,7 @@ import (
 // they are forgotten, and the peer is asked again.
 const maxUnmapped = 1024
 
-// remotes is what an EP knows of its peer's regions.
+// remotes holds what an EP knows of its peer's regions.
 type remotes struct {
 	last     *remote // the one used last
 	byKey    map[uint64]*remote
@@ -32,8 +32,8 @@ type remote struct {
 	newer   *remote
 }
 
-// direct returns the peer's memory if this process may use it by load and store now. If it is not
-// known yet whether it may, the peer is asked; until then the peer serves the operation.
+// direct returns the peer's memory if this process may use it by load and store now, else nil. If
+// that is not known yet, it asks the peer, which meanwhile serves the operation itself.
 func (e *EP) direct(at Remote, n int, want Access) []byte {
 	r := e.remotes.last
 	if r == nil || r.key != at.Key {

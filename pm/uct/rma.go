@@ -5,14 +5,15 @@ const (
 	MaxRMA = 1 << 37
 	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
 	MaxGets = 64
-	// copyFrom is from how many bytes on ranks that share CPUs copy once between the processes
-	// instead of twice through the channel, which costs a switch of processes for each lane that is
-	// full. With CPUs of their own both ranks copy at the same time, and only pulls may be copies
-	// (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1 MiB in 32
-	// and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
+	// copyFrom is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
+	// processes instead of twice through the channel, which costs a switch of processes for each
+	// full lane. With CPUs of their own both ranks copy at the same time, and only pulls may be
+	// copies (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1
+	// MiB in 32 and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
 	copyFrom = 16 << 10
-	// snapMost is up to which length the answer to a get is copied if it cannot be sent at once: what
-	// follows may write to the memory. The origin of a longer one holds that back.
+	// snapMost is the longest answer to a get, in bytes, that is copied if it cannot be sent at
+	// once: later requests may write to the memory. For longer gets the origin holds such requests
+	// back.
 	snapMost = MaxAtomicBytes
 	// piecesPerTurn bounds what one operation sends before Progress looks at others.
 	piecesPerTurn = 16
@@ -22,12 +23,12 @@ const (
 type Remote struct {
 	Key    uint64
 	Offset uint64
-	Port   uint8 // which the target's handlers are told
-	From   uint8 // this rank's, which they are told too
+	Port   uint8 // at the target, for its handlers
+	From   uint8 // at this rank, for the same handlers
 }
 
-// Put copies data to the peer's memory. done is told when it is there; data must stay as it is
-// until then. A nil done asks for no word.
+// Put copies data to the peer's memory. It calls done when the data is there; data must stay as it
+// is until then. done may be nil.
 func (e *EP) Put(data []byte, to Remote, done Completion) error {
 	if err := e.beginRMA(len(data)); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	return o
 }
 
-// Get copies memory of the peer to data. done is told when it is there.
+// Get copies memory of the peer to data. It calls done when the data is there.
 func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	if err := e.beginRMA(len(data)); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	return nil
 }
 
-// begin is the error of a one-sided operation that may not begin.
+// begin returns why no one-sided operation may begin now, or nil.
 func (e *EP) begin() error {
 	if err := e.ready(); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (e *EP) begin() error {
 	return nil
 }
 
-// beginRMA is begin of an operation on n bytes.
+// beginRMA is begin for an operation on n bytes.
 func (e *EP) beginRMA(n int) error {
 	if n > MaxRMA {
 		return ErrTooLong
@@ -114,7 +115,7 @@ func (e *EP) immediate(done Completion) error {
 	return nil
 }
 
-// start sends what goes of an operation; Progress sends the rest.
+// start sends as much of an operation as there is room for; Progress sends the rest.
 func (e *EP) start(o *op) { e.startIn(&e.out, o) }
 
 // answer is start for an answer.
@@ -147,7 +148,7 @@ func (e *EP) Flush(done Completion) error {
 	return e.Put(nil, Remote{Key: flushKey}, done)
 }
 
-// flushKey names no memory: a put of no bytes to it is an acknowledgement asked for.
+// flushKey names no memory: a put of no bytes to it asks for an acknowledgement.
 const flushKey = ^uint64(0)
 
 // Quiet reports whether the peer has served all operations. Fence needs no more than that: access

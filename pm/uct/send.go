@@ -2,7 +2,8 @@ package uct
 
 import "encoding/binary"
 
-// advanceOp sends what goes of the first operation of out. whole reports that it has left out.
+// advanceOp sends as much of the first operation of out as there is room for. whole reports that it
+// has left out.
 func (e *EP) advanceOp(o *op) (n int, whole bool) {
 	if o.kind != opServe && e.held(o) {
 		return 0, false
@@ -25,8 +26,7 @@ func (e *EP) advanceOp(o *op) (n int, whole bool) {
 	return n, whole
 }
 
-// held reports whether the first operation of out waits for an answer of the peer, which brings its
-// turn.
+// held reports whether the first operation of out waits for an answer of the peer.
 func (e *EP) held(o *op) bool {
 	if e.barrier != nil {
 		return true
@@ -36,7 +36,7 @@ func (e *EP) held(o *op) bool {
 	return calls && e.gets >= MaxGets || writes && e.reads > 0
 }
 
-// endRead has what writes go on.
+// endRead lets writes continue that waited for a long get.
 func (e *EP) endRead(o *op) {
 	if !o.reads {
 		return
@@ -47,7 +47,7 @@ func (e *EP) endRead(o *op) {
 	}
 }
 
-// requested numbers a request that was sent.
+// requested counts a request that was sent.
 func (e *EP) requested(o *op) { o.run.Add(e.asks.Send()) }
 
 func (e *EP) sendPut(o *op) (n int, whole bool) {

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// maxAsked is from how many answers that wait for room on questions of a peer (what a key is,
-	// whether copies are possible) are not answered any more. The peer goes on without.
+	// maxAsked is the number of answers waiting for room beyond which a peer's questions (what a
+	// key is, whether copies are possible) are ignored. The peer goes on without.
 	maxAsked = MaxOps
-	// maxServes bounds the answers that are kept for one peer: what an honest one can have asked for.
+	// maxServes bounds the answers kept for one peer: the most that an honest peer can have asked
+	// for.
 	maxServes = maxAsked + MaxOps + (MaxGets+1)*pull.MaxPieces
 )
 
@@ -36,8 +37,8 @@ func (i *Iface) installHandlers() {
 	h[idPutPull] = onPutPull
 }
 
-// words reads n leading words of the payload; it is false, and the peer is given up, if they are
-// not there.
+// words reads leading words of the payload into to. If they are missing, it returns false and drops
+// the peer.
 func (p *Packet) words(to []uint64) bool {
 	head, err := p.Prefix(8 * len(to))
 	if err != nil {
@@ -122,7 +123,7 @@ func (e *EP) afterPut(p *Packet, r *Region, why status, length int, immediate ui
 	e.notePut(p.Header, r, length, immediate)
 }
 
-// notePut tells the program of a put that was served.
+// notePut notifies the program of a put that was served.
 func (e *EP) notePut(p Header, r *Region, length int, immediate uint64) {
 	if r.notify != nil {
 		r.notify(e, p.To, RemoteWrite, length)
@@ -132,7 +133,7 @@ func (e *EP) notePut(p Header, r *Region, length int, immediate uint64) {
 	}
 }
 
-// servedRequest counts a request, and has the peer told.
+// servedRequest counts a request and queues its acknowledgement.
 func (e *EP) servedRequest(why status) {
 	number := e.answers.Serve()
 	e.iface.counts.Served++
@@ -151,7 +152,8 @@ func (e *EP) servedRequest(why status) {
 	}
 }
 
-// newReply is an answer for the peer's call; nil if the peer was given up for asking too much.
+// newReply returns an answer to the peer's call; nil if the peer asked for too much, which drops
+// it.
 func (e *EP) newReply(what reply, call uint32) *op {
 	if e.serves >= maxServes {
 		e.violated()
@@ -197,8 +199,8 @@ func onGet(p *Packet) {
 	}
 }
 
-// copy copies between the processes, and reports whether it did. A peer that named memory that is
-// not there is given up; of one that died in the middle the news will come.
+// copy copies between the processes, and reports whether it did. A peer that named memory that does
+// not exist is dropped; the death of a peer is reported separately.
 func (e *EP) copy(do func(*mem.Peer) error) bool {
 	p := e.peerProcess()
 	if p == nil {
@@ -219,7 +221,7 @@ func (e *EP) replyDone(call uint32, why status) {
 	}
 }
 
-// sendReply sends what goes of an answer.
+// sendReply sends as much of an answer as there is room for.
 func (e *EP) sendReply(o *op) (n int, whole bool) {
 	switch o.reply {
 	case replyData:
@@ -269,7 +271,7 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 	return n + 1, true
 }
 
-// dataHead is what precedes the bytes of idData: their place.
+// dataHead is the length of what precedes the bytes of idData: their offset.
 const dataHead = 8
 
 // sendDataPiece sends bytes of an answer through the channel.

@@ -37,7 +37,8 @@ func onAsk(p *Packet) {
 	}
 }
 
-// sendBulk sends what goes of a piece, straight from the memory, and then that it was sent.
+// sendBulk sends as much of a piece as there is room for, straight from the memory, and then
+// confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
 	for status(o.extra) == statusOK && !o.piece.Done() {
 		if o.region.incarnation != o.incarnation {

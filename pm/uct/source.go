@@ -1,6 +1,6 @@
 package uct
 
-// maxSources is how many long pulls a peer has under way at most: gets, and a put.
+// maxSources bounds the long pulls that a peer has under way: gets, and a put.
 const maxSources = MaxGets + 1
 
 // source is the region that a pull of a peer began to read. A long pull asks for a piece at a time; by

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// byeMost bounds how long Close waits for room to say goodbye.
+	// byeMost bounds how long Close waits for room for goodbyes.
 	byeMost = 100 * time.Millisecond
 	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just before
 	// the question came.
@@ -48,11 +48,11 @@ func (i *Iface) nap(most time.Duration, stop func() bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	_ = i.wait(ctx) // whatever it was, the next look finds it
+	_ = i.wait(ctx) // whatever it was, the next poll finds it
 }
 
-// waitSpace waits until the first of those that have something to send can go on; Progress then looks
-// at the others, too.
+// waitSpace waits until the first EP with something to send can go on; Progress then serves the
+// others, too.
 func (i *Iface) waitSpace(ctx context.Context) error {
 	ep := i.active[0]
 	if ep.other != nil {
@@ -66,7 +66,7 @@ func (i *Iface) waitSpace(ctx context.Context) error {
 	return err
 }
 
-// waitFor is the channel's Wait, at most until then.
+// waitFor is the channel's Wait, bounded by an instant.
 func (i *Iface) waitFor(ctx context.Context, until time.Time) error {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -86,8 +86,9 @@ func (i *Iface) waitLost(ctx context.Context) error {
 	return i.waitFor(ctx, i.lost[0].since.Add(lingerMost))
 }
 
-// sayBye sends what can be sent now, and a goodbye. For want of room what comes is thrown away: the
-// peer may wait for room, too. A peer that is not told finds out by its next message.
+// sayBye sends what can be sent now, and a goodbye. If there is no room, it discards incoming
+// messages: the peer may wait for room, too. A peer that gets no goodbye finds out by its next
+// message.
 func (i *Iface) sayBye(ep *EP, until time.Time) {
 	_, _ = ep.advance()
 	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
@@ -95,7 +96,7 @@ func (i *Iface) sayBye(ep *EP, until time.Time) {
 	}
 }
 
-// discard throws the next message away. Its sender will be told that this end closes.
+// discard drops the next message. Its sender will get the goodbye.
 func (i *Iface) discard(until time.Time) bool {
 	m, err := i.ch.Receive()
 	if err != nil {

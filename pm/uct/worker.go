@@ -30,7 +30,7 @@ func (w *Worker) Progress() int {
 }
 
 // Wait waits until Progress may have something to do. It spins, then sleeps. With several
-// interfaces it only looks once around. The error is the context's, or ErrClosed.
+// interfaces it polls each of them once instead. The error is the context's, or ErrClosed.
 func (w *Worker) Wait(ctx context.Context) error {
 	if len(w.ifaces) != 1 {
 		return ctx.Err()
@@ -38,16 +38,16 @@ func (w *Worker) Wait(ctx context.Context) error {
 	return w.ifaces[0].wait(ctx)
 }
 
-// Nap is Wait for a program that only looks: it sleeps no longer than the time, and not if stop
-// returns true. The node sees one wait from nap to nap, until Progress finds something.
+// Nap is Wait for a program that polls: it sleeps for at most the given time, and not at all if
+// stop returns true. The node sees successive naps as one wait, until Progress finds something.
 func (w *Worker) Nap(most time.Duration, stop func() bool) {
 	if len(w.ifaces) == 1 {
 		w.ifaces[0].nap(most, stop)
 	}
 }
 
-// WaitBeside is Wait for a goroutine beside a program that computes: the node is not told that the
-// rank waits.
+// WaitBeside is Wait for a goroutine beside a program that computes: it does not report to the node
+// that the rank waits.
 func (w *Worker) WaitBeside(ctx context.Context) error {
 	if len(w.ifaces) != 1 {
 		return ctx.Err()
@@ -64,7 +64,7 @@ func (w *Worker) Close() error {
 	return errors.Join(errs...)
 }
 
-// awake ends the wait that naps have shown.
+// awake ends the wait that naps have reported to the node.
 func (w *Worker) awake() {
 	for _, i := range w.ifaces {
 		i.ch.Awake()

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxNewcomers bounds those who have not said yet what they want, maxNewcomersPerAddress those
-	// of one address: a cluster's hosts may be installed all at once, and a host asks for some
-	// certificates at most.
+	// maxNewcomers bounds the newcomers whose request has not come yet, maxNewcomersPerAddress
+	// those of one address: a cluster's hosts may be installed all at once, and a host asks for a
+	// few certificates.
 	maxNewcomers           = 256
 	maxNewcomersPerAddress = 16
 	// maxAdmissions bounds the newcomers that are served at once, each with an entry in the log of
@@ -27,20 +27,20 @@ const (
 	maxAdmissions = 16
 )
 
-// Route is one of those on which daemons may come: who speaks one of the protocols (ALPN) must have
-// one of the roles.
+// Route is a kind of connections between daemons: a daemon that speaks one of the protocols (ALPN)
+// must have one of the roles.
 type Route struct {
 	Protocols []string
 	Roles     []pki.Role
 }
 
-// Listener gives the connections of daemons that have shown a certificate, and serves newcomers
+// Listener passes on the connections of daemons that have shown a certificate, and serves newcomers
 // itself.
 type Listener struct {
 	registrar *Registrar
 	met       *handshake.Listener
-	ready     map[string]chan *tls.Conn // by protocol; ways share one
-	newcomers handshake.Waiting         // who have not said yet what they want
+	ready     map[string]chan *tls.Conn // by protocol; protocols of a route share one
+	newcomers handshake.Waiting         // whose request has not come yet
 	slots     chan struct{}             // of those that are served
 	ctx       context.Context           //nolint:containedctx // the listener's life, which its connections share
 	stop      context.CancelCauseFunc
@@ -74,7 +74,7 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 					return newcomers, nil
 				}
 				if config := configs[protocol]; config != nil {
-					return hello.Conn.(*pki.Conn).Config(config), nil // it is made below
+					return hello.Conn.(*pki.Conn).Config(config), nil // the connection is made below
 				}
 			}
 			return nil, errNoProtocol
@@ -124,7 +124,7 @@ func (l *Listener) pass(conn *tls.Conn) {
 
 // serveNewcomer answers the request of one newcomer.
 func (l *Listener) serveNewcomer(conn *tls.Conn) {
-	defer func() { _ = conn.Close() }() // all was said, or he went away
+	defer func() { _ = conn.Close() }() // the exchange is over, or the newcomer went away
 	guest := l.newcomers.Add(conn.NetConn())
 	ctx, cancel := context.WithTimeout(l.ctx, join.Timeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 		answer = &scorev1.JoinResponse{Refused: plain(err)}
 		l.strangers.Warn("a newcomer was refused", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))
 	}
-	_ = join.Write(conn, answer) // who went away has wasted a token
+	_ = join.Write(conn, answer) // a newcomer that went away has wasted its token
 }
 
 // slot waits until one more newcomer may be served.

@@ -13,7 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrNoAuthority is a cluster whose daemons know each other by a shared key, on one host.
+// ErrNoAuthority is returned in a cluster on one host, whose daemons know each other by a shared
+// key.
 var ErrNoAuthority = errors.New("this cluster has no authority for certificates; run 'scored init' on the server's host and restart it")
 
 // ErrTaken is returned for a name that another server has.
@@ -41,8 +42,8 @@ type Options struct {
 	// Elsewhere is the registrar of the server that leads, nil while it is this one.
 	Elsewhere func() PeerRegistrar
 	Logger    *zap.Logger
-	// Now is this host's clock, by which certificates and tokens are dated, since other hosts' look
-	// at them. Default: time.Now.
+	// Now is this host's clock, which dates certificates and tokens, since hosts check them by
+	// their own clocks. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -53,8 +54,8 @@ type PeerRegistrar interface {
 	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
 
-// Registrar admits daemons to the cluster. It is safe for concurrent use. The nil Registrar is that
-// of a cluster without certificates.
+// Registrar admits daemons to the cluster. It is safe for concurrent use. The nil Registrar belongs
+// to a cluster without certificates.
 type Registrar struct{ Options }
 
 // New makes a Registrar.
@@ -84,7 +85,7 @@ func (r *Registrar) CreateToken(ctx context.Context, role string, life time.Dura
 	if text, err = token.Text(); err != nil {
 		return "", nil, err
 	}
-	// The cluster's clock need not be this host's: it does not jump with it.
+	// The cluster's clock may differ from this host's: it does not jump with it.
 	kept := *token
 	kept.Expires = r.Leader.ClusterTime().Add(life)
 	if err := r.Leader.AddToken(ctx, &kept, by); err != nil {
@@ -134,8 +135,8 @@ func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (
 const maxSerial = 20
 
 // revocation reports whether a certificate was revoked: its owner is refused in the handshake,
-// where no reason can be told. What any server knows of it holds, since nothing makes it good
-// again; and nobody else knows its number.
+// which gives no reason. The answer of any server is valid, since revocation is final. Only the
+// owner knows the number.
 func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf(
@@ -162,8 +163,8 @@ func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*s
 	}
 	name := pki.Name{Cluster: r.Credentials.Name().Cluster, Role: role, Name: request.GetName()}
 	if role == pki.Server && r.IsServer(name.Name) {
-		// It would be taken for the one that is there, and have none of what that one has promised
-		// to keep.
+		// The others would take it for the existing server, but it has nothing of the log that that
+		// server promised to keep.
 		return nil, fmt.Errorf(
 			"%w: a server named %s is one of the cluster's; remove it first ('scored server remove %s'), or choose another name",
 			ErrTaken,
@@ -181,9 +182,9 @@ func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*s
 	answer := &scorev1.JoinResponse{Authority: r.Authority.Certificate().Raw, Certificate: signed.Raw}
 	if role == pki.Server {
 		answer.ClusterKey = r.ClusterKey
-		// Any server may have to sign when it leads. Whoever shows the secret of a server's token
-		// is to be one; the connection is encrypted, and the newcomer knows by the digest in the
-		// token whom it speaks with.
+		// Any server may have to sign when it leads. A newcomer that shows the secret of a server's
+		// token becomes one; the connection is encrypted, and the newcomer has verified the server
+		// by the digest in the token.
 		if answer.AuthorityKey, err = r.Authority.Key(); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,6 @@ package api
 // nothing else.
 const ForUID = "Score-For-Uid"
 
-// AgentSocketName is the name of the socket at which an agent serves the users of its host; it is
-// beside the server's, whose place it takes where there is none.
+// AgentSocketName is the name of the socket at which an agent serves the users of its host. It is
+// beside the server's, and is used if there is no server.
 const AgentSocketName = "agent.sock"

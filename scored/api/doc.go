@@ -1,4 +1,4 @@
 // Package api holds what servers, agents and users' programs agree on: the
-// protobuf messages and services (package scorev1) and the name of the
-// build. It knows no machine and does no I/O.
+// protobuf messages and services (package scorev1) and the name of the build.
+// It does no I/O.
 package api

@@ -9,8 +9,8 @@ import (
 // MaxJobName is the longest name of a job in bytes: as long as that of a file.
 const MaxJobName = 255
 
-// JobName returns what a job is called by default: as its program, with escapes for what cannot be
-// read, since names of jobs are texts for people.
+// JobName returns the default name of a job: that of its program, with escapes for unprintable
+// bytes, since names of jobs are texts for people.
 func JobName(program string) string {
 	name := quote.Text(path.Base(program))
 	if len(name) <= MaxJobName {

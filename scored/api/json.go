@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// JSON has calls in JSON, which has no texts but UTF-8, get answers in which texts that are not
-// have escapes.
+// JSON returns options with which answers in JSON, which allows only UTF-8, have escapes in other
+// texts.
 func JSON() connect.HandlerOption {
 	return connect.WithHandlerOptions(
 		connect.WithCodec(jsonCodec{"json"}),
@@ -24,7 +24,7 @@ var (
 	errEmpty     = errors.New("an empty body is not a JSON object")
 )
 
-// jsonCodec is connect's own for JSON, but for the escapes.
+// jsonCodec is connect's own codec for JSON, but for the escapes.
 type jsonCodec struct{ name string }
 
 // Name implements connect.Codec.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ForLimits is the header by which the daemon that takes a user's submission
-// says which resource limits the submitting process has. Daemons delete it from
+// ForLimits is the header in which the daemon that takes a user's submission
+// adds the resource limits of the submitting process. Daemons delete it from
 // users' own requests.
 const ForLimits = "Score-For-Limits"
 
@@ -65,10 +65,9 @@ func ParseLimits(text string) ([]*scorev1.ResourceLimit, error) {
 	return limits, nil
 }
 
-// BoundLimits returns the limits that a submission gets: what it claims, and no more
-// than the submitting process has. Any process may raise a soft limit up to its
-// hard one, so the hard limits are the bound of both. Limits that are not claimed
-// are those of the process.
+// BoundLimits returns the limits that a submission gets: those that it claims, bounded by those of
+// the submitting process. Any process may raise a soft limit up to its hard one, so hard limits
+// bound both. Limits that are not claimed are those of the process.
 func BoundLimits(claimed, has []*scorev1.ResourceLimit) []*scorev1.ResourceLimit {
 	said := make(map[uint32]*scorev1.ResourceLimit, len(claimed))
 	for _, l := range claimed {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// protocolsHeader is how users' programs say what they understand: "1-2".
+	// protocolsHeader is the header in which users' programs announce what they understand: "1-2".
 	protocolsHeader = "Score-Protocols"
-	// buildHeader is that of their build.
+	// buildHeader is the header with their build.
 	buildHeader = "Score-Version"
-	// maxBuild bounds what is repeated of it in a sentence.
+	// maxBuild bounds how much of it a sentence repeats.
 	maxBuild = 64
 )
 
-// ProgramHeaders returns those by which a user's program says what it is, which daemons pass on.
+// ProgramHeaders returns the headers that describe a user's program, which daemons forward.
 func ProgramHeaders() []string { return []string{protocolsHeader, buildHeader} }
 
 // SendProtocols returns a transport that adds this program's protocol versions to each request.
@@ -37,8 +37,8 @@ func (t *protocolSender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(out)
 }
 
-// CheckProtocols returns the sentence why a caller is not understood, or "". Who says nothing is
-// taken at its word.
+// CheckProtocols returns the sentence why a caller is not understood, or "". A caller without the
+// header is accepted.
 func CheckProtocols(h http.Header, build string) string {
 	text := h.Get(protocolsHeader)
 	if text == "" {

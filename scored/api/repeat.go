@@ -2,9 +2,9 @@ package api
 
 import "score/scored/api/scorev1/scorev1connect"
 
-// repeatable are users' calls that may be made again when nobody knows whether they were carried
-// out: they only look, or what they do twice is what they do once, and the second answer is right,
-// too, whatever others do meanwhile.
+// repeatable are users' calls that may be repeated when it is unknown whether they were carried
+// out: they only read, or they are idempotent and the second answer is right, too, whatever others
+// do meanwhile.
 var repeatable = map[string]bool{
 	scorev1connect.JobServiceListJobsProcedure:             true,
 	scorev1connect.JobServiceGetJobProcedure:               true,
@@ -27,7 +27,7 @@ var repeatable = map[string]bool{
 	scorev1connect.ClusterServiceListServersProcedure:      true,
 }
 
-// once are those that may not, and why.
+// once are the calls that may not be repeated, with the reasons.
 var once = map[string]string{
 	scorev1connect.JobServiceSubmitProcedure:                 "two jobs, unless it has a key, see KeyedSubmit",
 	scorev1connect.JobServiceSignalJobProcedure:              "two signals",
@@ -44,9 +44,9 @@ var once = map[string]string{
 	scorev1connect.ClusterServiceStepDownProcedure:           "another server leads meanwhile, and would step down, too",
 }
 
-// Repeatable reports whether a call may be made again when nobody knows whether it was carried out.
-// KeyedSubmit is the procedure of submissions, which may be if they have a key.
+// Repeatable reports whether a call may be repeated when it is unknown whether it was carried out.
+// Submissions (KeyedSubmit) may be repeated if they have a key.
 func Repeatable(procedure string) bool { return repeatable[procedure] }
 
-// KeyedSubmit is a procedure whose calls may be made again if their request has a key.
+// KeyedSubmit is a procedure whose calls may be repeated if their request has a key.
 const KeyedSubmit = scorev1connect.JobServiceSubmitProcedure

@@ -1,7 +1,7 @@
 package api
 
 // Unchanged is the header, or the key of an error's metadata, by which a daemon says that a call
-// has done nothing, so that it may be made again; the value is Yes.
+// had no effect, so that it may be repeated; the value is Yes.
 const (
 	Unchanged = "Score-Unchanged"
 	Yes       = "yes"
@@ -11,6 +11,6 @@ const (
 // names and lengths around it.
 const MaxUserMessage = 8 << 20
 
-// MaxRespawns bounds how often a user may have a rank restarted; what a rank may ask for itself,
-// pmi.MaxRespawns, is as often.
+// MaxRespawns bounds how often a user may have a rank restarted; a rank may ask for as many
+// restarts itself (pmi.MaxRespawns).
 const MaxRespawns = 1000

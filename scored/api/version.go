@@ -8,8 +8,8 @@ import (
 // version is set by the build (-ldflags -X).
 var version string
 
-// Version names the build, for people. What programs understand of each other package protocol
-// says.
+// Version names the build, for people. Package protocol decides which programs understand each
+// other.
 func Version() string {
 	if version != "" {
 		return version
@@ -17,8 +17,8 @@ func Version() string {
 	return moduleVersion()
 }
 
-// moduleVersion is what a build without -X knows of itself. It is read once:
-// stewards tell it with every job.
+// moduleVersion is the version that a build without -X knows. It is read
+// once: stewards report it with every job.
 var moduleVersion = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {

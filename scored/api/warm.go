@@ -8,9 +8,9 @@ import (
 )
 
 // Warm makes the protobuf runtime build its tables for every message of the
-// API and of the given files. It builds them at a message's first use
-// otherwise, which costs a process its first job several milliseconds; a
-// daemon that waits for work has that time to spare.
+// API and of the given files. Otherwise it builds them at a message's first
+// use, which delays a process's first job by several milliseconds; a daemon
+// that waits for work has that time to spare.
 func Warm(more ...protoreflect.FileDescriptor) {
 	files := append(more,
 		scorev1.File_score_v1_job_proto, scorev1.File_score_v1_user_proto, scorev1.File_score_v1_agent_proto)

@@ -8,9 +8,9 @@ import (
 )
 
 // WholeMessages makes a transport write each message of a stream as one HTTP/2
-// frame, with one system call. The messages come as a prefix and a body, which
-// the transport by itself would write, and the other side be woken for, one by
-// one.
+// frame, with one system call. The messages come as a prefix and a body; by
+// itself the transport would write them separately, and wake the other side
+// twice.
 func WholeMessages(next http.RoundTripper) http.RoundTripper { return wholeMessages{next} }
 
 type wholeMessages struct{ next http.RoundTripper }
@@ -29,7 +29,7 @@ func (w wholeMessages) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(&whole)
 }
 
-// CloseIdleConnections does what http.Client expects of a transport.
+// CloseIdleConnections implements the optional interface of http.Client's transports.
 func (w wholeMessages) CloseIdleConnections() {
 	if next, ok := w.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
@@ -39,16 +39,16 @@ func (w wholeMessages) CloseIdleConnections() {
 // prefixBytes is a message's prefix: flags, and the length in four bytes.
 const prefixBytes = 5
 
-// messages reads a stream of messages so that a prefix comes with what follows.
+// messages reads a stream of messages so that a prefix comes together with its body.
 type messages struct {
 	io.ReadCloser
 	left  int   // of the message begun
 	err   error // of the second half of the last Read
-	plain bool  // it does not come as expected, and is only passed on
+	plain bool  // it does not come as expected, and is passed through
 }
 
-// Read implements io.Reader. Behind a prefix it waits for the body, which its
-// writer has at hand.
+// Read implements io.Reader. Behind a prefix it waits for the body, which
+// follows at once.
 func (m *messages) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err

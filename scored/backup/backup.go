@@ -14,29 +14,29 @@ import (
 const (
 	magic   = "\x89SCORE\r\n"
 	version = 1
-	// maxHead is far more than names and numbers need.
+	// maxHead bounds the head: far more than names and numbers need.
 	maxHead = 64 << 10
 	// MaxState bounds the state, in bytes: its own bounds, with the largest
 	// environments, stay far below.
 	MaxState = 4 << 30
-	// step is how much room is made at once for a state whose length only the file says.
+	// step is how much memory is allocated at once for a state whose length only the file claims.
 	step = 1 << 20
 )
 
-// What is wrong with a file.
+// Errors of a file.
 var (
 	ErrNoBackup = errors.New("this is not a saved snapshot of a cluster")
 	ErrVersion  = errors.New("the file is of a later version")
 	ErrDamaged  = errors.New("the file is damaged")
 )
 
-// Head says what was saved.
+// Head describes what was saved.
 type Head struct {
 	Cluster string `json:"cluster"`
 	Version string `json:"version"` // of the program that saved
-	// Term is the leader's that saved; a cluster that goes on from here begins far above.
+	// Term is the term of the leader that saved; a cluster that is restored begins far above it.
 	Term uint64 `json:"term"`
-	// SavedNanos is when, in nanoseconds since 1970 by the leader's clock.
+	// SavedNanos is the time of the save, in nanoseconds since 1970 by the leader's clock.
 	SavedNanos int64 `json:"saved_nanos"`
 }
 
@@ -106,8 +106,7 @@ type reader struct {
 	err  error
 }
 
-// take returns as many bytes, whose room it makes as they come: a length in a file is
-// only a claim.
+// take returns length bytes. It allocates memory as they come: a length in a file is only a claim.
 func (r *reader) take(length uint64) (data []byte) {
 	for r.err == nil && uint64(len(data)) < length {
 		more := int(min(length-uint64(len(data)), step))

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// againFor is how long a call that nobody could decide is made again: two elections, and short
+	// againFor is how long a call that no server could decide is repeated: two elections, and short
 	// for a person at a terminal.
 	againFor = 6 * time.Second
 	// againPause is the time between two tries.
 	againPause = 100 * time.Millisecond
-	// notifyAfter is how long a call is made again before its user is told that it waits: an election
+	// notifyAfter is how long a call is repeated before its user is told that it waits: an election
 	// and a half.
 	notifyAfter = 3 * time.Second
 )
@@ -27,7 +27,7 @@ type Patience struct {
 	// Gone is how long it waits while no daemon answers, and Undecided while one does, and no
 	// server can decide. Negative: forever.
 	Gone, Undecided time.Duration
-	// Waiting, if not nil, is told once per call why it waits.
+	// Waiting, if not nil, is called once per call with the reason why it waits.
 	Waiting func(error)
 }
 
@@ -79,9 +79,9 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 	return true
 }
 
-// again makes calls again that another server has to decide, or that do no harm the second time and
-// whose server was lost, so that people do not notice when servers come and go. Other calls that
-// may have changed something are made once.
+// again repeats calls that another server has to decide, or whose server was lost and that may be
+// repeated safely, so that people do not notice when servers come and go. Other calls that may have
+// changed something are made once.
 func again(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		patience, chosen := ctx.Value(patienceKey{}).(Patience)
@@ -107,14 +107,14 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// mayRepeat reports whether making the call again does no harm and can help; patient is a user who
-// waits for daemons that are not there.
+// mayRepeat reports whether repeating the call is safe and can help; patient: the user waits for
+// daemons that are not there.
 func mayRepeat(err error, request connect.AnyRequest, patient bool) bool {
 	failure, ok := errors.AsType[*connect.Error](err)
 	if !ok || isUnsendable(err) {
 		return false
 	}
-	// What a server says it says for good; what became of the connection may be told in many ways.
+	// A server's own error is final; the loss of a connection has many forms.
 	lost := failure.Code() == connect.CodeUnavailable || failure.Code() == connect.CodeCanceled || !connect.IsWireError(err)
 	procedure := request.Spec().Procedure
 	submission, _ := request.Any().(*scorev1.SubmitRequest)
@@ -136,7 +136,7 @@ func IsUndecided(err error) bool {
 	return ok && failure.Meta().Get(api.Unchanged) != ""
 }
 
-// isGone reports whether nobody listens.
+// isGone reports whether no daemon listens.
 func isGone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }

@@ -8,9 +8,9 @@ import (
 	"score/scored/api/identity/access"
 )
 
-// byServer keeps to the host's server, also while that is being restarted, what is refused by
-// way of an agent: calls that take a role, and root's submissions. Their user is to hear that the
-// server is away, or to wait for it, and not that he may not. Where no server is, the agent says
+// byServer directs calls that agents refuse (those that need a role, and root's submissions) to the
+// host's server, also while that is being restarted. So their user learns that the server is away,
+// or waits for it, instead of being refused. On a host without a server, the agent's refusal says
 // where to go.
 type byServer struct {
 	any    http.RoundTripper

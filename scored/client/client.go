@@ -16,8 +16,8 @@ const (
 	dialTimeout = 5 * time.Second
 
 	// streamBuffer is how much of a job's output may wait in this process. It
-	// is small, because a user who stops reading shall stop the ranks, and
-	// large enough that a full pipe does not wait for the daemon.
+	// is small, so that a user who stops reading stops the ranks, and large
+	// enough that a full pipe does not wait for the daemon.
 	streamBuffer = 256 << 10
 	// frameMost has room for the largest message of output and its head in one frame.
 	frameMost = 68 << 10

@@ -10,7 +10,7 @@ import (
 // socketDialer dials the sockets whatever the URL says: the server's, then the agent's.
 type socketDialer struct {
 	sockets []string
-	// triedAgent is set before another than the first socket is dialed, and stays: from then on a
+	// triedAgent is set, for good, before a socket other than the first is dialed: from then on a
 	// connection may lead to the agent.
 	triedAgent atomic.Bool
 

@@ -2,8 +2,8 @@
 // is none an agent, and puts its errors into sentences for people.
 //
 // It is for the programs users type (scrun, scored job ...). It is not for
-// agents, which talk to servers over TCP, and it starts no daemon: where none
-// is found it says so with [ErrNoCluster], and the caller decides.
+// agents, which talk to servers over TCP, and it starts no daemon: if there
+// is none it returns [ErrNoCluster], and the caller decides.
 //
 //	c, err := client.Dial(ctx, client.Choice{})
 //	if errors.Is(err, client.ErrNoCluster) { ... run an embedded one ... }

@@ -28,7 +28,7 @@ const (
 // ErrNoCluster is returned if no daemon was chosen and none was found.
 var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev', or 'scored agent' on a node of one")
 
-// Choice is what the user said about the cluster, if anything.
+// Choice is the user's choice of a cluster, if any.
 type Choice struct {
 	// Socket is a path, or Embedded, or empty for the usual places.
 	Socket string
@@ -41,8 +41,8 @@ type Choice struct {
 	Dev    string
 }
 
-// ChoiceFrom returns the choice of a user who gave flag (which wins) and whose
-// environment getenv looks into.
+// ChoiceFrom returns the choice of a user by flag, which takes precedence, or
+// by the environment that getenv reads.
 func ChoiceFrom(flag string, getenv func(string) string) Choice {
 	if flag != "" {
 		return Choice{Socket: flag, Origin: "--cluster"}
@@ -54,9 +54,9 @@ func ChoiceFrom(flag string, getenv func(string) string) Choice {
 }
 
 // Dial connects to the chosen daemon, else to the host's, a server or where there is none an agent,
-// else to the user's own (of scored dev). It returns ErrNoCluster where there is none of them. A
-// daemon that should be there and does not answer is an error, so that nobody gets a cluster other
-// than the one he expects.
+// else to the user's own (of scored dev). It returns ErrNoCluster if there is none of them. A
+// daemon that should be there and does not answer is an error, so that nobody gets an unexpected
+// cluster.
 func Dial(ctx context.Context, choice Choice) (*Client, error) {
 	if choice.Socket == Embedded {
 		return nil, ErrNoCluster
@@ -101,7 +101,7 @@ func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
 	return dialDev(ctx, choice)
 }
 
-// silent says that a daemon which has run on this host does not answer.
+// silent returns the error that a daemon which has run on this host does not answer.
 func silent(socket, daemon string, err error) error {
 	return fmt.Errorf(
 		"the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s",
@@ -112,8 +112,8 @@ func silent(socket, daemon string, err error) error {
 	)
 }
 
-// candidates returns the sockets at which a daemon is looked for: the one that is named, then that
-// of this host's agent beside it, unless others than its owner could put one there.
+// candidates returns the sockets to try: the named one, then that of this host's agent beside it,
+// unless others than its owner could put one there.
 func candidates(socket string) []string {
 	dir := filepath.Dir(socket)
 	agent := filepath.Join(dir, api.AgentSocketName)

@@ -15,8 +15,8 @@ import (
 // ErrLost is returned if the connection to the daemon broke.
 var ErrLost = errors.New("the connection to the cluster's daemon was lost; 'scored job list' tells whether the job goes on")
 
-// Sentence returns what a user shall read about an error of a call: the daemon's
-// own sentence where it sent one, else what happened to the connection.
+// Sentence returns the sentence for a user about an error of a call: the
+// daemon's own if it sent one, else what happened to the connection.
 func Sentence(err error) string {
 	if err == nil {
 		return ""
@@ -43,17 +43,16 @@ func Sentence(err error) string {
 	}
 }
 
-// isUnsendable reports whether a request could not be written at all, which is so alone of names
-// and reasons that are not UTF-8, see package texts: it is no failure of a daemon, and will not end
-// by itself.
+// isUnsendable reports whether a request could not be encoded, because a name or reason in it is
+// not UTF-8 (see package texts): it is no failure of a daemon, and is permanent.
 func isUnsendable(err error) bool {
 	return errors.Is(err, proto.Error) && connect.CodeOf(err) == connect.CodeInternal && !connect.IsWireError(err)
 }
 
-// cutOff is what a failure says when the connection broke between its status and its sentence.
+// cutOff is the text of a failure when the connection broke between its status and its sentence.
 const cutOff = "503 Service Unavailable"
 
-// unavailable tells a daemon that says so from one that is not there.
+// unavailable distinguishes a daemon that reports it is unavailable from one that is not there.
 func unavailable(failure *connect.Error) string {
 	if failure.Message() == cutOff {
 		return ErrLost.Error()
@@ -72,7 +71,7 @@ func isLost(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// oneLine keeps a sentence on its line and readable, whatever a message brings along.
+// oneLine keeps a sentence on one line and printable, whatever a message contains.
 func oneLine(text string) string {
 	return quote.Sentence(strings.Join(strings.Fields(text), " "))
 }

@@ -14,7 +14,7 @@ import (
 // quarter of a millisecond that scrun would spend for each job. So they are called when a call
 // needs them, and a job's own calls do without: they are made here, with package jobcodec.
 
-// request and response are connect's.
+// request and response abbreviate connect's types.
 type (
 	request[T any]  = connect.Request[T]
 	response[T any] = connect.Response[T]

@@ -12,9 +12,8 @@ import (
 // keyBytes is the length of a submission's key.
 const keyBytes = 16
 
-// Submit submits a job and gives its number. It repeats the submission under a key of its own until
-// it has the answer, for as long as the patience of ctx says, and however often it does so there is
-// one job.
+// Submit submits a job and returns its number. It repeats the submission under a key of its own
+// until it has the answer, within the patience of ctx; however often it does so, there is one job.
 func (c *Client) Submit(ctx context.Context, spec *scorev1.JobSpec) (uint64, error) {
 	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // it never fails

@@ -14,8 +14,8 @@ const maxUserDir = 40
 
 // UserDir is the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or
 // /tmp/score-UID where that is not usable. With create it is made if missing,
-// without, a missing one is fs.ErrNotExist. Others could listen in his name in a
-// directory that is not his alone, so such a one is an error.
+// without, a missing one is fs.ErrNotExist. A directory to which others can
+// write is an error, since they could listen in the user's name.
 func UserDir(create bool) (string, error) {
 	return userDir(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Getuid(), create)
 }
@@ -33,8 +33,8 @@ func userDir(runtimeDir, tempDir string, uid int, create bool) (string, error) {
 	return dir, checkOwn(dir, uid)
 }
 
-// usableRuntimeDir refuses what sudo leaves in the environment: another user's
-// directory.
+// usableRuntimeDir refuses another user's directory, which sudo leaves in the
+// environment.
 func usableRuntimeDir(dir string, uid int) bool {
 	if !filepath.IsAbs(dir) || len(dir) > maxUserDir {
 		return false
@@ -42,7 +42,7 @@ func usableRuntimeDir(dir string, uid int) bool {
 	return checkOwn(dir, uid) == nil
 }
 
-// checkOwn demands a directory, no link, of this user and closed to others.
+// checkOwn requires a directory, not a link, that belongs to this user and is closed to others.
 func checkOwn(dir string, uid int) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package failpoint lets a daemon fail at a named point of its work, so that tests
-// and operators can see what the cluster makes of it: the real programs are killed,
-// stopped or delayed exactly there, not at some moment nearby.
+// Package failpoint lets a daemon fail at a named point of its work, so that tests and operators
+// can see how the cluster reacts: the real programs are killed, stopped or delayed exactly there,
+// not at some moment nearby.
 //
 // The points are in one table (Table). The environment variable SCORE_FAILPOINTS
 // says what happens at which of them, as a list separated by commas:
@@ -18,6 +18,5 @@
 // that begins with @ names a file with such a list, of any number of lines; it is read
 // again whenever it changes, and need not exist.
 //
-// While nothing is set a point costs one load and one branch that is always taken
-// the same way.
+// While nothing is set a point costs one load and one predictable branch.
 package failpoint

@@ -37,8 +37,8 @@ type set [pointCount][]*rule
 // armed holds the failpoints that are set; nil: none.
 var armed atomic.Pointer[set]
 
-// Hit returns called where a point is. It does what is set there, and returns ErrInjected
-// if the work there is to fail.
+// Hit is called where a point is. It does what is set there, and returns ErrInjected if the work
+// there must fail.
 func Hit(p Point) error {
 	if s := armed.Load(); s != nil {
 		return s.hit(p)
@@ -46,7 +46,7 @@ func Hit(p Point) error {
 	return nil
 }
 
-// Shift returns by how much to shift the value at point p.
+// Shift returns how far to shift the value at point p.
 func Shift(p Point) (by time.Duration) {
 	s := armed.Load()
 	if s == nil {
@@ -86,8 +86,8 @@ func (r *rule) due() bool {
 	return r.nth == 0 || n == r.nth
 }
 
-// signalSelf sends the signal to the calling thread: the kernel acts upon it before
-// that goes on, where a signal to the process might find another thread first.
+// signalSelf sends the signal to the calling thread: the kernel acts on it before that thread goes
+// on, while a signal to the process might reach another thread first.
 func signalSelf(signal unix.Signal) {
 	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), signal) // the caller exists
 }

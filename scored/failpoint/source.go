@@ -78,7 +78,7 @@ func follow(path, daemon string, report func(error)) (stop func(), err error) {
 	}, nil
 }
 
-// load sets what the file says now, and counts passings from there on.
+// load sets what the file lists now, and counts passings from there on.
 func load(path, daemon string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,7 +39,7 @@ const (
 // pointCount is how many there are.
 const pointCount = int(LogStored) + 1
 
-// can says what else a point can do than kill, stop and delay.
+// can is the set of actions of a point besides kill, stop and delay.
 type can uint8
 
 const (

@@ -1,5 +1,5 @@
-// Package hosttime reads the clock that all processes of a host share, and tells hosts apart, so
-// that daemons of one host can find out without any error how their views of time differ.
+// Package hosttime reads the clock that all processes of a host share, and identifies hosts, so
+// that daemons of one host can compare their times without any error.
 package hosttime
 
 import (
@@ -13,9 +13,9 @@ import (
 // bootID is a file with a random number that the kernel draws when it starts; see random(4).
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// Host returns what tells this host, since it was started, from all others; "" if that is not known.
-// Containers of a host have the same; virtual machines that were copied while they ran may have, so
-// that whoever compares hosts must compare their clocks as well.
+// Host returns an identifier of this host since its boot; "" if that is not known. Containers of a
+// host have the same identifier. Virtual machines that were copied while they ran may have the
+// same, too, so callers must compare clocks as well.
 var Host = sync.OnceValue(func() string {
 	text, err := os.ReadFile(bootID)
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package idle decides whether a gang has nothing to do: all its ranks on all nodes sleep until a
-// message comes, and none is on its way. And if so, whether anything outside can wake it. It is a
-// machine without I/O: what nodes say and the present instant go in, what is to be asked comes out.
+// Package idle decides whether a gang has nothing to do, because all its ranks on all nodes sleep
+// until a message comes and none is on its way, and whether anything outside can wake it. It is a
+// machine without I/O: reports of nodes and the present instant go in, questions come out.
 //
-// Nodes look at different instants, so that each may find its ranks asleep while a message wakes
-// one after the other. As in Mattern's four-counter method (Algorithms for distributed termination
-// detection, 1987) there are two collections, of which the second begins when the first is
-// complete. A node whose ranks sleep has an epoch, another one whenever anything has happened
-// there, and does not call asleep who has sent what is not yet received. If all epochs are the same
-// in both, nothing happened anywhere between the two, so that there was one instant at which all
-// slept and nothing was on its way; and then nothing can happen later, but from outside.
+// Nodes check at different instants, so each may find its ranks asleep while a message wakes one
+// after the other. As in Mattern's four-counter method (Algorithms for distributed termination
+// detection, 1987) there are two collections; the second begins when the first is complete. A node
+// whose ranks sleep has an epoch, which changes whenever anything happens there, and a rank whose
+// message has not been received does not count as asleep. If all epochs are the same in both
+// collections, nothing happened anywhere in between, so there was one instant at which all slept
+// and nothing was on its way. Then only something outside can make anything happen later.
 package idle
 
 import (
@@ -18,38 +18,39 @@ import (
 )
 
 const (
-	// answerTime is how long a node may take to answer. Then all are asked again.
+	// answerTime is how long a node may take to answer before all are asked again.
 	answerTime = 2 * time.Second
-	// FirstLook is when it is first looked what could wake an idle gang: most wake before.
-	FirstLook = 500 * time.Millisecond
-	// AgainFirst and AgainMost are how far apart the looks after that are, the last twice as far as
-	// the one before, while something may wake the gang. What it was may go: standard input ends,
+	// FirstExamination is how long a gang is idle before nodes first examine what could wake it:
+	// most gangs wake before.
+	FirstExamination = 500 * time.Millisecond
+	// While something may wake the gang, examinations are repeated after AgainFirst, then after
+	// twice as long each time, up to AgainMost. A wake source may go away: standard input ends,
 	// another program closes a pipe.
 	AgainFirst = time.Second
 	AgainMost  = 30 * time.Second
-	// StuckLooks and StuckFor are how often in a row, and over what time, nothing that could wake a
-	// gang must be found before it is called deadlocked. A thread between two system calls, or one
-	// that was just stopped, does not show for what it waits.
-	StuckLooks = 3
-	StuckFor   = 2 * time.Second
+	// A gang is deadlocked after StuckExaminations examinations in a row, over StuckFor, that found
+	// no wake source. A single one is not enough: a thread between two system calls, or one that
+	// was just stopped, does not show what it waits for.
+	StuckExaminations = 3
+	StuckFor          = 2 * time.Second
 )
 
-// Cut is what a node says of its part of the gang.
+// Cut is a node's report about its part of the gang.
 type Cut struct {
 	Asleep     bool
 	Epoch      uint64
 	Request    uint64 // the question that it answers, 0: none
-	Examined   bool   // somebody has looked what could wake it
+	Examined   bool   // the node has examined what could wake it
 	WakeSource string // what that is, if Examined; empty: nothing
 }
 
-// State is how a gang is.
+// State is the state of a gang.
 type State uint8
 
 // States of a gang.
 const (
 	Awake State = iota
-	// Doubtful: all nodes said that it sleeps; they are asked a second time.
+	// Doubtful: all nodes reported that it sleeps; they are asked a second time.
 	Doubtful
 	// Idle: it sleeps until something outside wakes it.
 	Idle
@@ -57,25 +58,25 @@ const (
 	Deadlocked
 )
 
-// Question is to be put to all nodes that Nodes names; the zero value is none.
+// Question is a question to all nodes that Nodes returns; the zero value is none.
 type Question struct {
 	Request uint64
-	Examine bool // look what could wake the gang
+	Examine bool // also examine what could wake the gang
 }
 
 // Gang is one gang, of one job. Make it with New.
 type Gang struct {
-	cuts       map[string]Cut // by node, of those on which something of it runs
-	state      State
-	since      int64             // of Idle
-	stuck      int64             // when it was first found that nothing can wake it, 0: it was not
-	looks      int               // in a row that found this
-	pause      time.Duration     // to the next look
-	epochs     map[string]uint64 // of the first collection
-	waiting    map[string]bool   // nodes that have not answered
-	question   Question
-	wakeSource string // as found by the last look
-	deadline   int64  // 0: none
+	cuts         map[string]Cut // by node, of those on which something of it runs
+	state        State
+	since        int64             // of Idle
+	stuck        int64             // when it was first found that nothing can wake it, 0: it was not
+	examinations int               // in a row that found this
+	pause        time.Duration     // to the next examination
+	epochs       map[string]uint64 // of the first collection
+	waiting      map[string]bool   // nodes that have not answered
+	question     Question
+	wakeSource   string // as found by the last examination
+	deadline     int64  // 0: none
 }
 
 // New makes a gang that runs on the nodes.
@@ -93,10 +94,10 @@ func (g *Gang) State() State { return g.state }
 // Since returns when it became idle; of no meaning in other states than Idle and Deadlocked.
 func (g *Gang) Since() int64 { return g.since }
 
-// WakeSource returns what may wake it, as far as anybody has looked.
+// WakeSource returns what may wake it, as of the last examination.
 func (g *Gang) WakeSource() string { return g.wakeSource }
 
-// Deadline returns when Tick is to be called, 0: not at all.
+// Deadline returns when Tick must be called; 0: never.
 func (g *Gang) Deadline() int64 { return g.deadline }
 
 // Nodes returns those on which something of the gang runs, sorted.
@@ -135,7 +136,7 @@ func (g *Gang) OnNodeLost(node string) {
 	}
 }
 
-// OnNodeEnded handles that nothing of the gang runs on the node any more.
+// OnNodeEnded records that nothing of the gang runs on the node any more.
 func (g *Gang) OnNodeEnded(node string, now int64) Question {
 	if _, ok := g.cuts[node]; !ok {
 		return Question{}
@@ -145,14 +146,13 @@ func (g *Gang) OnNodeEnded(node string, now int64) Question {
 	return g.collect(now)
 }
 
-// Tick returns due at Deadline. alone says that no other job belongs to the gang, which could wake
-// it.
+// Tick is due at Deadline. alone: no other job, which could wake it, belongs to the gang.
 func (g *Gang) Tick(now int64, alone bool) Question {
 	if g.deadline == 0 || now < g.deadline {
 		return Question{}
 	}
 	if g.state == Idle && !alone {
-		g.stuck, g.looks, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
+		g.stuck, g.examinations, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
 		return Question{}
 	}
 	return g.ask(now, g.state != Doubtful)
@@ -160,7 +160,7 @@ func (g *Gang) Tick(now int64, alone bool) Question {
 
 func (g *Gang) wake() {
 	g.state, g.since, g.deadline, g.question.Examine, g.wakeSource = Awake, 0, 0, false, ""
-	g.stuck, g.looks, g.pause = 0, 0, 0
+	g.stuck, g.examinations, g.pause = 0, 0, 0
 	clear(g.waiting)
 }
 
@@ -200,9 +200,9 @@ func (g *Gang) complete(now int64) {
 	switch {
 	case g.state == Doubtful:
 		g.state, g.since, g.pause = Idle, now, AgainFirst
-		g.deadline = now + int64(FirstLook)
+		g.deadline = now + int64(FirstExamination)
 	case g.wakeSource != "":
-		g.stuck, g.looks = 0, 0
+		g.stuck, g.examinations = 0, 0
 		g.deadline = now + int64(g.pause)
 		g.pause = min(2*g.pause, AgainMost)
 	default:
@@ -210,12 +210,12 @@ func (g *Gang) complete(now int64) {
 	}
 }
 
-// found notes that nothing was found that could wake the gang.
+// found records that nothing was found that could wake the gang.
 func (g *Gang) found(now int64) {
-	if g.looks++; g.looks == 1 {
+	if g.examinations++; g.examinations == 1 {
 		g.stuck = now
 	}
-	if g.looks >= StuckLooks && now-g.stuck >= int64(StuckFor) {
+	if g.examinations >= StuckExaminations && now-g.stuck >= int64(StuckFor) {
 		g.state, g.deadline = Deadlocked, 0
 		return
 	}

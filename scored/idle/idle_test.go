@@ -32,7 +32,7 @@ func idlePair(t *testing.T) *Gang {
 		t.Fatal(g.State())
 	}
 	g.OnCut("n2", Cut{Asleep: true, Epoch: 5, Request: q.Request}, 0)
-	if g.State() != Idle || g.Since() != 0 || g.Deadline() != int64(FirstLook) {
+	if g.State() != Idle || g.Since() != 0 || g.Deadline() != int64(FirstExamination) {
 		t.Fatal(g.State(), g.Since(), g.Deadline())
 	}
 	return g
@@ -109,12 +109,12 @@ func TestWakes(t *testing.T) {
 
 func TestDeadlock(t *testing.T) {
 	g := idlePair(t)
-	now := int64(FirstLook)
+	now := int64(FirstExamination)
 	examine(t, g, now, "", "reads a pipe")
 	if g.State() != Idle || g.WakeSource() != "n2: reads a pipe" {
 		t.Fatal(g.State(), g.WakeSource())
 	}
-	for range StuckLooks {
+	for range StuckExaminations {
 		if g.State() != Idle {
 			t.Fatalf("%v at %d ms", g.State(), now/ms)
 		}
@@ -132,7 +132,7 @@ func TestDeadlock(t *testing.T) {
 // TestLooksBecomeRare while something may wake the gang, and never stop.
 func TestLooksBecomeRare(t *testing.T) {
 	g := idlePair(t)
-	now := int64(FirstLook)
+	now := int64(FirstExamination)
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		examine(t, g, now, "waits for a time", "")
 		if pause := time.Duration(g.Deadline() - now); pause != want*time.Second {

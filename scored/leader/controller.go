@@ -16,7 +16,7 @@ type controller struct {
 	outbox
 	cluster string
 	version string
-	// protocol is the log's.
+	// protocol is the protocol of the log.
 	protocol uint32
 	term     uint64
 	// singleUser: jobs without --mem are neither promised memory nor limited.
@@ -37,7 +37,7 @@ type controller struct {
 	members   members
 	lookups   []nameWait // pending, oldest first
 	placeAsks []placeAsk // likewise
-	toStage   []*job     // their files are to be staged
+	toStage   []*job     // whose files must be staged
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers

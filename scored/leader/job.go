@@ -55,7 +55,7 @@ type part struct {
 	launched      bool
 	done          bool               // no process of the job is left there
 	lost          bool               // the node was lost, or has lost the part: what is left there must end
-	outputUnknown bool               // an earlier leader's job is done, and the node has yet to say whether it keeps output of it
+	outputUnknown bool               // an earlier leader's job is done, and the node has not reported yet whether it keeps output of it
 	start         *scorev1.NodeStart // reported by the node; nil: nothing
 	usage         *scorev1.Usage
 	rates         rates
@@ -103,9 +103,9 @@ type job struct {
 	// verdict is set when it is decided, and is final once the job is done.
 	verdict   *scorev1.Verdict
 	decidedAt int64 // when the verdict's rank failed; 0: none did
-	// again is why an ending job is to be queued again; empty: it is not.
+	// again is why an ending job will be queued again; empty: it will not.
 	again string
-	// restarting: the job is to be queued again, and ranks have run or may have.
+	// restarting: the job will be queued again, and ranks have run or may have.
 	restarting bool
 
 	idle          *idleness // nil: its ranks were never all asleep

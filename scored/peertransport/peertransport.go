@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Protocol is by what the streams of replicas are known in the TLS handshake (ALPN, RFC 7301).
+// Protocol identifies the streams of replicas in the TLS handshake (ALPN, RFC 7301).
 const Protocol = "score-replica/1"
 
-// ErrImpostor is a server that answers where another one was to be.
+// ErrImpostor means that another server answers at the address.
 var ErrImpostor = errors.New("another server answers at this address")
 
 // Transport holds one server's connections to the others. It implements replica.Network.

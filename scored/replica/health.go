@@ -34,7 +34,7 @@ func (r *Replica) Disk() (Disk, error) {
 	}, nil
 }
 
-// contact is what another replica's answers to heartbeats say.
+// contact holds what another replica's answers to heartbeats say.
 type contact struct {
 	term      uint64        // of this leader
 	last      uint64        // index of the other replica's last entry

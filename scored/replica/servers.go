@@ -37,8 +37,8 @@ type Server struct {
 	Address string // host:port for the other servers
 	Voter   bool   // false: it is still catching up
 	Leader  bool
-	// Silent is since when the server has not answered the leader. It is zero if it answers, or if
-	// this replica does not lead.
+	// Silent is the time since which the server has not answered the leader. It is zero if it
+	// answers, or if this replica does not lead.
 	Silent time.Time
 	// Behind is the number of entries that the server lacked in its last answer to this replica,
 	// and RoundTrip the average duration of its answers. Both are 0 if this replica does not lead.

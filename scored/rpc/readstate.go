@@ -11,7 +11,7 @@ import (
 // readTimeout bounds the call that records output as read on this server's leader.
 const readTimeout = 5 * time.Second
 
-// readState is how much of the output the client is known to have. Nodes keep output until the
+// readState records how much of the output the client is known to have. Nodes keep output until the
 // client acknowledges all of it: what was written into a stream can be lost with any daemon on the
 // way.
 type readState struct {

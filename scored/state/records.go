@@ -64,10 +64,10 @@ type Job struct {
 	Restarts uint32
 	// Because is a sentence: why the job was last put back into the queue. Empty: it never was.
 	Because string
-	// Ordered is why the job is to be requeued once none of its processes is left; empty: it is
-	// not.
+	// Ordered is the reason to requeue the job once none of its processes is left; empty: do not
+	// requeue it.
 	Ordered string
-	// Ending is how the job is to end once none of its processes is left; nil: not decided.
+	// Ending is the end that the job gets once none of its processes is left; nil: not decided.
 	Ending *scorev1.Verdict
 
 	Verdict *scorev1.Verdict    // set when Done

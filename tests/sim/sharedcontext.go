@@ -134,7 +134,7 @@ func (c *sharedContext) drive(now int64) {
 func (c *sharedContext) Output(now int64, net Network) {
 	if len(c.socket.list) > 0 {
 		if c.off() {
-			hand{c}.LookAt(now + c.dice.span(0, agentLate))
+			hand{c}.CheckAt(now + c.dice.span(0, agentLate))
 		} else if now >= c.retryAt && !c.rests() && (now >= c.lateAt || c.dice.chance(c.prompt)) {
 			c.drive(now)
 		}
@@ -174,7 +174,7 @@ func (c *sharedContext) look(now int64) {
 	if c.end.part.residence.Check(now, &c.member) {
 		hand{c}.Drive(now)
 		if due := c.agent.Due(); due != flowctl.NoDeadline {
-			hand{c}.LookAt(max(due, now+lookGap))
+			hand{c}.CheckAt(max(due, now+lookGap))
 		}
 	}
 }

@@ -82,8 +82,8 @@ func (h hand) Drive(now int64) int64 {
 
 func (h hand) Due() int64 { return h.c.agent.Due() }
 
-// LookAt and Await have the agent look; of two instants the earlier one counts.
-func (h hand) LookAt(at int64) {
+// CheckAt and Await make the agent check at that time; of two times the earlier one counts.
+func (h hand) CheckAt(at int64) {
 	c, w := h.c, h.c.end.w
 	if at = max(at, w.now+1); c.lookAt == 0 || at < c.lookAt {
 		c.lookAt = at
@@ -91,7 +91,7 @@ func (h hand) LookAt(at int64) {
 	}
 }
 
-func (h hand) Await(at int64) { h.LookAt(at) }
+func (h hand) Await(at int64) { h.CheckAt(at) }
 
 // Back lets whoever drives the context in the ordinary way look at it.
 func (h hand) Back(now int64) {

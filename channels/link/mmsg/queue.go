@@ -6,8 +6,8 @@ const (
 	// Batch bounds the datagrams of one flush. It is the number of segments that every kernel with
 	// UDP_SEGMENT takes at once.
 	Batch = 64
-	// SlotBytes is the longest thing that one call receives, and then some, so that the first bytes of
-	// several slots are not all in the same set of a cache.
+	// SlotBytes is the most that one call receives, and some lines more, so that the first bytes of
+	// the slots fall into different sets of a cache.
 	SlotBytes = 65536 + 9*lineBytes
 
 	// ArenaBytes bounds the bytes of one flush: a few of the longest datagrams, and little enough to

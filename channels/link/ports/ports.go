@@ -1,5 +1,5 @@
-// Package ports makes a port of package link of a socket, whichever of the transports it is of: who
-// was handed a descriptor need not be told.
+// Package ports makes a port of package link from a socket of any transport, so that a process that
+// was handed a descriptor need not know which.
 package ports
 
 import (

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What is asked of the kernel's TIPC, and what is in its answers (linux/tipc_netlink.h).
+// Requests to the kernel's TIPC, and attributes of its answers (linux/tipc_netlink.h).
 const (
 	commandBearers = 4  // TIPC_NL_BEARER_GET
 	commandNet     = 14 // TIPC_NL_NET_GET
@@ -16,7 +16,7 @@ const (
 	attrNetID      = 1  // TIPC_NLA_NET_ID
 )
 
-// DefaultNetwork is the network id of a kernel that was told no other.
+// DefaultNetwork is the network id of a kernel unless it is configured otherwise.
 const DefaultNetwork = 4711
 
 // Bearers lists the networks that the kernel carries TIPC by, like "eth:eth0" or "udp:UDP1". There
@@ -48,7 +48,7 @@ func Network() (id uint32, err error) {
 	return id, nil
 }
 
-// bearerName takes the name out of what describes a bearer.
+// bearerName returns the name in a bearer's description.
 func bearerName(b []byte) (string, error) {
 	bearer, ok := find(b, attrBearer)
 	if !ok {
@@ -61,7 +61,7 @@ func bearerName(b []byte) (string, error) {
 	return strings.TrimRight(string(name), "\x00"), nil
 }
 
-// networkID takes the id out of what describes the node's network.
+// networkID returns the id in the description of the node's network.
 func networkID(b []byte) (uint32, error) {
 	net, ok := find(b, attrNet)
 	if !ok {

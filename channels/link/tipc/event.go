@@ -14,8 +14,7 @@ type Range struct {
 	First, Last uint32
 }
 
-// Event is that a socket bound a name (Gone: gave one up) that is, at least in part, of a range that
-// was subscribed to.
+// Event reports that a socket bound a name (Gone: gave one up) that overlaps a subscribed range.
 type Event struct {
 	Gone        bool
 	First, Last uint32       // the names that it bound
@@ -42,12 +41,12 @@ const (
 	eventSubAt    = 20
 	eventBytes    = eventSubAt + subBytes
 	forever       = ^uint32(0)
-	eachSocket    = unix.TIPC_SUB_PORTS // tell of each socket, not only of the first and the last
+	eachSocket    = unix.TIPC_SUB_PORTS // report each socket, not only the first and the last
 	cancelling    = unix.TIPC_SUB_CANCEL
 	filterUnknown = ^uint32(eachSocket)
 )
 
-// subscription is what is written to the topology service to be told of a range, or not any more.
+// subscription returns the message to the topology service that begins or ends a subscription.
 func subscription(r Range, handle uint64, cancel bool) (b [subBytes]byte) {
 	putRange(b[:], r)
 	binary.NativeEndian.PutUint32(b[subTimeAt:], forever)

@@ -31,10 +31,10 @@ var (
 // window each while the receiver is not looking.
 const queueBytes = 4 << 20
 
-// Listen opens a socket. Unless name is none, it is bound to it: other nodes then see the name, and
-// that it is given up when the last descriptor of the socket is closed, however that comes about.
+// Listen opens a socket, and binds it to the name unless that is none. Other nodes see the name
+// until the last descriptor of the socket is closed, for whatever reason.
 //
-// The descriptor is a blocking one, as that of package udp.
+// The descriptor is a blocking one, as in package udp.
 func Listen(name link.Address) (*os.File, error) {
 	fd, err := open(unix.SOCK_RDM)
 	if err != nil {
@@ -81,7 +81,7 @@ func Publish(fd int, name link.Address) error {
 	return nil
 }
 
-// Withdraw gives a name of a socket up.
+// Withdraw removes a name from a socket.
 func Withdraw(fd int, name link.Address) error {
 	if err := unbind(fd, name); err != nil {
 		return fmt.Errorf("tipc: cannot give the name %v up: %w", name, err)

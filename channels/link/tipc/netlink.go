@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel's generic netlink calls TIPC (linux/tipc_netlink.h).
+// The name of TIPC in the kernel's generic netlink (linux/tipc_netlink.h).
 const (
 	family        = "TIPCv2\x00"
 	familyVersion = 1

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiver is what receives.
+// receiver holds the slots that datagrams are received into.
 type receiver struct {
 	size  mmsg.ReceiveSize
 	data  [mmsg.Slots][]byte
@@ -34,7 +34,7 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	return count
 }
 
-// receiveCalls fills slots, and says how many. A process that polls asks for one, over and over.
+// receiveCalls fills slots, and returns how many. For a process that polls it usually asks for one.
 func (p *Port) receiveCalls(most int) int {
 	r := &p.in
 	p.stats.Calls++
@@ -47,7 +47,7 @@ func (p *Port) receiveCalls(most int) int {
 	return 1
 }
 
-// ready makes the first slots, so many.
+// ready prepares the first size slots.
 func (r *receiver) ready(size int) {
 	for i := size - 1; i >= 0 && r.data[i] == nil; i-- {
 		r.data[i] = make([]byte, mmsg.SlotBytes)
@@ -55,8 +55,8 @@ func (r *receiver) ready(size int) {
 	}
 }
 
-// take hands on what came into a slot, and returns how many datagrams that were. What comes counts
-// though it is for nobody: a caller that loops stops at 0.
+// take passes what came into a slot to the handler, and returns the number of datagrams. Those that
+// are for nobody count, too: a caller that loops stops at 0.
 func (p *Port) take(i int, handle func(from link.Address, data []byte)) int {
 	data, from, whole := p.in.arrived(i)
 	if !whole || from.None() || len(data) > link.MaxDatagram {

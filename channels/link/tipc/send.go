@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sender is what is queued.
+// sender holds the datagrams that are queued.
 type sender struct {
 	mmsg.Queue
 	iov   [mmsg.Batch]unix.Iovec
@@ -63,8 +63,8 @@ func (p *Port) sendAll() {
 	}
 }
 
-// sent counts what became of the datagrams from one index to the other. That nobody has bound a name
-// is an answer, and no loss.
+// sent counts the results of the datagrams from one index to the other. A name that nobody has
+// bound is an answer, not a loss.
 func (p *Port) sent(from, to int, err unix.Errno) {
 	if err == unix.EHOSTUNREACH && p.isName(from) {
 		return

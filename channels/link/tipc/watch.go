@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connectMilliseconds bounds the wait for the topology service: who watches drives channels, too.
+// connectMilliseconds bounds the wait for the topology service: the thread that waits also drives
+// channels.
 const connectMilliseconds = 200
 
-// Watcher is a connection to the kernel's topology service, which tells who binds names and gives
-// them up on all nodes of the cluster: also when it is the node that is gone, or the way to it.
+// Watcher is a connection to the kernel's topology service, which reports names that are bound and
+// given up on all nodes of the cluster, also when a node or the way to it is lost.
 type Watcher struct {
 	fd int
 }
@@ -45,7 +46,7 @@ func Watch() (*Watcher, error) {
 // Descriptor is the connection's, to wait on.
 func (w *Watcher) Descriptor() int { return w.fd }
 
-// Subscribe has the watcher told of a range: of what is bound there now, and of each change. The
+// Subscribe makes the service report a range: the names bound there now, and each change. The
 // handle comes back with each event.
 func (w *Watcher) Subscribe(r Range, handle uint64) error { return w.write(r, handle, false) }
 
@@ -79,8 +80,8 @@ func (w *Watcher) Next() (e Event, ok bool, err error) {
 	return e, err == nil, err
 }
 
-// hungUp reports whether nothing will come any more. A socket that does not block says of a closed
-// connection only once that it is closed, then that there is nothing now.
+// hungUp reports whether nothing will come any more. A nonblocking socket reports a closed
+// connection only once, and then that nothing is there now.
 func (w *Watcher) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(w.fd)}}
 	n, err := unix.Poll(fds, 0)

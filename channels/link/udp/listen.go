@@ -55,7 +55,7 @@ func open(local link.Address, queue int) (fd int, err error) {
 		return -1, err
 	}
 	if local.Is6() {
-		// Addresses of both families on one socket would make two addresses of one host.
+		// With both families on one socket, one host would have two addresses.
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
 	}
 	if err == nil {

@@ -10,10 +10,10 @@ import (
 const (
 	headers4 = 20 + 8
 	headers6 = 40 + 8
-	// unknown is the MTU that is assumed where the kernel says none: Ethernet's.
+	// unknownMTU is assumed where the kernel reports no MTU: Ethernet's.
 	unknownMTU = 1500
-	// pathsMost bounds what is remembered; the hosts of a job are fewer, and what is forgotten is
-	// asked for again.
+	// pathsMost bounds the remembered paths; the hosts of a job are fewer, and a forgotten path is
+	// looked up again.
 	pathsMost = 4096
 )
 
@@ -55,7 +55,7 @@ func (p *Port) learn(host link.Address, size int) {
 func (p *Port) narrowed(to link.Address, n int) {
 	size := sizeFor(to, pathMTU(to))
 	if size >= n {
-		size = min(sizeFor(to, 0), n-1) // the kernel says one thing and does another
+		size = min(sizeFor(to, 0), n-1) // the kernel reports an MTU that it does not obey
 	}
 	p.learn(to.Host(), max(size, link.MinDatagram))
 }
@@ -72,8 +72,8 @@ func sizeFor(to link.Address, mtu int) int {
 	return min(max(mtu-headers, link.MinDatagram), link.MaxDatagram)
 }
 
-// pathMTU is what the kernel thinks of the path, which it says of connected sockets only; 0:
-// nothing.
+// pathMTU returns the kernel's MTU of the path, which it reports for connected sockets only; 0 if
+// it reports none.
 func pathMTU(to link.Address) int {
 	fd, err := unix.Socket(familyOf(to), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 	if err != nil {
@@ -94,8 +94,8 @@ func pathMTU(to link.Address) int {
 	return mtu
 }
 
-// stopFragments makes the kernel refuse datagrams that are longer than the path takes, or cut them
-// up.
+// stopFragments makes the kernel refuse datagrams that are longer than the path takes, instead of
+// fragmenting them, or ends that.
 func (p *Port) stopFragments(fd int, stop bool) {
 	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT
 	if p.local.Is6() {

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinIdle is after how many calls in vain a stream has ended.
+// joinIdle is the number of calls without a datagram after which a stream counts as ended.
 const joinIdle = 1024
 
-// receiver is what receives. What comes into a slot may be 64 datagrams that the kernel has joined.
+// receiver holds the slots that datagrams are received into. A slot may hold 64 datagrams that the
+// kernel has joined.
 type receiver struct {
 	size  mmsg.ReceiveSize
 	lone  bool // the last call took one, and was not told whether it is joined
@@ -42,8 +43,8 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	return count
 }
 
-// receiveCalls fills slots, and says how many. A process that polls asks for one, over and over: that
-// call does not tell of joined datagrams, their own lengths do.
+// receiveCalls fills slots, and returns how many. For a process that polls it usually asks for one:
+// that call does not report joined datagrams, which are told apart by the lengths in their headers.
 func (p *Port) receiveCalls(most int) int {
 	r := &p.in
 	p.stats.Calls++
@@ -64,7 +65,7 @@ func (p *Port) missed() {
 	}
 }
 
-// ready makes the first slots, so many.
+// ready prepares the first size slots.
 func (r *receiver) ready(size int) {
 	for i := size - 1; i >= 0 && r.data[i] == nil; i-- {
 		r.data[i] = make([]byte, mmsg.SlotBytes)
@@ -72,7 +73,7 @@ func (r *receiver) ready(size int) {
 	}
 }
 
-// take hands on what came into a slot, and returns how many datagrams that were.
+// take passes what came into a slot to the handler, and returns the number of datagrams.
 func (p *Port) take(i int, handle func(from link.Address, data []byte)) (count int) {
 	data, from, segment, whole := p.in.arrived(i)
 	if !whole || from.None() {

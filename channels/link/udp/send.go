@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmentedMost bounds the bytes that go as one to be cut: an IPv6 packet.
+// segmentedMost bounds the bytes of one call that the kernel cuts into segments: an IPv6 packet.
 const segmentedMost = 65535 - headers6
 
-// sender is what is queued.
+// sender holds the datagrams that are queued.
 type sender struct {
 	mmsg.Queue
 	conn  int                        // how many of them may go through the connected socket
@@ -94,7 +94,7 @@ func (p *Port) sendLong(i int) unix.Errno {
 	return err
 }
 
-// sent counts what became of the datagrams from one index to the other.
+// sent counts the results of the datagrams from one index to the other.
 func (p *Port) sent(from, to int, err unix.Errno) {
 	if err != 0 {
 		p.stats.Dropped += uint64(to - from)
@@ -106,8 +106,8 @@ func (p *Port) sent(from, to int, err unix.Errno) {
 	}
 }
 
-// plan makes calls of the datagrams and returns their number: runs of equal length to one address
-// are one call. conn: they go through the connected socket.
+// plan groups the datagrams into calls and returns their number: a run of equal length to one
+// address is one call. With conn they go through the connected socket.
 func (p *Port) plan(conn bool) (calls int) {
 	o := &p.out
 	for i := 0; i < o.Count; calls++ {
@@ -123,8 +123,8 @@ func (p *Port) plan(conn bool) (calls int) {
 	return calls
 }
 
-// run is the end of the run that starts with the datagram: of its length, but the last one may be
-// shorter.
+// run returns the end of the run that starts with the datagram: datagrams of its length, of which
+// the last may be shorter.
 func (p *Port) run(i int) int {
 	o := &p.out
 	size := o.Bytes(i)
@@ -165,10 +165,10 @@ func (p *Port) sendAll(calls int, conn bool) {
 	}
 }
 
-// sendApart sends datagrams that the kernel refused to take in one call one by one. If it takes
-// them so, then it was the segmentation that it did not like.
+// sendApart sends one by one the datagrams that the kernel refused in one call. If it takes them
+// so, the segmentation was the reason.
 func (p *Port) sendApart(from, to int, why unix.Errno) {
-	// That is told by the connected socket only, and of another datagram than this one.
+	// Only the connected socket reports this, and for another datagram than this one.
 	refused := why == unix.ECONNREFUSED
 	if to == from+1 && why != unix.EMSGSIZE && !refused {
 		p.sent(from, to, why)

@@ -21,7 +21,7 @@ type control struct {
 // controlLength is CMSG_LEN of it.
 const controlLength = unix.SizeofCmsghdr + 2
 
-// joined is the control message that says of what length the datagrams were that came as one.
+// joined is the control message with the length of the datagrams that the kernel has joined.
 type joined struct {
 	header unix.Cmsghdr
 	size   int32
@@ -94,7 +94,7 @@ func (r *receiver) prepare(i int) {
 	r.again(i)
 }
 
-// again undoes what the kernel wrote into the header of a slot.
+// again resets what the kernel wrote into the header of a slot.
 func (r *receiver) again(i int) {
 	h := &r.calls[i].Header
 	h.Namelen = uint32(len(r.from[i]))

@@ -74,7 +74,7 @@ func knownNode(command *cobra.Command, daemon *client.Client, name string) error
 	return nil
 }
 
-// listChannels asks, and tells of nodes that do not answer.
+// listChannels asks the leader for channels, and warns of nodes that did not answer.
 func listChannels(command *cobra.Command, daemon *client.Client, request *scorev1.ListChannelsRequest) (*scorev1.ListChannelsResponse, error) {
 	reply, err := daemon.Jobs.ListChannels(command.Context(), connect.NewRequest(request))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeTimeout bounds how long a shell waits for a list: without a daemon there
-// is none, and nobody wants to be told so between two keys.
+// completeTimeout bounds how long a shell waits for a list: without a daemon there is none, and a
+// user who presses Tab wants no error message.
 const completeTimeout = 500 * time.Millisecond
 
-// maxCompleted is how many jobs are offered, the latest: more than anybody reads.
+// maxCompleted bounds the jobs that are offered, the latest first: more than anybody reads.
 const maxCompleted = 500
 
 // inTime asks a daemon for what a shell offers. Whatever goes wrong, what came until then is all.

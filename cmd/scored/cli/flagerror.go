@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says of a number or switch that is none what it should be, where the library tells of
-// its own parser, and of an unknown option which is near.
+// flagError words errors of options for users: a malformed number or switch, for which the library
+// would quote its own parser, and an unknown option, for which it names a similar one.
 func flagError(command *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -73,7 +73,7 @@ func newFencesData(f *scorev1.Fences) *fencesData {
 	return &fencesData{f.GetFences(), f.GetPlainBytes(), f.GetPackedBytes()}
 }
 
-// shareData is what a node measured of a job.
+// shareData holds what a node measured of a job.
 type shareData struct {
 	Node    string       `json:"node"`
 	Usage   usageData    `json:"usage"`
@@ -93,7 +93,7 @@ func newSharesData(shares []*scorev1.NodeShare) []shareData {
 	return data
 }
 
-// costLines tell what a job had of the time that it shares, and what it did with messages.
+// costLines returns the lines about the time that a job got and the messages that it sent.
 func costLines(reply *scorev1.GetJobResponse) [][2]string {
 	usage := reply.GetJob().GetUsage()
 	lines := [][2]string{{"slices", fmt.Sprintf("%d (%d late freezes)", usage.GetSlices(), usage.GetLateFreezes())}}
@@ -124,7 +124,7 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 	return lines
 }
 
-// transportLines tell what the layers above channels did, if they did anything.
+// transportLines returns the lines about the layers above channels, if they did anything.
 func transportLines(t *scorev1.Transports) (lines [][2]string) {
 	if t.GetRendezvous()+t.GetCopiedBytes()+t.GetStreamedBytes() > 0 {
 		lines = append(lines, [2]string{"long messages", fmt.Sprintf("%d rendezvous, %d under way; %s copied inside nodes, %s streamed, %s unexpected",
@@ -136,7 +136,7 @@ func transportLines(t *scorev1.Transports) (lines [][2]string) {
 	return lines
 }
 
-// fenceWords tell of fences over several nodes, and what went between them.
+// fenceWords describes fences over several nodes and their traffic.
 func fenceWords(f *scorev1.Fences) string {
 	words := fmt.Sprintf("%d over several nodes", f.GetFences())
 	if plain := f.GetPlainBytes(); plain > 0 {
@@ -163,7 +163,7 @@ func meanTime(count uint64, sumNanos int64) string {
 	return shortTime(time.Duration(uint64(max(sumNanos, 0)) / count))
 }
 
-// printShares tells of each node, if any told something.
+// printShares prints a line for each node that reported something.
 func printShares(out io.Writer, reply *scorev1.GetJobResponse) error {
 	if len(reply.GetNodes()) == 0 {
 		return nil

@@ -51,7 +51,7 @@ and reports which changed meanwhile.`,
 	return command
 }
 
-// errPartial: what was to be dumped is not all there; it was said what is missing.
+// errPartial means that the dump lacks parts, which were named before.
 var errPartial = errors.New("the dump is not complete")
 
 func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.DumpJobRequest, dir string) error {

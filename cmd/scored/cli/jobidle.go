@@ -45,8 +45,8 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 	return data
 }
 
-// jobStateWord returns a job's state, as job and top tell of it; a running one whose ranks all sleep
-// is idle or deadlocked.
+// jobStateWord returns a job's state as the commands job and top print it: a running job whose
+// ranks all sleep is idle or deadlocked.
 func jobStateWord(job interface {
 	GetState() scorev1.JobState
 	GetIdle() *scorev1.Idleness
@@ -62,7 +62,7 @@ func jobStateWord(job interface {
 	}
 }
 
-// idleLines tell since when a job is idle, and what may wake it.
+// idleLines returns the lines that say since when a job is idle and what may wake it.
 func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 	if idle == nil {
 		return nil
@@ -77,7 +77,7 @@ func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 	return lines
 }
 
-// printWaits tells how the ranks of a job that sleeps wait, a line for each channel.
+// printWaits prints what the ranks of a sleeping job wait for, a line for each channel.
 func printWaits(out io.Writer, waits []*scorev1.RankWait) error {
 	if len(waits) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"score/scored/client/phases"
 )
 
-// startData is how the start of a job went. An instant that is 0 was not reached.
+// startData holds the times of the steps of a job's start. A time of 0 was not reached.
 type startData struct {
 	AllocatedNanos int64           `json:"allocated_nanos"`
 	ReadyNanos     int64           `json:"ready_nanos"`

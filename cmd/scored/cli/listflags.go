@@ -103,7 +103,7 @@ func readStates[T any](given, words []string, values map[string]T) ([]T, error) 
 	return states, nil
 }
 
-// historyRequest is what they ask of finished jobs.
+// historyRequest returns the request for finished jobs that the options describe.
 func (f *listFlags) historyRequest(now time.Time) (*scorev1.GetHistoryRequest, error) {
 	since, err := sinceNanos(f.since, now)
 	if err != nil {
@@ -113,7 +113,8 @@ func (f *listFlags) historyRequest(now time.Time) (*scorev1.GetHistoryRequest, e
 	return &scorev1.GetHistoryRequest{User: f.user, SinceNanos: since, Limit: f.limit, Reasons: reasons}, err
 }
 
-// listRequest is what they ask of all jobs. Whoever asks for those that are done wants to see them.
+// listRequest returns the request for all jobs that the options describe. An option about finished
+// jobs includes them.
 func (f *listFlags) listRequest(all bool, now time.Time) (*scorev1.ListJobsRequest, error) {
 	since, err := sinceNanos(f.since, now)
 	if err != nil {

@@ -220,7 +220,7 @@ func printSwitch(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	return err
 }
 
-// printFlushes tells how channels left the network, if any did.
+// printFlushes prints how channels left the network, if any did.
 func printFlushes(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	t := newTable(out, "NODE", "JOB", "FLUSHES CLEAN", "CUT OFF", "HELD")
 	some := false

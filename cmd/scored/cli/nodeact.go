@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// drainLook is the time between two looks whether drained nodes are empty.
-const drainLook = 250 * time.Millisecond
+// drainPoll is the interval at which the command asks whether drained nodes are empty.
+const drainPoll = 250 * time.Millisecond
 
 func nodeDrainCommand(c *caller) *cobra.Command {
 	var reason string
@@ -76,7 +76,7 @@ func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Clie
 			fmt.Fprintf(command.ErrOrStderr(), "scored: waiting for jobs: %s\n", left)
 		}
 		told = left
-		timer := time.NewTimer(drainLook)
+		timer := time.NewTimer(drainPoll)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

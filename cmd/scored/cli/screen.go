@@ -9,20 +9,19 @@ import (
 	"golang.org/x/term"
 )
 
-// What a terminal is told (ECMA-48, and xterm's alternate screen, which all terminals of today
-// have).
+// Control sequences (ECMA-48, and xterm's alternate screen, which all terminals of today have).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
 	leaveScreen = "\x1b[0m\x1b[?25h\x1b[?1049l"
 	homeCursor  = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
-	looksPlain  = "\x1b[0m"
+	styleReset  = "\x1b[0m"
 )
 
-var looksColoured = [...]string{lookPlain: "", lookHeading: "\x1b[7m", lookOn: "\x1b[1;32m"}
+var styleSequences = [...]string{stylePlain: "", styleHeading: "\x1b[7m", styleOn: "\x1b[1;32m"}
 
-// screenSize is used where the terminal does not tell its own.
+// screenColumns and screenLines are used where the terminal does not report its size.
 const screenColumns, screenLines = 80, 24
 
 // screen is a terminal that shows frames, from enter to leave.
@@ -71,11 +70,11 @@ func (s *screen) show(frame []topLine) error {
 			text.WriteString("\r\n")
 		}
 		if s.colour {
-			text.WriteString(looksColoured[line.look])
+			text.WriteString(styleSequences[line.style])
 		}
 		text.WriteString(line.text)
 		if s.colour {
-			text.WriteString(looksPlain)
+			text.WriteString(styleReset)
 		}
 		text.WriteString(clearLine)
 	}

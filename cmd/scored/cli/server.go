@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ServerCommands tell of the cluster's servers and change which there are; they belong below the
-// command server.
+// ServerCommands returns the subcommands of "server", which list, add and remove the cluster's
+// servers.
 func ServerCommands() []*cobra.Command {
 	c := new(caller)
 	return []*cobra.Command{serverListCommand(c), serverRemoveCommand(c), serverStepDownCommand(c)}

@@ -13,7 +13,7 @@ const (
 	// behindEntries is what a follower of a busy leader may lack without being slow: some tenths of
 	// a second's.
 	behindEntries = 1000
-	// slowWrite is from when on users feel the disk.
+	// slowWrite is the shortest write that users notice.
 	slowWrite = time.Second
 	// fullPart and fullBytes are when a disk is nearly full: both must hold, as a hundredth of a
 	// large disk lasts for years.

@@ -111,7 +111,7 @@ func showSettings(command *cobra.Command, daemon *client.Client, shown []setting
 	return printSettings(command.OutOrStdout(), shown, values)
 }
 
-// errNoSettings is what only a daemon that is none of ours makes happen.
+// errNoSettings cannot occur with a leader of this program: its answer always has settings.
 var errNoSettings = errors.New("the daemon's answer has no settings")
 
 // printSettings shows a single one without its name, for scripts.

@@ -27,9 +27,9 @@ type setting struct {
 }
 
 const (
-	// usual is the word for a setting that nobody has changed.
+	// usual stands for a setting that nobody has changed.
 	usual = "default"
-	// equalShare is the word for a default of memory that follows the nodes' sizes.
+	// equalShare stands for a default of memory that follows the nodes' sizes.
 	equalShare = "share"
 )
 
@@ -76,8 +76,8 @@ var settings = []setting{
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
 }
 
-// timeSetting returns a time within bounds; unset, if any, is the word for the default, whose value
-// is 0.
+// timeSetting returns a setting that is a time within bounds; unset, unless empty, is the word that
+// users write for the default, which is stored as 0.
 func timeSetting(key, field, about string, low, high time.Duration, unset string, at func(*scorev1.Settings) *int64) setting {
 	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%s to %s", plainTime(low), plainTime(high)), words: wordsOf(unset)}
 	one.show = func(s *scorev1.Settings) string {

@@ -93,7 +93,7 @@ type Saved struct {
 	bytes int
 }
 
-// ReadSaved reads a saved snapshot, all of which is checked.
+// ReadSaved reads and verifies a saved snapshot.
 func ReadSaved(path string) (saved Saved, err error) {
 	file, err := os.Open(path)
 	if err != nil {

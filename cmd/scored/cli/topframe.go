@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// topLine is a line of a frame and how it is to look.
+// topLine is a line of a frame with its style.
 type topLine struct {
-	text string
-	look style
+	text  string
+	style style
 }
 
 // style of a line.
 type style uint8
 
 const (
-	lookPlain   style = iota
-	lookHeading       // of a table
-	lookOn            // a row or a job that is on now
+	stylePlain   style = iota
+	styleHeading       // of a table
+	styleOn            // a row or a job that is on now
 )
 
 const (
@@ -34,8 +34,8 @@ const (
 	topJobLines = 6
 )
 
-// topFrame makes a frame of at most that many columns and lines; 0: as many as it takes. It is a
-// pure function of what the leader told.
+// topFrame makes a frame of at most width columns and height lines; 0 means no limit. It depends on
+// nothing but its arguments.
 func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []topLine {
 	lines := topTitle(top)
 	matrix := matrixLines(top.GetMatrix())
@@ -117,19 +117,19 @@ func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
 		headings = append(headings, c.heading())
 	}
 	rows := [][]string{headings}
-	looks := []style{lookHeading}
+	styles := []style{styleHeading}
 	for i, row := range matrix.GetRows() {
-		mark, l := "", lookPlain
+		mark, l := "", stylePlain
 		if int32(row.GetIndex()) == matrix.GetRowOn() {
-			mark, l = "*", lookOn
+			mark, l = "*", styleOn
 		}
 		cells := []string{strconv.Itoa(int(row.GetIndex())) + mark, shortTime(time.Duration(row.GetSliceNanos()))}
 		for _, c := range columns {
 			cells = append(cells, c.cells[i])
 		}
-		rows, looks = append(rows, cells), append(looks, l)
+		rows, styles = append(rows, cells), append(styles, l)
 	}
-	return align(rows, looks)
+	return align(rows, styles)
 }
 
 // column is the jobs of a node, or of several neighbours, in all rows.
@@ -164,24 +164,24 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 	slices.SortStableFunc(jobs, sort.compare)
 	on := jobsOn(top.GetMatrix())
 	rows := [][]string{{"JOB", "USER", "STATE", "RANKS", "ROW", "SHARE", "MSG/S", "BYTES/S", "REFUSED", "RESENT", "FLUSH", "SWITCH", "NAME"}}
-	looks := []style{lookHeading}
+	styles := []style{styleHeading}
 	for _, j := range jobs {
-		l, mark := lookPlain, ""
+		l, mark := stylePlain, ""
 		if on[j.GetJobId()] {
-			l, mark = lookOn, "*"
+			l, mark = styleOn, "*"
 		}
 		row := "-"
 		if j.GetRow() >= 0 {
 			row = strconv.Itoa(int(j.GetRow())) + mark
 		}
-		rows, looks = append(rows, []string{
+		rows, styles = append(rows, []string{
 			strconv.FormatUint(j.GetJobId(), 10), orDash(printable(j.GetUser())), jobStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
 			fmt.Sprintf("%.1f%%", 100*j.GetShare()), shortRate(j.GetSentPerSecond()), shortBytes(uint64(j.GetBytesPerSecond())),
 			shortRate(j.GetNackedPerSecond()), shortRate(j.GetResentPerSecond()), medianWord(j.GetFlush()), medianWord(j.GetTotal()),
 			printable(j.GetName()),
-		}), append(looks, l)
+		}), append(styles, l)
 	}
-	return align(rows, looks)
+	return align(rows, styles)
 }
 
 // jobsOn returns the jobs of the row that is on.
@@ -219,8 +219,8 @@ func shortRate(perSecond float64) string {
 	}
 }
 
-// align makes a table of rows, with a look for each.
-func align(rows [][]string, looks []style) []topLine {
+// align makes a table of rows, each with its style.
+func align(rows [][]string, styles []style) []topLine {
 	var text bytes.Buffer
 	t := newTable(&text)
 	for _, row := range rows {
@@ -229,7 +229,7 @@ func align(rows [][]string, looks []style) []topLine {
 	_ = t.flush() // a buffer takes everything
 	lines := make([]topLine, 0, len(rows))
 	for i, line := range strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n") {
-		lines = append(lines, topLine{line, looks[i]})
+		lines = append(lines, topLine{line, styles[i]})
 	}
 	return lines
 }

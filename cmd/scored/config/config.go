@@ -54,7 +54,7 @@ type Agent struct {
 	MetricsListen string   `toml:"metrics_listen" comment:"As for the server."`
 }
 
-// Log says how much is told.
+// Log holds the level of the log.
 type Log struct {
 	Level string `toml:"level" comment:"debug, info, warn or error."`
 }

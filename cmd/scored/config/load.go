@@ -100,8 +100,9 @@ func decodeError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongType is how the library tells that a value has not the field's type. It
-// is made when there is such an error, not at the start of every process.
+// wrongType matches the library's error for a value whose type is not the
+// field's. It is compiled at the first such error, not at the start of every
+// process.
 var wrongType = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot (?:decode|store) (?:TOML|a toml) (\w+) (?:into|in) .*?(\S+)$`)
 })

@@ -107,9 +107,9 @@ const jobsMark = ".jobs-"
 
 // jobsDir returns the directory below which the jobs of a node have theirs. For agents of root it
 // is beside the files of stage_dir, on a disk: run_dir is usually in memory that belongs to the
-// system, and users could fill it. The hash tells agents apart that share a stage_dir: each has a
-// run directory of its own. "" means beside the run directory, where users of an agent that is not
-// root's fill only their own space.
+// system, and users could fill it. The hash of its run directory distinguishes agents that share a
+// stage_dir. "" means beside the run directory, where users of an agent that is not root's fill
+// only their own space.
 func jobsDir(a config.Agent, name string) string {
 	if os.Geteuid() != 0 || a.StageDir == "" {
 		return ""

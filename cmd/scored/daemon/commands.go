@@ -40,7 +40,8 @@ func Commands() []*cobra.Command {
 	return append(commands, embedded)
 }
 
-// advised has an ordinary user told what to do where the places of a configuration are not theirs.
+// advised wraps run: where an ordinary user may not write to the directories of a configuration,
+// the error says what to do.
 func advised(run func(*cobra.Command, []string) error, euid int) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, arguments []string) error {
 		err := run(command, arguments)

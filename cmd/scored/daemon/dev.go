@@ -210,7 +210,7 @@ func (c *devCluster) newServer(logger *zap.Logger) (*server.Server, error) {
 	return server.New(options)
 }
 
-// printUse tells the user what runs and how to use it.
+// printUse prints what runs and how to use it.
 func (c *devCluster) printUse() {
 	fmt.Fprintln(c.out, describePlan(c.plan))
 	fmt.Fprintln(c.out, "In another terminal:")

@@ -22,7 +22,7 @@ import (
 // agentsDir returns the directory that holds one for each agent, named like its node.
 func agentsDir(dir string) string { return filepath.Join(dir, "agents") }
 
-// runNodes starts the agents, tells the user, and waits until ctx ends.
+// runNodes starts the agents, prints how to use the cluster, and waits until ctx ends.
 func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error {
 	address, err := url.Parse(control.AgentURL())
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *devCluster) awaitEnd(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// keepAgent restarts the agent of a node whenever it has ended, and tells the user.
+// keepAgent restarts the agent of a node whenever it has ended, and prints that.
 func (c *devCluster) keepAgent(ctx context.Context, i int) {
 	for pause := time.Duration(0); ; pause = min(max(2*pause, devPause), devPauseMost) {
 		select {

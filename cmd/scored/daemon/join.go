@@ -155,7 +155,7 @@ func keepKey(path, key string) error {
 	return nil
 }
 
-// addJoin adds the flag --join to a daemon of which this host runs one.
+// addJoin adds the flag --join to the command of a daemon that runs once per host.
 func addJoin(command *cobra.Command, token *string, daemon string) {
 	command.Flags().StringVar(
 		token,

@@ -114,8 +114,8 @@ func agentDir(dir string) string { return filepath.Join(dir, "agent") }
 
 func (c *cluster) socket() string { return filepath.Join(c.dir.Path(), "user.sock") }
 
-// run starts the server, then the agent, and stops them in the other order, so
-// that the agent's last words are heard.
+// run starts the server, then the agent, and stops them in reverse order, so
+// that the server gets the agent's last messages.
 func (c *cluster) run(ctx context.Context) error {
 	control, err := c.newServer()
 	if err != nil {

@@ -39,10 +39,10 @@ func (l *Line) watch() {
 	close(l.gone)
 }
 
-// Ready tells the parent that the child does its work, with a word it needs.
+// Ready reports to the parent that the child is ready, with a text that the parent gets from Said.
 func (l *Line) Ready(text string) { l.say(wordReady, text) }
 
-// Failed tells the parent in a sentence why it does not.
+// Failed reports to the parent, in a sentence, why the child could not start.
 func (l *Line) Failed(sentence string) { l.say(wordFailed, sentence) }
 
 // say does not fail: a parent that cannot hear is gone, which Gone tells.

@@ -1,10 +1,10 @@
-// Package parentwatch ties a child process to its parent: the child tells when it
-// is ready or why it cannot be, and it learns of the parent's end however that
-// came, also by signal 9. It is a socket pair; its end in the child is
-// descriptor 3.
+// Package parentwatch ties a child process to its parent: the child reports when
+// it is ready or why it failed, and it learns of the parent's end, even by
+// SIGKILL. Both hold an end of a socket pair; the child's is descriptor 3.
 //
-// It is for processes of one command (the embedded cluster of scrun, the agents
-// of scored dev). It is not for daemons, which are meant to outlive others.
+// Use it for processes of one command (the embedded cluster of scrun, the
+// agents of scored dev). Do not use it for daemons, which outlive the process
+// that starts them.
 //
 // The parent:
 //

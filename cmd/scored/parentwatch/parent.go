@@ -29,7 +29,7 @@ const (
 	StopTimeout = 10 * time.Second
 )
 
-// ErrSilent says that a child ended without a word.
+// ErrSilent means that a child ended without calling Ready or Failed.
 var ErrSilent = errors.New("ended before it was ready")
 
 // Child is a process at the other end of a lifeline.
@@ -115,11 +115,11 @@ func (c *Child) await(ctx context.Context) (string, error) {
 }
 
 func (c *Child) reap() {
-	_ = c.command.Wait() // how it ended is told by the line
+	_ = c.command.Wait() // the socket has reported how it ended
 	close(c.exited)
 }
 
-// Said returns what the child told with Ready.
+// Said returns the text that the child passed to Ready.
 func (c *Child) Said() string { return c.said }
 
 // Exited is closed when the child has ended.

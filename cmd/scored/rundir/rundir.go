@@ -29,8 +29,9 @@ type Dir struct {
 }
 
 // Make makes a directory kind-NUMBER below parent, after removing those of the
-// same kind whose process is gone. For each of them clean is told its name
-// first, to remove what it left elsewhere; nil: nothing. In a Dir, use Within.
+// same kind whose process is gone. For each of them it first calls clean,
+// unless that is nil, with the directory's name, to remove what the process
+// left elsewhere. In a Dir, use Within.
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	// Held until our own directory is locked: else a sweep of another process
 	// could take it for an abandoned one in between.

@@ -1,6 +1,6 @@
-// Package service is a daemon's side of the service manager: which signals end it, when
-// it is to read its configuration again, and what it tells by sd_notify(3) - that it serves,
-// reads its configuration, is alive, stops (which Life tells by itself).
+// Package service is a daemon's side of the service manager: the signals that end it or make it
+// read its configuration again, and the states that it reports by sd_notify(3): it serves, reads
+// its configuration, is alive, stops (which Life reports by itself).
 //
 //	life := service.Begin(ctx, nodeagent.ErrLeave)
 //	defer life.End()
@@ -12,5 +12,6 @@
 // InJournal reports whether lines of the log go to the manager's journal, which knows their time and
 // takes priorities.
 //
-// Without a service manager, that is, without NOTIFY_SOCKET in the environment, nothing is told.
+// Without a service manager, that is, without NOTIFY_SOCKET in the environment, nothing is
+// reported.
 package service

@@ -19,10 +19,9 @@ type Life struct {
 	parts   sync.WaitGroup
 }
 
-// Begin starts to look at signals. ^C ends the context, SIGTERM ends it with the cause onTerm,
-// where that is not nil. SIGHUP asks for the configuration to be read again; where standard input
-// is a terminal it says that the terminal is gone, and ends the context as ^C does. End must be
-// called.
+// Begin starts to handle signals. ^C ends the context, SIGTERM ends it with the cause onTerm, where
+// that is not nil. SIGHUP asks for the configuration to be read again; where standard input is a
+// terminal it says that the terminal is gone, and ends the context as ^C does. End must be called.
 func Begin(parent context.Context, onTerm error) *Life {
 	return begin(parent, onTerm, term.IsTerminal(int(os.Stdin.Fd())))
 }
@@ -62,8 +61,8 @@ func (l *Life) take(received os.Signal, onTerm error, terminal bool) {
 // Context ends when the daemon is to end.
 func (l *Life) Context() context.Context { return l.ctx }
 
-// Reloads brings a value for each time that the configuration is to be read again; several orders
-// may be one.
+// Reloads yields a value when the daemon must read its configuration again; several requests may
+// become one value.
 func (l *Life) Reloads() <-chan struct{} { return l.reloads }
 
 // Go runs a part of the daemon, which must end with the context. End waits for it.

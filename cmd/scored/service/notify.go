@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ready tells that the daemon serves, and how, in a few words.
+// Ready reports that the daemon serves; status is a short text for the manager to show.
 func Ready(status string) { notify(daemon.SdNotifyReady, statusOf(status)) }
 
-// Reloading tells that the configuration is being read again; Ready must follow.
+// Reloading reports that the configuration is being read again; Ready must follow.
 func Reloading() {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return // without the time the manager cannot tell one reload from another
+		return // without the time the manager cannot distinguish two reloads
 	}
 	notify(daemon.SdNotifyReloading, fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond/time.Nanosecond)))
 }
 
-// Stopping tells that the daemon has begun to end.
+// Stopping reports that the daemon has begun to end.
 func Stopping() { notify(daemon.SdNotifyStopping) }
 
 // statusOf returns one line, as the protocol has one variable a line.
@@ -38,8 +38,8 @@ func notify(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
 
-// Watch tells the manager that the daemon is alive, as often as it wants to hear that, as long as
-// alive says so. It returns when ctx has ended, at once where nobody wants to hear.
+// Watch sends the manager's watchdog its keep-alive, at the interval that it asks for, as long as
+// alive returns no error. It returns when ctx has ended, or at once where there is no watchdog.
 func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) error) {
 	patience, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

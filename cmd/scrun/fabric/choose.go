@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Wish is what --fabric says.
+// Wish is the value of --fabric.
 type Wish uint8
 
 const (
@@ -31,7 +31,7 @@ func ParseWish(text string) (Wish, error) {
 	}
 }
 
-// Request is what a choice depends on.
+// Request holds everything that a choice depends on.
 type Request struct {
 	Wish    Wish
 	Program Program
@@ -56,16 +56,16 @@ func (r Request) Undecided() bool {
 	return err == nil && choice.Use
 }
 
-// leastAddressSpace is what the library and Go's runtime in it reserve, and room for the program. The
-// library itself refuses less than a part of it.
+// leastAddressSpace is the address space that the library and Go's runtime in it reserve, with room
+// for the program. The library itself refuses less than a part of it.
 const leastAddressSpace = 4 << 30
 
-// Choice is whether channels are used, and the reason, which -v prints; none where nothing was to be
-// chosen.
+// Choice says whether channels are used, and for what reason, which -v prints. The reason is empty
+// where there was nothing to choose.
 type Choice struct {
 	Use bool
-	// IfAble leaves the last word to Open MPI: of what an interpreter starts nobody knows whether it
-	// has a part for libfabric.
+	// IfAble leaves the decision to Open MPI: it is unknown whether what an interpreter starts has
+	// a component for libfabric.
 	IfAble bool
 	Why    string
 }

@@ -1,6 +1,6 @@
-// Package fabric decides whether the ranks of a job that are no programs of package pm use channels
-// all the same: by way of libfabric, whose place the library of pm/lib takes. It finds out what a
-// program can use, where the library is, and which variables have MPI libraries use it.
+// Package fabric decides whether the ranks of a job that do not use package pm communicate over
+// channels all the same: by way of libfabric, which the library of pm/lib replaces. It finds out
+// what a program can use, where the library is, and which variables make MPI libraries use it.
 //
 // It starts nothing and changes nothing; only Inspect and Find look at files.
 //

@@ -26,14 +26,14 @@ const (
 	provider         = "pm"
 )
 
-// variables have libraries of messages use the provider. Debian's Open MPI has libfabric switched off
-// by default; its one-sided operations over two-sided messages are those that work on every provider,
-// and only sm has windows that the ranks of a node share (MPI_Win_allocate_shared).
-// Its memory hooks overwrite munmap of the C library during MPI_Init, under the feet of the library's
-// threads: a rank in some hundreds died of that, and channels need no hooks. MPICH leaves its own shared
-// memory alone: a rank that looks for messages in vain sleeps between looks, and only a channel's message
-// wakes it. The last keeps Debian's
-// own libfabric, where a program has it, from catching signals.
+// variables returns the variables that make message-passing libraries use the provider. Debian's
+// Open MPI has libfabric switched off by default; its one-sided operations over two-sided messages
+// work on every provider, and only sm has windows that the ranks of a node share
+// (MPI_Win_allocate_shared). Its memory hooks overwrite munmap of the C library during MPI_Init,
+// while the library's threads run: a rank in some hundreds died of that, and channels need no
+// hooks. MPICH must not use its own shared memory: a rank that polls without finding a message
+// sleeps between polls, and only a channel's message wakes it. The last variable keeps Debian's own
+// libfabric, where a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,

@@ -20,7 +20,7 @@ var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-
 // ErrNoLibrary is returned where the libraries are not installed.
 var ErrNoLibrary = errors.New("the libraries of the channels are not installed")
 
-// Place is where Find looks from.
+// Place holds the places from which Find searches.
 type Place struct {
 	Dir      string // what EnvDir says
 	Programs string // directory of scrun and scored

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is what a program can use.
+// Kind is the communication that a program can use.
 type Kind uint8
 
 const (
@@ -45,16 +45,17 @@ type Program struct {
 // and what follows it in a program's name is left out.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
-// wrappers start a program that follows among their arguments, and find it by PATH. Arguments of others
-// are looked at only where they are paths: a search for each word would take long.
+// wrappers are programs that start another, named among their arguments, and find it by PATH.
+// Arguments of other programs are examined only if they are paths: a search for each word would
+// take long.
 var wrappers = []string{
 	"catchsegv", "chrt", "env", "gdb", "ionice", "ltrace", "nice", "nohup", "numactl", "perf", "prlimit", "setsid",
 	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
 }
 
-// maxLooked bounds the arguments that are looked at: wrappers and scripts name their program among the
-// first.
-const maxLooked = 16
+// maxExamined bounds the arguments that are examined: wrappers and scripts name their program among
+// the first.
+const maxExamined = 16
 
 // Inspect finds out what a command line starts: the first program in it that is known to use
 // libfabric, else an interpreter that a wrapper starts, else the program itself. dir, path and
@@ -65,7 +66,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 	}
 	started := Program{Name: filepath.Base(argv[0])}
 	wrapped := slices.Contains(wrappers, started.Name)
-	for i, word := range argv[:min(len(argv), maxLooked)] {
+	for i, word := range argv[:min(len(argv), maxExamined)] {
 		program := i == 0 || strings.Contains(word, "/") || wrapped && isName(word)
 		if !program {
 			continue
@@ -85,7 +86,8 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 	return started
 }
 
-// isName tells names of programs from a wrapper's options, numbers and variables.
+// isName reports whether a wrapper's argument can be a program's name: no option, number or
+// variable.
 func isName(word string) bool {
 	return word != "" && strings.IndexByte("-0123456789", word[0]) < 0 && !strings.Contains(word, "=")
 }
@@ -129,7 +131,7 @@ func kindOf(program, libraryPath string) Kind {
 
 func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
 
-// isOpenSHMEM tells Sandia's library.
+// isOpenSHMEM reports whether the library is Sandia OpenSHMEM.
 func isOpenSHMEM(name string) bool { return strings.HasPrefix(name, "libsma.so") }
 
 func libfabricKind(program string) Kind {

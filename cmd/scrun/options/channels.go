@@ -12,7 +12,7 @@ const MaxChannels = 15
 // Channels is how many channels of package pm a rank may open.
 type Channels struct {
 	PerRank uint32
-	Given   bool // by the user; else it is to be found out from the program
+	Given   bool // by the user; else the program decides
 }
 
 // parseChannels reads a number of channels, or auto.
@@ -27,8 +27,8 @@ func parseChannels(text string) (Channels, error) {
 	return Channels{PerRank: uint32(n), Given: true}, nil
 }
 
-// Where tells in which directory and by which PATH the nodes look for the program; the PATH
-// is empty if there is none.
+// Where returns the directory and the PATH by which the nodes look for the program; the PATH is
+// empty if there is none.
 func (o *Options) Where(here Process) (dir, path string) {
 	dir, err := here.directory(o.Dir)
 	if err != nil {

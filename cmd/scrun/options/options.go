@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxRanksPerNode is what one steward looks after: beyond it a node's
-	// default limits on descriptors and processes would fail in the middle.
+	// maxRanksPerNode bounds the ranks of one steward: with more, a node's
+	// default limits on descriptors and processes would fail in the middle of
+	// a start.
 	maxRanksPerNode = 4096
 
 	// DetachedPattern is where a detached job's output goes by default.
@@ -75,7 +76,7 @@ type Options struct {
 	// Argv is the program and its arguments.
 	Argv []string
 
-	// tasksGiven and oversubscribeGiven tell a default from a wish.
+	// tasksGiven and oversubscribeGiven report whether the user gave the option.
 	tasksGiven         bool
 	oversubscribeGiven bool
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is what of a process the ranks of its job get.
+// Process holds the properties of a process that the ranks of its job inherit.
 type Process struct {
 	Environ []string
 	Dir     string // the present directory; empty where it cannot be found
@@ -20,7 +20,7 @@ type Process struct {
 }
 
 // Here describes this process. It must be called before other goroutines make
-// files, since the kernel tells the umask only to who changes it.
+// files, since a process learns its umask only by changing it.
 func Here() Process {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -62,8 +62,8 @@ func restoreFileLimit() {
 	_ = syscall.Exec("", []string{""}, nil)
 }
 
-// directory is the absolute directory to run in. It need not exist here: the
-// nodes tell if it is missing there.
+// directory is the absolute directory to run in. It need not exist here: a
+// node reports it where it is missing.
 func (p Process) directory(wanted string) (string, error) {
 	switch {
 	case filepath.IsAbs(wanted):

@@ -15,7 +15,7 @@ import (
 // Stream is where the ranks' output goes or their input comes from.
 type Stream struct {
 	stdio.Target
-	// Given tells a wish from the default, which is scrun's own stream.
+	// Given reports whether the user gave the option; the default is scrun's own stream.
 	Given bool
 }
 
@@ -106,7 +106,7 @@ func (o *Options) InputByNodes() bool {
 	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
 }
 
-// setInput tells the nodes where the ranks' input comes from. A file is read by
+// setInput sets where the nodes take the ranks' input from. A file is read by
 // every rank, as with srun.
 func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	switch {
@@ -122,7 +122,7 @@ func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	}
 }
 
-// setDetached tells the nodes which files to write.
+// setDetached sets the files that the nodes write.
 func (o *Options) setDetached(spec *scorev1.JobSpec, dir string) {
 	spec.Detached = true
 	spec.Label = o.Label

@@ -13,8 +13,8 @@ import (
 )
 
 // SIGSTOP takes effect when the process next leaves the kernel or is
-// interrupted, within microseconds; nobody but its parent is told, so the wait
-// looks again after a pause that doubles.
+// interrupted, within microseconds. Only its parent is notified, so the wait
+// checks again after a pause that doubles.
 const (
 	pollFirst = 20 * time.Microsecond
 	pollLast  = time.Millisecond
@@ -44,9 +44,8 @@ var _ cgroup.Container = (*Group)(nil)
 // parent, which starts nothing else.
 func New(parent int) *Group { return &Group{parent: parent} }
 
-// Started adds a rank. One that has already gone is forgotten at once, also when
-// its number is that of a process by now which the parent has not started; one
-// that is known stays.
+// Started adds a rank. A rank that has already ended is dropped at once, even if
+// another process has its number by now; a known rank stays.
 func (g *Group) Started(pid, pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,8 +107,8 @@ func (g *Group) forgetReaped() {
 	g.ranks = kept
 }
 
-// WaitFrozen looks at every rank until all are stopped or over; with the zero
-// deadline once. It allocates nothing unless it has waited in vain.
+// WaitFrozen checks the ranks until all are stopped or have ended; with the
+// zero deadline once. It allocates nothing unless the deadline passes.
 func (g *Group) WaitFrozen(deadline time.Time) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		running := g.running()
@@ -184,8 +183,8 @@ func (g *Group) CPUTime() (time.Duration, error) {
 }
 
 // Kill ends every process of the job. It stops them all first: a stopped
-// process does not fork, so that even a job that forks without end is caught,
-// as long as looking is not slower than forking; the deadline bounds it.
+// process does not fork, so even a job that forks without end is caught,
+// unless it forks faster than the table is read; the deadline bounds that.
 func (g *Group) Kill(deadline time.Time) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		pids, err := g.Pids(nil)
@@ -211,7 +210,7 @@ func (g *Group) Kill(deadline time.Time) error {
 	}
 }
 
-// stopAll sends SIGSTOP until a look finds nobody new.
+// stopAll sends SIGSTOP until a check finds no new process.
 func (g *Group) stopAll(pids []int, deadline time.Time) error {
 	stopped := make(map[int]bool)
 	for {
@@ -235,9 +234,9 @@ func (g *Group) stopAll(pids []int, deadline time.Time) error {
 	}
 }
 
-// signalAll sends by number, right after the look that found the processes. A
-// process that changed its user (set-user-id program) may refuse: it is left to
-// the deadline of Kill.
+// signalAll sends by number, right after the processes were found. A process
+// that changed its user (set-user-id program) may refuse: it is left to the
+// deadline of Kill.
 func signalAll(pids []int, sig unix.Signal) error {
 	for _, pid := range pids {
 		err := unix.Kill(pid, sig)

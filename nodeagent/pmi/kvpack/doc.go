@@ -19,11 +19,11 @@
 //	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back bytes before; a
 //	                                length of 0 is none, and without back
 //
-// So a process is told by one byte instead of its name space and rank, a key by one byte instead of
-// itself, also when it has the rank in it, a size by one or two bytes, and what cards of a node
-// have in common (addresses of the host, attributes of its interfaces) is there once. What ranks
-// make at random is not shortened.
+// So a process takes one byte instead of its name space and rank, a key one byte (also when it
+// contains the rank), and a size one or two bytes. What the cards of a node have in common
+// (addresses of the host, attributes of its interfaces) is there once. Random data is not
+// shortened.
 //
-// What is read is hostile: every number is checked, and the memory that reading takes is bounded by
+// Input is hostile: every number is checked, and the memory that reading takes is bounded by
 // MaxGrowth.
 package kvpack

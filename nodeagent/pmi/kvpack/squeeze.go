@@ -3,24 +3,24 @@ package kvpack
 import "encoding/binary"
 
 const (
-	// shortest is the least that is pointed at: a pointer takes two bytes or three.
+	// shortest is the shortest match: a pointer takes two bytes or three.
 	shortest = 4
-	// longest bounds what one pointer stands for, and with it what a reader needs room for.
+	// longest is the longest match, which bounds the memory of a reader.
 	longest = 512
 	// window is how far back a pointer goes: the cards of a node's ranks, and pointers of three
 	// bytes at most.
 	window = 1 << 20
-	// tableBits is for the number of places that are remembered; 16 KiB of them stay in a
+	// tableBits is the logarithm of the number of remembered places; 16 KiB of them stay in a
 	// processor's cache.
 	tableBits = 12
-	// MaxGrowth is by how much squeezed data grows at most when it is read: a token has three bytes
-	// at least.
+	// MaxGrowth is the largest factor by which squeezed data grows when it is read: a token has at
+	// least three bytes.
 	MaxGrowth = longest / 3
 )
 
-// dictionary stands before all data, so that the first card of a node is short, too: keys of MPICH
-// and Open MPI, and what the cards behind them begin with, in the order of the body. Changing it
-// changes the form.
+// dictionary precedes all data, so that the first card of a node is short, too: keys of MPICH and
+// Open MPI, and the beginnings of their cards, in the order of the body. Changing it changes the
+// format.
 const dictionary = "-bcast-1-/dev/shm/mpich_shar_tmp" + "-allgather-shm-1-" +
 	"P-businesscard" + "description#$port#$ifname#127.0.0.1$" +
 	"btl.openib.4.1mtl.psm2.4.1mtl.ofi.4.1osc.rdma.4.1pml.ucx" + "\x00\x0bbtl.tcp.4.1\x00\x00\x0cpml.base.2.0\x00\x02" +

@@ -21,7 +21,7 @@ func (r *Reader) Left() int { return len(r.text) }
 // Bad reports whether there was a mistake.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Fail reports that there was one: the text says what cannot be. It gives 0.
+// Fail records a mistake: the text is impossible. It returns 0.
 func (r *Reader) Fail() uint64 {
 	r.bad, r.text = true, ""
 	return 0

@@ -3,7 +3,7 @@
 // another machine", before anything is started, and "this looks like an MPI program, but no rank has
 // spoken PMI", when it was linked with an MPI that the launcher does not serve.
 //
-// It reads a few kilobytes of the file and believes nothing in it: every offset
+// It reads a few kilobytes of the file and trusts nothing in it: every offset
 // and count is bounded. It does not search library paths, so an MPI that comes
 // in only through another library is not seen; nor does it run anything.
 //

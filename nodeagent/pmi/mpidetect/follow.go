@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxFollowed bounds the libraries that are looked at: an MPI comes with the first
-// or second layer, and programs of hundreds of libraries do not name it last.
+// maxFollowed bounds the libraries that are inspected: an MPI comes with the first or second layer,
+// and programs of hundreds of libraries do not name it last.
 const maxFollowed = 128
 
 // systemDirs are where the dynamic loaders of common systems look last; the
@@ -18,10 +18,10 @@ var systemDirs = []string{
 	"/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 }
 
-// Follow is Inspect that also looks at the libraries of the program and at theirs:
-// an MPI may come in only by way of another library, and an MPI by its PMI. The
-// nearest says what the program is. libraryPath is the program's LD_LIBRARY_PATH.
-// A library that is not found, or is damaged, is passed over: the loader will say.
+// Follow is Inspect that also inspects the libraries of the program and theirs: an MPI may come in
+// only by way of another library. The nearest library determines the family. libraryPath is the
+// program's LD_LIBRARY_PATH. A library that is not found, or is damaged, is skipped: the loader
+// will report it.
 func Follow(path, libraryPath string) (Report, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF || report.Family != None {

@@ -17,7 +17,7 @@ import (
 // would refuse most of them, too.
 var ErrDamaged = errors.New("damaged ELF file")
 
-// Bounds on what is read of a file, so that one made for it neither takes
+// Bounds on what is read from a file, so that a hostile file takes neither
 // memory nor time. Real programs stay far below.
 const (
 	// maxSegments is the number of program headers; compilers make about 13.
@@ -54,7 +54,7 @@ func InspectReader(r io.ReaderAt) (Report, error) {
 	var ident [elf.EI_NIDENT]byte
 	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {
 		if errors.Is(err, io.EOF) {
-			// Too short for a binary; the kernel will say what it is.
+			// Too short for a binary; the kernel will decide what it is.
 			return Report{}, nil
 		}
 		return Report{}, err

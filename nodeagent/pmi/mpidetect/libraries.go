@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Library is one that a program needs, by itself or by way of another.
+// Library is a library that a program needs, by itself or by way of another.
 type Library struct {
 	// Name is that by which the loader looks for it, Path where it is on this host.
 	Name, Path string
@@ -19,7 +19,7 @@ type Library struct {
 	Base bool
 }
 
-// maxLibraries bounds those of a program.
+// maxLibraries bounds the libraries of a program.
 const maxLibraries = 512
 
 // ErrLibrary is a library that the program needs and this host lacks, or too many of them.
@@ -35,8 +35,8 @@ var baseLibraries = []string{
 // ld.so(8), ldconfig(8).
 const loaderConfig = "/etc/ld.so.conf"
 
-// Libraries are all that a program needs, the nearest first; none of a script or a static program.
-// libraryPath is the program's LD_LIBRARY_PATH.
+// Libraries returns all libraries that a program needs, the nearest first; none for a script or a
+// static program. libraryPath is the program's LD_LIBRARY_PATH.
 func Libraries(path, libraryPath string) ([]Library, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Family is what a program seems to speak to its launcher.
+// Family is the protocol that a program seems to speak with its launcher.
 type Family uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	PMIx
 	// PMI2: calls a PMI library of its own, as Slurm's libpmi2.
 	PMI2
-	// StaticUnknown: statically linked, so there is nothing to tell it by.
+	// StaticUnknown: statically linked, so its family is not visible.
 	StaticUnknown
 )
 

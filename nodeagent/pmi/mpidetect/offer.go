@@ -1,10 +1,9 @@
 package mpidetect
 
-// Offers returns the interfaces that a launcher offers to a program of the family,
-// unless its user says. Of a script, or of a program that may run one, nobody
-// knows what it will start, so it is offered both: each MPI takes its own, and
-// none that Debian ships minds the other. A static program is not Open MPI, which
-// loads its parts.
+// Offers returns the interfaces that a launcher offers to a program of the family, unless its user
+// chooses. What a script, or a program that may run one, will start is unknown, so it is offered
+// both: each MPI takes its own, and none in Debian is disturbed by the other. A static program is
+// not Open MPI, which loads its parts.
 func (f Family) Offers() (pmi, pmix bool) {
 	switch f {
 	case MPICH, PMI2, StaticUnknown:

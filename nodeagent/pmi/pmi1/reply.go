@@ -14,7 +14,7 @@ const (
 	InitOK = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
 	// InitOK2 answers a client that asks for PMI-2; all that follows is framed.
 	InitOK2 = "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"
-	// InitRefused answers versions that nobody speaks. The client aborts.
+	// InitRefused answers unknown versions. The client aborts.
 	InitRefused     = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"
 	PutOK           = "cmd=put_result rc=0 msg=success\n"
 	BarrierOut      = "cmd=barrier_out\n"
@@ -88,7 +88,7 @@ func AppendLookup(dst []byte, port string) []byte {
 }
 
 // AppendSpawn appends the reply to a spawn. Like hydra's it may be as short as
-// rc=0; the codes of the processes are told where they fit the line, and
+// rc=0; it includes the codes of the processes if they fit the line, and
 // clients take missing ones for success.
 func AppendSpawn(dst []byte, result *pmi.SpawnResult) []byte {
 	if result.Failed != "" {

@@ -93,13 +93,13 @@ func parseInt(key, text string) (int, error) {
 	return int(n), nil
 }
 
-// StaleBytes is how much too long MPICH 4.0 and older make their frames: the
-// length counts the header, and what follows the last pair is left from the
-// frame before.
+// StaleBytes is the excess length of frames of MPICH 4.0 and older: the
+// length counts the header, and the bytes behind the last pair are left over
+// from the frame before.
 const StaleBytes = 6
 
-// Stale returns how many bytes a client appends to each of its frames, told
-// from its fullinit, whose last pair is always threaded=.
+// Stale returns how many bytes a client appends to each of its frames. Its
+// fullinit shows that, since the last pair there is always threaded=.
 func Stale(fullinit []byte) int {
 	if endsWell(fullinit) || len(fullinit) < StaleBytes {
 		return 0

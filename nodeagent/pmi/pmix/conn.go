@@ -15,13 +15,13 @@ import (
 type conn struct {
 	id   ConnID
 	rank int // NoRank until it is admitted
-	// claimed is the rank that the hello named, while it is being looked at.
+	// claimed is the rank that the hello named, while it is being checked.
 	claimed  int
 	asking   bool
 	closing  bool // it is refused
 	hungUp   bool // and ends
 	encoding bfrops.Encoding
-	// unread says why a client cannot be served.
+	// unread is why a client cannot be served.
 	unread string
 	// rest is input that is not a whole message yet.
 	rest []byte
@@ -93,16 +93,16 @@ func (c *conn) take(s *Server, whole []byte) error {
 	return c.request(s, header.Tag, whole[message.HeaderLen:])
 }
 
-// security is the method by which clients are told to prove who they are. The words are not
-// believed: Admit is asked.
+// security is the method by which clients are asked to authenticate. Their credential is not
+// trusted: the caller's Admit decides.
 const security = "native"
 
-// errRefused is a client that cannot be served; its job goes on, or ends by what
-// the client makes of it.
+// errRefused is a client that cannot be served; its job goes on, unless the
+// client then ends it.
 var errRefused = errors.New("a PMIx client is refused")
 
-// onHello looks at a hello. What is wrong with one ends the connection only: it
-// may not come from the job at all.
+// onHello checks a hello. A bad one ends the connection only: it may not come
+// from the job at all.
 func (c *conn) onHello(s *Server, data []byte) error {
 	hello, err := message.ReadHello(data)
 	if err != nil {
@@ -140,9 +140,9 @@ func unread(hello *message.Hello, known bool) string {
 	return ""
 }
 
-// refuse tells a client that it is not served. The connection ends with what the client sends next:
-// libpmix goes on to its first request whatever it was told, and waits for ever if the connection
-// has ended before that.
+// refuse tells a client that it is not served. The connection ends after the client's next message:
+// libpmix sends its first request whatever the answer was, and waits for ever if the connection has
+// ended before that.
 func (s *Server) refuse(c *conn, code int32) {
 	start := len(s.out)
 	s.out = message.AppendRefusal(s.out, code)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// jobControl takes what is to be removed at the end, and signals to ranks of this
-// node. Other directives are not served.
+// jobControl registers files for removal at the end, and sends signals to ranks
+// of this node. Other directives are not served.
 func (c *conn) jobControl(s *Server, tag uint32, r *bfrops.Reader) error {
 	m := message.ReadJobControl(r)
 	if err := r.Err(); err != nil {
@@ -110,7 +110,7 @@ func (c *conn) log(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// query answers what is known of the job and of what is served.
+// query answers questions about the job and about what is served.
 func (c *conn) query(s *Server, tag uint32, r *bfrops.Reader) error {
 	queries := message.ReadQuery(r)
 	if err := r.Err(); err != nil {

@@ -14,6 +14,6 @@
 // sentence what it did. A client that asks for what is not there, or not served,
 // gets the status that PMIx has for that.
 //
-// Clients of libpmix 3.2.5, 4.2.2, 5.0.9 and 6.1.0 have been run against it, each
-// on one node and on two, and all in one job; message/testdata has what they said.
+// Clients of libpmix 3.2.5, 4.2.2, 5.0.9 and 6.1.0 have been run against it, each on one node and
+// on two, and all in one job; message/testdata has their messages.
 package pmix

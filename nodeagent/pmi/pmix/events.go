@@ -100,8 +100,8 @@ func (s *Server) RankLost(now time.Time, rank int) []Effect {
 	})
 }
 
-// OnRespawned notes that a rank of this node, whose connection has ended, was started again, and
-// tells those who have registered for it.
+// OnRespawned records that a rank of this node, whose connection has ended, was started again, and
+// notifies registered ranks.
 func (s *Server) OnRespawned(now time.Time, rank, incarnation int) []Effect {
 	affected := bfrops.Proc{Namespace: s.Namespace(), Rank: uint32(rank)}
 	infos := []bfrops.Info{{Key: message.KeyAffected, Value: bfrops.NewProc(affected)}}
@@ -114,8 +114,8 @@ func (s *Server) OnRespawned(now time.Time, rank, incarnation int) []Effect {
 	})
 }
 
-// RankEnded tells those who have registered for it how a rank of this node ended:
-// by signal, with an exit code, or before its good-bye.
+// RankEnded notifies registered ranks how a rank of this node ended: by signal,
+// with an exit code, or before its good-bye.
 func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signal int) []Effect {
 	status := message.ProcEnded
 	switch {
@@ -132,7 +132,7 @@ func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signa
 		{Key: message.KeyExitCode, Value: bfrops.Value{Type: bfrops.Int, Number: uint64(int64(code))}},
 	}
 	if status == message.ProcEnded {
-		// An end as it should be is no news for handlers of anything.
+		// A normal end is no event for handlers of all codes.
 		infos = append(infos, bfrops.Info{Key: message.KeyNotDefault, Value: bfrops.NewBool(true)})
 	}
 	return s.Do(now, func(e *pmi.Engine) error {

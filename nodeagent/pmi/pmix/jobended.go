@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// keptEnds is how many ends of spawned jobs are remembered, since each may be told twice. It is
-// more than a leader keeps to tell again.
+// keptEnds is how many ends of spawned jobs are remembered, since each may be reported twice. It is
+// more than a leader keeps for repetition.
 const keptEnds = 128
 
-// JobEnded tells those who have registered for it, once, that a job which this one has spawned has
-// left, and with what exit code. It is what PRRTE tells, and for nobody's default handler.
+// JobEnded notifies registered ranks, once, that a job which this one has spawned has ended, and
+// with what exit code. PRRTE sends the same event, and not to default handlers.
 func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 	if slices.Contains(s.jobsEnded, job) {
 		return nil

@@ -31,8 +31,8 @@ type lookup struct {
 // maxKeys bounds the names of one request; MPI programs use one.
 const maxKeys = 256
 
-// nameOf is the entry in the cluster's table for a key. What is for the job only
-// has the job in its name.
+// nameOf returns the entry in the cluster's table for a key. A key for the job
+// only has the job in its name.
 func (s *Server) nameOf(key string, scope uint64) string {
 	if scope == message.RangeNamespace || scope == message.RangeNode || scope == message.RangeProcess {
 		return namePrefix + strconv.FormatUint(s.config.Job, 10) + "/" + key
@@ -47,7 +47,7 @@ func rangeOf(infos bfrops.Infos) uint64 {
 	return message.RangeSession
 }
 
-// portOf writes a value and its owner as what is published.
+// portOf encodes a value and its owner as the published text.
 func portOf(owner bfrops.Proc, packed string) string {
 	w := bfrops.NewWriter(bfrops.V41, nil)
 	w.One(bfrops.NewProc(owner))

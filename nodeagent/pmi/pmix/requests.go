@@ -72,7 +72,7 @@ func (c *conn) command(s *Server, tag uint32, command message.Command, r *bfrops
 	}
 }
 
-// jobInfo answers with what all ranks of the node are told alike.
+// jobInfo answers with the information that is the same for all ranks of the node.
 func (c *conn) jobInfo(s *Server, tag uint32) {
 	info, ok := s.info[c.encoding]
 	if !ok {
@@ -134,8 +134,8 @@ func scopeOf(scope uint8) (pmi.Scope, bool) {
 	return 0, false
 }
 
-// collective brings a rank into a fence, or a connection of processes. What is
-// wrong with one is the caller's to hear.
+// collective brings a rank into a fence, or a connection of processes. The
+// caller gets errors as its status.
 func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfrops.Reader) error {
 	m := message.ReadCollective(r)
 	if err := r.Err(); err != nil {
@@ -202,7 +202,7 @@ func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// reservedPrefix begins the keys that the system gives, and no program.
+// reservedPrefix begins the keys that the system gives, not programs.
 const reservedPrefix = "pmix."
 
 func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
@@ -215,8 +215,8 @@ func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
 	s.send(c, tag, w)
 }
 
-// getJob answers what the system knows of a whole job and its ranks; of its own a client was told
-// all at its start.
+// getJob answers what the system knows about a whole job and its ranks; a client got everything
+// about its own job at its start.
 func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	if job == s.config.Job {
 		s.status(c, tag, message.ErrNotFound)
@@ -230,7 +230,7 @@ func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	return nil
 }
 
-// otherJob tells a client of another job than its own.
+// otherJob answers a client's question about another job than its own.
 func (c *conn) otherJob(s *Server, tag uint32, job uint64) {
 	places, ok := s.engine.Places(job)
 	if !ok {

@@ -29,7 +29,7 @@ type Config struct {
 	SessionDir string
 }
 
-// Version is that of the library whose server this one behaves as.
+// Version is the version of the library whose server this one behaves as.
 const Version = "4.2.2"
 
 // Server speaks with all ranks of one job on one node.
@@ -122,8 +122,8 @@ func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	return s.effects
 }
 
-// OnDisconnected takes the end of a connection, and returns the rank that it was of; ok is
-// false when it was of none. phase is the one that the rank was in.
+// OnDisconnected takes the end of a connection. It returns the rank that used it, with ok false if
+// there was none, and the phase of the rank.
 func (s *Server) OnDisconnected(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok bool, effects []Effect) {
 	s.begin(now)
 	c := s.conns[id]
@@ -273,7 +273,7 @@ func (s *Server) status(c *conn, tag uint32, code int32) {
 	s.send(c, tag, w)
 }
 
-// job is what ranks are told of this job.
+// job returns what ranks get to know of this job.
 func (s *Server) job() *message.Job {
 	j := &message.Job{
 		Namespace:    s.Namespace(),

@@ -6,8 +6,8 @@
 // One connection serves both protocols: a client's first line names the version
 // it wants. The caller gives each rank a connection of its own, a socketpair
 // whose number goes to the rank as PMI_FD, or a listening port of its own as
-// PMI_PORT, so who speaks is known before anything is said, and a rank that
-// claims to be another is found out.
+// PMI_PORT, so the speaker is known before it says anything, and a rank that
+// claims to be another is detected.
 //
 //	server := wire.NewServer(engine)
 //	for _, effect := range server.Feed(rank, buffer[:n]) {

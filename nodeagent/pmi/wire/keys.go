@@ -23,7 +23,7 @@ func nextKeys(data []byte) (part []byte, size int, err error) {
 	return data[wire.HeadBytes-1 : size], size, nil
 }
 
-// onHello lets a client of package keys in.
+// onHello admits a client of package keys.
 func (x *session) onHello(s *Server, line []byte) error {
 	if string(line)+"\n" != wire.Hello {
 		return fmt.Errorf("%w: %.32q; program and cluster need the same version of score", pmi.ErrMalformed, line)
@@ -93,7 +93,7 @@ func (x *session) commitKeys(s *Server, body []byte) error {
 	})
 }
 
-// scopes are the engine's.
+// scopes maps scopes of package keys to those of the engine.
 var scopes = [...]pmi.Scope{wire.Global: pmi.ScopeGlobal, wire.Node: pmi.ScopeNode, wire.Remote: pmi.ScopeRemote}
 
 // answerKeys appends the answer to a fence or barrier.

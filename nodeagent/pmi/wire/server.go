@@ -7,7 +7,7 @@ import (
 	"score/nodeagent/pmi/pmi2"
 )
 
-// Server speaks with all ranks of one job on one node.
+// Server serves all ranks of one job on one node.
 type Server struct {
 	engine   *pmi.Engine
 	sessions []session

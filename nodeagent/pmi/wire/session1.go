@@ -81,7 +81,7 @@ func (x *session) command1(s *Server, line *pmi1.Line, command []byte) error {
 }
 
 // handshake answers a client that came over PMI_PORT. The connection already
-// says who it is, so the id can only be right or a lie.
+// identifies it, so the id is only checked.
 func (x *session) handshake(s *Server, line *pmi1.Line, first bool) error {
 	if !first {
 		return fmt.Errorf("%w: initack is only a client's first word", pmi.ErrOrder)

@@ -89,8 +89,8 @@ func (x *session) command2(s *Server, request *request2, command []byte) error {
 	return x.unknown2(s, request, command)
 }
 
-// unknown2 refuses a command and leaves the client alive: hydra ends the job
-// here, and with it programs that only try.
+// unknown2 refuses a command and leaves the client alive. hydra ends the job
+// here, and so breaks programs that only try a command.
 func (x *session) unknown2(s *Server, request *request2, command []byte) error {
 	if len(command) > pmi.MaxKey {
 		return fmt.Errorf("%w: a command of %d bytes", pmi.ErrTooLong, len(command))
@@ -176,7 +176,7 @@ func (x *session) get2(s *Server, request *request2) error {
 	return nil
 }
 
-// found answers a question for a value.
+// found answers a request for a value.
 func (x *session) found(s *Server, request *request2, name, value string, ok bool) {
 	f := x.begin2(s, request, name)
 	if ok {

@@ -80,7 +80,7 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 	return c, first.GetStatus(), nil
 }
 
-// answerDeadline returns when to give up waiting for an answer.
+// answerDeadline returns when to stop waiting for an answer.
 func answerDeadline(ctx context.Context) time.Time {
 	by := time.Now().Add(answerWait)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(by) {
@@ -132,7 +132,7 @@ func (c *Conn) Close() {
 	<-c.line.done
 }
 
-// Prepare has the steward make a job ready; Prepared answers.
+// Prepare orders the steward to prepare a job; Prepared answers.
 func (c *Conn) Prepare(order *stewardpb.PrepareJob) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Prepare{Prepare: order}})
 }
@@ -157,7 +157,8 @@ func (c *Conn) Lease(until int64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Lease{Lease: until}})
 }
 
-// RankFailure tells what has become of a rank of another node that failed while the job goes on.
+// RankFailure reports the failure, or the new start, of a rank of another node while the job goes
+// on.
 func (c *Conn) RankFailure(m *stewardpb.RankFailure) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RankFailure{RankFailure: m}})
 }
@@ -203,7 +204,7 @@ func (c *Conn) Places(reply *scorev1.PlacesReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Places{Places: reply}})
 }
 
-// AskRankStates asks how the ranks are; RankStatesReply answers with the number.
+// AskRankStates asks for the ranks' states; RankStatesReply answers with the number.
 func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
 }
@@ -224,8 +225,9 @@ func (c *Conn) Forget() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Forget{Forget: true}})
 }
 
-// Recycle tells the same, and that the steward may serve again. It answers with
-// a Status that names no job, or exits; the Conn for its next job is Next.
+// Recycle reports the same, and that the steward may serve again. The steward
+// answers with a Status that names no job, or exits; Next returns the Conn for
+// its next job.
 func (c *Conn) Recycle() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Recycle{Recycle: true}})
 }
@@ -244,7 +246,7 @@ type stream struct {
 	owner *Conn  // guarded by mu: who may send
 }
 
-// dial connects and says what for.
+// dial connects, and sends the purpose of the connection.
 func (s *stream) dial(ctx context.Context, socket string, open *stewardpb.Open) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)

@@ -78,7 +78,7 @@ func readable(fd uintptr) bool {
 // Done is closed when the steward has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended reports whether the steward has exited, also just before Done is closed.
+// Ended reports whether the steward has exited. It may be true just before Done is closed.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -97,7 +97,7 @@ func (p *Process) childEnded() bool {
 // strangerEnded reports whether the pidfd is readable.
 func (p *Process) strangerEnded() bool {
 	ended := true
-	// A file that is closed already says the same.
+	// A closed file means the same.
 	_ = p.watch.Control(func(fd uintptr) { ended = readable(fd) })
 	return ended
 }

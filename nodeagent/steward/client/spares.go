@@ -24,8 +24,8 @@ type Spare struct {
 	Image, Socket *os.File
 }
 
-// Spares is a connection by which a job's steward keeps what the job's contexts
-// are rebuilt from when this agent is lost.
+// Spares is a connection on which a job's steward keeps the descriptors from
+// which the next agent rebuilds the job's contexts.
 type Spares struct {
 	mu   sync.Mutex // one question at a time
 	conn *net.UnixConn
@@ -40,11 +40,11 @@ const (
 	maxSpares = 16 << 10
 )
 
-// errSpares means that a steward does not say what descriptors belong to.
+// errSpares means that a steward sent descriptors without saying what they belong to.
 var errSpares = errors.New("steward does not tell what it keeps")
 
-// DialSpares connects to the steward that listens at socket, and takes what it
-// keeps for a job. The files are the caller's.
+// DialSpares connects to the steward that listens at socket, and returns what
+// it keeps for a job. The files are the caller's.
 func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spare, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -104,7 +104,7 @@ func descriptor(file *os.File) (fd int, err error) {
 // Close ends the connection; what is kept stays kept. A call of Keep returns.
 func (s *Spares) Close() { _ = s.conn.Close() }
 
-// drop gives back what came when not all is to be had.
+// drop closes what came when the rest is missing.
 func (s *Spares) drop(kept []Spare) {
 	_ = s.conn.Close()
 	for _, k := range kept {

@@ -18,14 +18,14 @@ import (
 // an agent and its stewards must be of one build.
 const Self = "/proc/self/exe"
 
-// Slot is where a steward lives.
+// Slot is the place of a steward on its node.
 type Slot struct {
 	// Exe is the program that runs as steward when its first argument is
 	// "steward".
 	Exe string
 	// RunDir holds the sockets; it must be the agent's own, mode 0700.
 	RunDir string
-	// Number tells the slots of a node apart; that of its control group, too.
+	// Number identifies the slot, and its control group, on the node.
 	Number int
 	// Cluster and Node name the control group's parent (package cgroup).
 	Cluster, Node string

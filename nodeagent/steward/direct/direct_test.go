@@ -50,7 +50,7 @@ func TestLongestFits(t *testing.T) {
 	a := path(t, testKey(7, 1), 0)
 	most := ^uint64(0)
 	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, AckStream: most, Ack: most}, Data: make([]byte, MaxData)}
-	a.peer(1).heard = most
+	a.peer(1).received = most
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)
 	}

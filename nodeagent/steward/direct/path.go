@@ -19,9 +19,9 @@ type Path struct {
 type peer struct {
 	port  uint16 // 0: it has none
 	found bool   // an agent has brought it
-	// heard counts its datagrams that arrived here. told is how many of ours it has received, as it
-	// reported; missed is the value of told when something did not arrive.
-	heard, told, missed uint64
+	// received counts its datagrams that arrived here. acked is how many of ours it has received,
+	// as it reported; missed is the value of acked when something did not arrive.
+	received, acked, missed uint64
 }
 
 // New returns the path of the steward of node self. The key is JobKey's, the salt random. portOf
@@ -43,12 +43,12 @@ func (r *Path) peer(node uint32) *peer {
 	return p
 }
 
-// OnRelayed records what a message through the agents says: the sender's port, 0 if it has none,
-// and how many of our datagrams it has received. It reports whether to send a probe.
+// OnRelayed records the contents of a message through the agents: the sender's port, 0 if it has
+// none, and how many of our datagrams it has received. It reports whether to send a probe.
 func (r *Path) OnRelayed(node uint32, port uint16, received uint64) (probe bool) {
 	p := r.peer(node)
 	probe = port != 0 && (!p.found || p.port != port)
-	p.port, p.found, p.told = port, true, max(p.told, received)
+	p.port, p.found, p.acked = port, true, max(p.acked, received)
 	return probe && !p.reached()
 }
 
@@ -56,30 +56,30 @@ func (r *Path) OnRelayed(node uint32, port uint16, received uint64) (probe bool)
 // reports whether to send a probe, which acknowledges this one.
 func (r *Path) OnDatagram(node uint32, received uint64) (probe bool) {
 	p := r.peer(node)
-	p.heard++
-	p.told = max(p.told, received)
-	return p.heard == 1 && p.port != 0
+	p.received++
+	p.acked = max(p.acked, received)
+	return p.received == 1 && p.port != 0
 }
 
 // OnMissed records that something did not arrive at a node. Nothing goes to it by datagrams alone
 // until it has acknowledged another one.
 func (r *Path) OnMissed(node uint32) {
 	p := r.peer(node)
-	p.missed = p.told
+	p.missed = p.acked
 }
 
 // Reaches reports whether datagrams arrive at a node.
 func (p *Path) Reaches(node uint32) bool { return p.peer(node).reached() }
 
-func (p *peer) reached() bool { return p.port != 0 && p.told > p.missed }
+func (p *peer) reached() bool { return p.port != 0 && p.acked > p.missed }
 
 // Received returns how many of a node's datagrams have arrived here.
-func (p *Path) Received(node uint32) uint64 { return p.peer(node).heard }
+func (p *Path) Received(node uint32) uint64 { return p.peer(node).received }
 
 // OwnPort is the port at which the others look for this steward.
 func (p *Path) OwnPort() uint16 { return p.portOf(p.self) }
 
-// Port is that of a node, 0 if it has none.
+// Port returns a node's port, 0 if it has none.
 func (p *Path) Port(node uint32) uint16 { return p.peer(node).port }
 
 // Seal appends the datagram of a packet to a node; its data must have at most MaxData bytes.

@@ -14,13 +14,13 @@ const (
 	portLabel = "score steward: port of a node, 1"
 )
 
-// PortOf is the port at which the steward of a node, whose agent has that address, listens if
-// nothing else does, so that the others can speak to it before they have heard of it. Who has not
-// the job's key cannot tell which it is.
+// PortOf returns the port at which the steward of a node, whose agent has that address, listens if
+// the port is free, so that the others can send to it before they know its port. Without the job's
+// key it cannot be predicted.
 func PortOf(key []byte, node uint32, agent string) uint16 {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(portLabel)) // a hash never fails
 	mac.Write(binary.BigEndian.AppendUint32([]byte{0}, node))
-	mac.Write([]byte(agent)) // hosts may be shared by clusters that have the key in common
+	mac.Write([]byte(agent)) // clusters with the same key may share hosts
 	return firstPort + uint16(binary.BigEndian.Uint64(mac.Sum(nil))%ports)
 }

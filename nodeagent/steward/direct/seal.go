@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// KeySize is that of a job's key, in bytes: AES-256 and HMAC-SHA-256 have no use for more.
+	// KeySize is the length of a job's key, in bytes: AES-256 and HMAC-SHA-256 have no use for
+	// more.
 	KeySize = sha256.Size
 	// MaxDatagram bounds a datagram, in bytes: six packets of an Ethernet. What is longer goes by
 	// the agents, whose connections repeat what a network drops of it.
@@ -22,14 +23,14 @@ const (
 	tagSize     = 16
 )
 
-// A datagram begins with who sends it, and with what its key and nonce are made of:
+// A datagram begins with its sender, and with the salt and counter for its key and nonce:
 //
 //	datagram := version from[4] salt[16] counter[8] sealed
 //
 // Each sender has a key of its own, from the job's, its place in the job and a random salt, so that
 // no two stewards ever seal two datagrams with the same key and nonce, though a job's number and
-// attempt may come again, after the cluster was set back to a backup. To whom it goes is sealed
-// with it, so that nobody can turn it elsewhere.
+// attempt may come again, after the cluster was set back to a backup. The receiver is sealed with
+// it, so that nobody can redirect it.
 const (
 	version     = 1
 	saltSize    = len(Salt{})
@@ -62,9 +63,9 @@ type sealer struct {
 	key     []byte
 	own     cipher.AEAD
 	counter uint64
-	header  [headAndTo]byte // of this steward's datagrams; the last bytes are to whom
+	header  [headAndTo]byte // of this steward's datagrams; the last bytes are the receiver
 	theirs  map[uint32]*sender
-	// nonce, opened and plain are written again each time.
+	// nonce, opened and plain are reused for each datagram.
 	nonce  [nonceSize]byte
 	opened [headAndTo]byte
 	plain  []byte
@@ -89,7 +90,7 @@ func newSealer(key []byte, self uint32, salt Salt) (*sealer, error) {
 	return s, nil
 }
 
-// aead is what a steward with this place and salt seals with.
+// aead returns the cipher of a steward with this place and salt.
 func (s *sealer) aead(from uint32, salt []byte) cipher.AEAD {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(senderLabel))

@@ -38,15 +38,16 @@ func (m *Machine) Forget(now time.Time) {
 	m.Tick(now)
 }
 
-// Recycle is Forget by an agent that would use the steward again: once nobody
-// is waited for, it becomes free instead of leaving, if the job left no doubt.
+// Recycle is Forget by an agent that wants to use the steward again: once
+// there is nobody to wait for, it becomes free instead of leaving, if the job
+// left nothing in doubt.
 func (m *Machine) Recycle(now time.Time) {
 	m.again = m.phase != Free
 	m.Forget(now)
 }
 
-// Renewed reports whether the steward is as it was before the job. If not, it
-// leaves.
+// Renewed reports whether the steward is as it was before the job. If not,
+// the steward leaves.
 func (m *Machine) Renewed(now time.Time, ok bool) {
 	if m.phase != Renewing {
 		return
@@ -98,7 +99,7 @@ func (m *Machine) orphaned(now time.Time) {
 	}
 }
 
-// watchRanks is due for what ranks should have done by now.
+// watchRanks handles what ranks should have done by now.
 func (m *Machine) watchRanks(now time.Time) {
 	if m.phase != Running || m.killed {
 		return
@@ -149,7 +150,7 @@ func (m *Machine) leaveAt() (time.Time, bool) {
 	return m.lingerFrom.Add(drainLinger), true
 }
 
-// Deadline returns when Tick must be called next; the zero time: not by the clock.
+// Deadline returns when Tick must be called next; the zero time: never.
 func (m *Machine) Deadline() time.Time {
 	var next time.Time
 	earliest := func(at time.Time) {

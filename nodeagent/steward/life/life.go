@@ -15,7 +15,7 @@ type Machine struct {
 	job
 }
 
-// job is all there is to know of one job: the next one starts with the zero
+// job is the complete state of one job: the next one starts with the zero
 // value, which is Free.
 type job struct {
 	phase      Phase
@@ -28,7 +28,7 @@ type job struct {
 	closed     int  // alive ranks that closed their PMI connection too early
 
 	killed  bool // Kill was ordered
-	ended   bool // Kill was the agent's or a lost agent's wish, not a failure's
+	ended   bool // Kill was ordered by the agent, or for want of one, not because of a failure
 	aborted bool // one reason is enough
 	spoken  bool // some rank made contact
 	noted   bool // the note on silence was given
@@ -43,7 +43,7 @@ type job struct {
 	launchedAt time.Time
 	overAt     time.Time
 	renewFrom  time.Time
-	lingerFrom time.Time // the last moment something was still to be expected of a reader
+	lingerFrom time.Time // the last instant at which a reader might still have come
 }
 
 type rank struct {
@@ -98,8 +98,9 @@ func (m *Machine) Prepare(now time.Time, rules Rules) bool {
 	return true
 }
 
-// Prepared ends Preparing. A job that cannot start is over, but not done: the
-// failure itself is what the agent is told. silent replaces Rules.Silent.
+// Prepared ends Preparing. A job that cannot start is over without
+// ReportDone: the failure itself is reported to the agent. silent replaces
+// Rules.Silent.
 func (m *Machine) Prepared(now time.Time, ok, silent bool) {
 	if m.phase != Preparing {
 		return
@@ -120,8 +121,8 @@ func (m *Machine) Launch(now time.Time) {
 	m.enter(now, Starting)
 }
 
-// Started reports that local rank k was forked. A rank born after the kill was
-// ordered is killed as well.
+// Started reports that local rank k was forked. A rank that was forked after
+// the kill is killed, too.
 func (m *Machine) Started(_ time.Time, k int) {
 	if m.phase != Starting || m.ranks[k].state != Unborn {
 		return
@@ -161,7 +162,7 @@ func (m *Machine) Spoke(k int) { m.ranks[k].spoken, m.spoken = true, true }
 func (m *Machine) Finalized(k int) { m.ranks[k].finalized = true }
 
 // Closed reports that rank k's PMI connection has ended. Without a good-bye that
-// is a failure, though its exit status, if it comes soon, says it better.
+// is a failure, but an exit status that comes soon is the better reason.
 func (m *Machine) Closed(now time.Time, k int) {
 	r := &m.ranks[k]
 	if r.state == Dead || !r.spoken || r.finalized || m.survives(r) {
@@ -173,8 +174,8 @@ func (m *Machine) Closed(now time.Time, k int) {
 	}
 }
 
-// Exited reports that rank k was reaped. What it said on its PMI connection must
-// have been told before.
+// Exited reports that rank k was reaped. The caller must report what came on its
+// PMI connection first.
 func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	r := &m.ranks[k]
 	if r.state != Alive {
@@ -215,8 +216,8 @@ func (m *Machine) reapedAll(now time.Time) {
 	m.enter(now, Sweeping)
 }
 
-// noteSilence tells the user, once, of a program that looks like MPI and never
-// spoke PMI: four times "rank 0 of 1" is what it leads to.
+// noteSilence warns the user, once, of a program that looks like MPI and never
+// spoke PMI: each process then runs as "rank 0 of 1".
 func (m *Machine) noteSilence() {
 	if !m.rules.Silent || m.spoken || m.noted || m.killed {
 		return

@@ -10,9 +10,9 @@ func (m *Machine) AllowRespawns(k, times int) {
 // survives reports whether the gang goes on when a rank fails.
 func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
 
-// respawn has a dead rank forked once more if it may be. A failure is here any end but that with
-// exit code 0 after the good-bye; for want of memory no rank is started again, since the next
-// process needs as much.
+// respawn orders a new process for a dead rank, if that is allowed. Any end but exit code 0 after
+// the good-bye is a failure here. After an end for want of memory the rank is not started again,
+// since the next process needs as much.
 func (m *Machine) respawn(k int, exit Exit) bool {
 	r := &m.ranks[k]
 	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
@@ -66,8 +66,8 @@ func (m *Machine) Respawned(_ time.Time, k int) {
 	}
 }
 
-// RespawnFailed reports that rank k could not be forked once more, or need not since the gang ends.
-// Its last end is the one that counts.
+// RespawnFailed reports that rank k could not be forked again, or need not be since the gang ends.
+// Its last end counts.
 func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
 	if m.ranks[k].state != Dead || m.respawning == 0 {
 		return

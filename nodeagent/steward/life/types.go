@@ -24,7 +24,7 @@ const (
 	// Over: no process of the job exists. Output may still wait for a reader,
 	// and the agent may still ask how it ended.
 	Over
-	// Renewing: nothing of the job is wanted any more, and the steward becomes
+	// Renewing: nothing of the job is needed any more, and the steward becomes
 	// free for the next one.
 	Renewing
 	// Gone: the steward must exit.
@@ -47,7 +47,7 @@ const (
 	Dead
 )
 
-// Exit is how a rank ended.
+// Exit describes the end of a rank.
 type Exit struct {
 	Code        int // when Signal is 0
 	Signal      int
@@ -62,20 +62,20 @@ type Exit struct {
 // sigkill is the one signal a kill of ours can show up as.
 const sigkill = 9
 
-// Rules are what the machine must know of a job.
+// Rules hold what the machine must know of a job.
 type Rules struct {
 	Ranks         int  // local ranks
 	KillOnBadExit bool // any exit code but zero ends the gang
-	Detached      bool // no reader is owed the output
+	Detached      bool // the output is not kept for a reader
 	// Recover: a rank that fails does not end the gang; Respawn: it is started again so often.
 	Recover bool
 	Respawn int
-	// Silent is whether it is worth a note that no rank speaks PMI: the program
-	// looks like MPI and the job has more than one rank.
+	// Silent: warn if no rank speaks PMI, since the program looks like MPI and
+	// the job has more than one rank.
 	Silent bool
 }
 
-// Config is what the machine must know of its steward.
+// Config holds what the machine must know of its steward.
 type Config struct {
 	// Grace is how long the job goes on without an agent; 0: it does not.
 	Grace time.Duration
@@ -85,35 +85,35 @@ const (
 	// firstContact is how long a new steward waits for its agent at least: the
 	// agent connects right after starting it, so only a dead agent takes longer.
 	firstContact = 10 * time.Second
-	// silenceNote is when a job that looks like MPI and says nothing is told of:
-	// longer than any MPI_Init takes to reach its first PMI line.
+	// silenceNote is the delay of the warning about a job that looks like MPI
+	// and never speaks PMI: longer than any MPI_Init takes to its first PMI
+	// line.
 	silenceNote = 10 * time.Second
 	// exitAfterClose is how long a rank may live on after closing its PMI
 	// connection without finalize. Dying closes it too, a moment before the exit
 	// status is known, and the status is the better reason to report.
 	exitAfterClose = time.Second
-	// forgetWait is how long the end of a job is kept for an agent that is
-	// connected but does not say that the end is committed: longer than the
-	// election of a leader.
+	// forgetWait is how long the end of a job is kept for a connected agent
+	// that does not report the end as committed: longer than the election of
+	// a leader.
 	forgetWait = 10 * time.Minute
 	// drainLinger is how long output is kept for a reader after the job was
 	// forgotten: readers connect when the job starts, so only one that never
 	// will takes longer.
 	drainLinger = 10 * time.Second
-	// renewWait is how long a steward may take to become as it was. What is left
-	// to do then takes microseconds, unless a descriptor of the ranks' is held by
-	// a process that is not the job's.
+	// renewWait is how long Renewing may take. It takes microseconds, unless a
+	// foreign process holds a descriptor of the ranks.
 	renewWait = time.Second
-	// maxJobs is how many jobs one steward serves. It bounds what a leak could
-	// sum up to, and shares the start of a process, some 10 ms of CPU time, among
-	// so many that nothing of it is left.
+	// maxJobs is how many jobs one steward serves. It bounds the sum of leaks,
+	// and divides the cost of starting a process, some 10 ms of CPU time, among
+	// so many jobs that it is negligible.
 	maxJobs = 256
-	// MaxRespawns bounds how often a rank is started again, whatever was asked for: one that fails
-	// at once shall not fork for ever.
+	// MaxRespawns bounds how often a rank is started again, whatever was asked for: a rank that
+	// fails at once must not fork for ever.
 	MaxRespawns = 1000
 )
 
-// OrderKind says what to do.
+// OrderKind is the kind of an Order.
 type OrderKind uint8
 
 const (
@@ -165,5 +165,5 @@ type Abort struct {
 	Rank     int // local index, or -1
 	ExitCode int // what the job should exit with
 	Message  string
-	Lapsed   bool // the lease has, see Machine.Lease
+	Lapsed   bool // the lease is over, see Machine.Lease
 }

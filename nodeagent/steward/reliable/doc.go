@@ -1,4 +1,5 @@
-// Package reliable delivers messages between stewards once each, also if an agent on the way dies.
+// Package reliable delivers messages between stewards exactly once, also if an agent on the way
+// dies.
 //
 // It is a machine without I/O, one for each steward and job: an [Endpoint] numbers
 // what is sent to each peer, keeps it until the peer has acknowledged it, repeats it

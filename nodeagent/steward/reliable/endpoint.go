@@ -38,37 +38,37 @@ type Peer struct {
 
 // Header is what a message carries besides its data.
 type Header struct {
-	// Stream is the sender's; a later one has a larger number.
+	// Stream is the sender's stream; a later one has a larger number.
 	Stream uint64
 	// Number counts the messages of the stream to this peer from 1; 0: there is no
 	// message, only an acknowledgement.
 	Number uint64
-	// Least is the least number that may still come: the sender has given up, or
-	// knows to have arrived, all before it.
+	// Least is the least number that may still come: all earlier messages have
+	// arrived, or the sender has given them up.
 	Least uint64
 	// Ack acknowledges all messages of the peer's stream AckStream up to it.
 	AckStream, Ack uint64
 }
 
-// Message is to be carried to a peer.
+// Message is a message that the caller carries to a peer.
 type Message struct {
 	To Peer
 	Header
-	// Kind is of the message, and the sender's business.
+	// Kind is the kind of the message, for the sender's use.
 	Kind Kind
 	Data []byte
 }
 
-// Kind tells who reads a message.
+// Kind determines who reads a message.
 type Kind uint8
 
-// SendOptions are how a message is sent.
+// SendOptions are the options of Send.
 type SendOptions struct {
 	Kind Kind
-	// RepeatAfter is when it is repeated for the first time if it was not acknowledged, at least
-	// ackDelay; 0: when an agent may have died with it.
+	// RepeatAfter is the time to the first repetition of an unacknowledged message, at least
+	// ackDelay; 0: the time after which an agent may have died with it.
 	RepeatAfter time.Duration
-	// Timeout is when it is given up; 0: Timeout.
+	// Timeout is the time after which it is given up; 0: the constant Timeout.
 	Timeout time.Duration
 }
 
@@ -87,7 +87,7 @@ func New(stream uint64) *Endpoint {
 	return &Endpoint{stream: stream, peers: make(map[Peer]*peer)}
 }
 
-// peer is what is known of one.
+// peer is the state of the exchange with a peer.
 type peer struct {
 	last uint64    // number of the last message to it
 	open []unacked // not acknowledged, by number
@@ -95,7 +95,7 @@ type peer struct {
 	stream uint64          // of what comes from it
 	upTo   uint64          // all up to it has come, or will not
 	beyond map[uint64]bool // what has come beyond
-	ackAt  time.Time       // when it is told so at the latest; zero: it has been
+	ackAt  time.Time       // when an acknowledgement is due at the latest; zero: none is
 }
 
 // unacked is a message that is not acknowledged.
@@ -117,8 +117,8 @@ func (e *Endpoint) peer(at Peer) *peer {
 	return p
 }
 
-// Send takes a message, which must not be changed any more, and returns what is to
-// be carried. The error wraps ErrFull.
+// Send takes a message, which must not be changed any more, and returns the messages to carry. The
+// error wraps ErrFull.
 func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
 	if e.open == maxOpen || e.bytes+len(data) > MaxBytes {
 		return Message{}, ErrFull
@@ -140,7 +140,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 	return e.message(to, p, &k), nil
 }
 
-// message writes a message, and with it what was heard.
+// message makes a message, with the pending acknowledgement.
 func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, AckStream: p.stream, Ack: p.upTo}}
 	if len(p.open) > 0 {
@@ -153,8 +153,8 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes a header, and reports whether the message with it is to be read: there is one, and
-// it has not come before.
+// Receive takes a header, and reports whether its message is fresh: there is one, and it has not
+// come before.
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
 	if h.AckStream == e.stream {
@@ -185,7 +185,8 @@ func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	return true
 }
 
-// advance notes that all up to a number has come, or will not, and what follows it.
+// advance records that all messages up to a number have come, or will not, and those that follow
+// without a gap.
 func (p *peer) advance(upTo uint64) {
 	if upTo > p.upTo {
 		p.upTo = upTo
@@ -197,7 +198,7 @@ func (p *peer) advance(upTo uint64) {
 	}
 }
 
-// acknowledged forgets what a peer has got.
+// acknowledged drops the messages that a peer has received.
 func (e *Endpoint) acknowledged(p *peer, upTo uint64) {
 	n := 0
 	for n < len(p.open) && p.open[n].number <= upTo {
@@ -242,8 +243,8 @@ func (e *Endpoint) Awaits(kind Kind) bool {
 	return false
 }
 
-// ResendAll returns all that is not acknowledged: another agent has come, and the one
-// before may have lost it.
+// ResendAll returns all unacknowledged messages: another agent has come, and the one before may
+// have lost them.
 func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]
@@ -272,7 +273,7 @@ func (e *Endpoint) wake(at time.Time) {
 	}
 }
 
-// Tick returns what is to be carried now, and what is given up.
+// Tick returns the messages to carry now, and those given up.
 func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	e.due = time.Time{}
 	for _, to := range e.sorted() {
@@ -300,7 +301,7 @@ func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	return messages, lost
 }
 
-// sorted lists the peers in one order, whatever that of a map is.
+// sorted lists the peers in a fixed order, unlike that of a map.
 func (e *Endpoint) sorted() []Peer {
 	peers := make([]Peer, 0, len(e.peers))
 	for at := range e.peers {

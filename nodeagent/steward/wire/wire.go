@@ -28,7 +28,7 @@ const (
 	// and its head in one read.
 	readSize = 65 << 10
 	// keepSize is the largest buffer kept once it is empty, in bytes, so that one
-	// large message does not stay paid for.
+	// large message does not take memory for ever.
 	keepSize = 128 << 10
 )
 
@@ -51,7 +51,7 @@ type Decoder struct {
 	head, tail int // what has been read and not been taken
 }
 
-// Space is where the next bytes of the stream are to be read to.
+// Space returns the memory for the next bytes of the stream.
 func (d *Decoder) Space() []byte {
 	if d.head == d.tail {
 		d.head, d.tail = 0, 0

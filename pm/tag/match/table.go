@@ -28,8 +28,8 @@ type table[T any] struct {
 	keys    int        // queues
 }
 
-// hash spreads keys over 64 bits, of which the highest are used: each bit of the tag and the source
-// reaches them by the multiplications.
+// hash spreads keys over 64 bits. Only the highest bits are used: the multiplications carry each
+// bit of the tag and the source there.
 func hash(source uint32, tag uint64) uint64 {
 	const spread, golden = 0xd6e8feb86659fd93, 0x9e3779b97f4a7c15 // odd, half of their bits set
 	return (tag ^ uint64(source)*spread) * golden

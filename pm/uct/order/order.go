@@ -41,21 +41,21 @@ func (t *Target) Serve() uint32 {
 	return t.served
 }
 
-// Refuse says that there is a refusal to be sent; Refused that it was.
+// Refuse records a refusal that must be sent; Refused records that it was.
 func (t *Target) Refuse() { t.refusals++ }
 
-// Refused says that a refusal was sent.
+// Refused records that a refusal was sent.
 func (t *Target) Refused() { t.refusals-- }
 
-// Due returns the acknowledgement, and whether it may be sent now. Acked says that it was.
+// Due returns the acknowledgement, and whether it may be sent now. Acked records that it was.
 func (t *Target) Due() (upTo uint32, due bool) {
 	return t.served, t.served != t.told && t.refusals == 0
 }
 
-// Acked says that an acknowledgement was sent.
+// Acked records that an acknowledgement was sent.
 func (t *Target) Acked(upTo uint32) { t.told = upTo }
 
-// Owes reports whether the peer has still to be told of requests.
+// Owes reports whether served requests have not been acknowledged yet.
 func (t *Target) Owes() bool { return t.served != t.told }
 
 // Run is requests with numbers that follow each other. The zero Run has none.

@@ -4,16 +4,16 @@ import "time"
 
 // Config holds the numbers of a reader.
 type Config struct {
-	// Window is how many bytes may be asked for that have not come, at most: what the reader's socket
-	// holds. Least is what losses leave of it: some frames.
+	// Window bounds the bytes that were asked for and have not come: what the reader's socket
+	// holds. Least is the smallest window that losses leave: some frames.
 	Window, Least int
 	// Piece is how many bytes are asked for at once, unless a transfer has fewer.
 	Piece int
-	// Grace is how long frames may come after the word that their piece was sent, before a round trip
-	// was measured, and at least; GraceMost bounds it.
+	// Grace is how long frames may still come after the owner has confirmed their piece: the
+	// initial and the shortest value. GraceMost is the longest.
 	Grace, GraceMost time.Duration
-	// Stall is after how long without a frame the bytes of a piece leave the window: its owner
-	// computes, and others need not wait for it.
+	// Stall is the time without a frame after which the bytes of a piece leave the window: its
+	// owner computes, and others need not wait for it.
 	Stall time.Duration
 }
 
@@ -24,21 +24,24 @@ const (
 	// maxSpans bounds the runs of bytes of a piece that came with holes between them. A frame that
 	// would make one more is as lost.
 	maxSpans = 16
-	// lossCut: lost frames take a quarter of the window, as in package flowctl.
+	// lossCut is the divisor of a loss: lost frames take a quarter of the window, as in package
+	// flowctl.
 	lossCut = 4
-	// growth: a window of bytes that came whole adds an eighth, as in package flowctl.
+	// growth is the divisor of a gain: a window of bytes without loss adds an eighth, as in package
+	// flowctl.
 	growth = 8
-	// pieceMost is 17 of the longest frames: a question and its answer cost as much as a frame, a MiB
-	// goes in one, and no piece but the last ends with a short frame.
+	// pieceMost is 17 of the longest frames: a request and its answer cost as much as a frame, a
+	// MiB goes in one piece, and only the last piece ends with a short frame.
 	pieceMost = 17 * 65_424
-	// windowPieces is how many pieces a window has: while one comes the next is asked for. With more,
-	// the bytes between the kernel's two copies leave the cache.
+	// windowPieces is how many pieces fit the window: while one comes the next is asked for. With
+	// more, bytes leave the cache between the kernel's two copies.
 	windowPieces = 2
-	// leastPiece is what a question is worth, also of a socket that holds nearly nothing.
+	// leastPiece is the shortest piece that is worth a request, also for a socket that holds nearly
+	// nothing.
 	leastPiece = 4 << 10
 )
 
-// DefaultConfig is for the least socket and the longest frames.
+// DefaultConfig is the configuration for the smallest socket and the longest frames.
 func DefaultConfig() Config {
 	return Config{
 		Window: 6 << 16, Least: 2 << 16, Piece: 6 << 14,
@@ -46,8 +49,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// ConfigFor is for a socket that holds so many bytes of datagrams. An eighth is left over: the kernel
-// counts some more than the bytes.
+// ConfigFor returns the configuration for a socket that holds room bytes of datagrams. An eighth
+// stays unused, since the kernel also counts its own overhead.
 func ConfigFor(room int) Config {
 	c := DefaultConfig()
 	c.Window = min(room/8*7, windowPieces*pieceMost)

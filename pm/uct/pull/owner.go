@@ -24,7 +24,7 @@ func (o *Owner) Next(most uint64) (at, n uint64, ok bool) {
 	return o.next, n, n > 0
 }
 
-// Passed says that n bytes were sent, all of the frame that Next returned.
+// Passed records that n bytes were sent, all of the frame that Next returned.
 func (o *Owner) Passed(n uint64) { o.next += n }
 
 // Done reports whether all of the piece was sent. The reader is then told so.

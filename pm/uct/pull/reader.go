@@ -8,7 +8,7 @@ import (
 // NoDeadline is the deadline of a reader that waits for nothing.
 const NoDeadline = 1<<63 - 1
 
-// ErrOwner means that an owner says that it sent what it was not asked for.
+// ErrOwner means that an owner confirms a piece that it was not asked for.
 var ErrOwner = errors.New("pull: the owner sent what it was not asked for")
 
 // Reader asks for the bytes of all transfers of one reader. Times are nanoseconds of any clock that
@@ -48,7 +48,7 @@ func (r *Reader) Start(id uint32, length uint64) *Pull {
 	return p
 }
 
-// Recycle takes a pull of which nothing is under way; it must not be used any more.
+// Recycle takes back a settled pull, which the caller must not use any more.
 func (r *Reader) Recycle(p *Pull) {
 	r.Stop(p)
 	p.pieces = p.pieces[:0]
@@ -56,8 +56,8 @@ func (r *Reader) Recycle(p *Pull) {
 	r.spare = append(r.spare, p)
 }
 
-// Stop ends a pull: nothing is asked for and no frame expected any more. What its owner says is
-// still to be told to Sent, until it is settled.
+// Stop ends a pull: nothing is asked for and no frame expected any more. The caller still calls
+// Sent for what the owner confirms, until the pull is settled.
 func (r *Reader) Stop(p *Pull) {
 	p.stopped = true
 	for i := range p.pieces {
@@ -104,7 +104,7 @@ func (r *Reader) Next() (p *Pull, at, n uint64, ok bool) {
 	return p, from, n, true
 }
 
-// Asked says that what Next returned was asked for.
+// Asked records that what Next returned was asked for.
 func (r *Reader) Asked(now int64) {
 	p, at, n, ok := r.Next()
 	if !ok {
@@ -131,7 +131,7 @@ func (r *Reader) Asked(now int64) {
 	}
 }
 
-// Took says that a frame came which the pull expects.
+// Took records a frame that the pull expects.
 func (r *Reader) Took(now int64, p *Pull, at, n uint64) {
 	c := p.covering(at, n)
 	if c == nil {
@@ -176,8 +176,8 @@ func (r *Reader) uncount(c *piece) {
 	}
 }
 
-// Sent says that the owner has sent all frames of a piece. The error is ErrOwner if it was not asked
-// for it.
+// Sent records that the owner has sent all frames of a piece. The error is ErrOwner if the piece
+// was not asked for.
 func (r *Reader) Sent(now int64, p *Pull, at, n uint64) error {
 	for i := range p.pieces {
 		c := &p.pieces[i]
@@ -198,8 +198,8 @@ func (r *Reader) Sent(now int64, p *Pull, at, n uint64) error {
 // Deadline returns when Tick must be called.
 func (r *Reader) Deadline() int64 { return r.due }
 
-// Tick gives up what did not come, and stops to count pieces of owners that do not answer. All
-// frames that are there must have been taken before.
+// Tick declares overdue frames lost, and takes pieces of silent owners out of the window. Call it
+// only after all frames that are there were taken.
 func (r *Reader) Tick(now int64) {
 	if now < r.due {
 		return
@@ -228,7 +228,7 @@ func (r *Reader) tickPull(now int64, p *Pull) {
 	}
 }
 
-// grace is how long frames may come after the word that they were sent.
+// grace returns how long frames may still come after the owner has confirmed their piece.
 func (r *Reader) grace() int64 {
 	return min(max(r.srtt+4*r.rttvar, int64(r.c.Grace)), int64(r.c.GraceMost))
 }
@@ -251,8 +251,8 @@ func (r *Reader) grow(n int) {
 	}
 }
 
-// lost takes it that something of a piece is lost. All losses of a window of bytes, those of pieces that
-// were asked for before it was known, cut the window once: they say the same of the network.
+// lost takes note of a loss in a piece. Losses in pieces that were asked for before the last cut do
+// not cut the window again: they report the same state of the network.
 func (r *Reader) lost(c *piece) {
 	if c.number <= r.cutAt {
 		return

@@ -1,4 +1,4 @@
-// Package environ changes environments: NAME=VALUE each, as a process gets them.
+// Package environ changes the environments of processes, lists of NAME=VALUE.
 package environ
 
 import "strings"

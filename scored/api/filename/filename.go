@@ -31,7 +31,7 @@ type Pattern struct {
 	perRank, perNode bool
 }
 
-// Values are what the signs of a Pattern stand for.
+// Values are the values of a Pattern's signs.
 type Values struct {
 	Rank    int
 	Node    string

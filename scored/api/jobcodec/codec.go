@@ -52,7 +52,7 @@ func asProto(message any) (proto.Message, error) {
 	return m, nil
 }
 
-// encode appends the message, unless it has to go to the runtime.
+// encode appends the message, or returns false if it has to go to the runtime.
 func encode(to []byte, message any) (out []byte, ok bool) {
 	w := writer{out: to, ok: true}
 	switch m := message.(type) {

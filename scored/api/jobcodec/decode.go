@@ -8,16 +8,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// reader takes fields off a message. What it does not know, or what is malformed, sets ok to
-// false, and the whole message goes to the runtime.
+// reader reads the fields of a message. An unknown or malformed field sets ok to false, and the
+// whole message goes to the runtime.
 type reader struct {
 	rest []byte
 	ok   bool
 	last protowire.Number // the field before
 }
 
-// next takes the next field. It returns 0 at the end. Fields ascend, and only those of lists are
-// repeated, as every encoder writes them; merging what comes otherwise is left to the runtime.
+// next takes the next field. It returns 0 at the end. Fields must ascend, and only those of lists
+// be repeated, as every encoder writes them; the runtime handles everything else.
 func (r *reader) next() (field protowire.Number, kind protowire.Type) {
 	if !r.ok || len(r.rest) == 0 {
 		return 0, 0

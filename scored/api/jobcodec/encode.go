@@ -19,12 +19,12 @@ func (w *writer) uint(field protowire.Number, value uint64) {
 	}
 }
 
-// int writes what a field of type int32, int64 or an enum has; negative values take ten bytes.
+// int writes a field of type int32, int64 or an enum; negative values take ten bytes.
 func (w *writer) int(field protowire.Number, value int64) { w.uint(field, uint64(value)) }
 
 func (w *writer) bool(field protowire.Number, value bool) { w.uint(field, protowire.EncodeBool(value)) }
 
-// bytes writes a string that need not be UTF-8, too.
+// bytes writes bytes, or a string that need not be UTF-8.
 func (w *writer) bytes(field protowire.Number, value string) {
 	if value != "" {
 		w.item(field, value)

@@ -32,7 +32,7 @@ func Decode(data []byte) ([]*scorev1.NodePlace, error) {
 	}
 	r.data = data[1:]
 	nodes := r.number(MaxNodes)
-	// The shortest node has six bytes, so a count that lies asks for little.
+	// The shortest node has six bytes, so a false count cannot cause a large allocation.
 	if nodes > len(r.data) {
 		r.bad = true
 		nodes = 0
@@ -71,7 +71,7 @@ func Expand(order *scorev1.Prepare) error {
 // placesField is the number of Prepare.places.
 const placesField = 4
 
-// Compact returns the order without what Expand can make of it, for sending it on.
+// Compact returns the order without what Expand can restore, for forwarding.
 func Compact(order *scorev1.Prepare) *scorev1.Prepare {
 	if order.GetMap() == nil {
 		return order
@@ -86,13 +86,13 @@ func Compact(order *scorev1.Prepare) *scorev1.Prepare {
 	return short
 }
 
-// reader reads until something is wrong.
+// reader reads until the first error.
 type reader struct {
 	data []byte
 	bad  bool
 }
 
-// number reads one that is at most most.
+// number reads a number of at most most.
 func (r *reader) number(most int) int {
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 || v > uint64(most) {

@@ -3,8 +3,8 @@
 //
 // What nodes have in common with the one before is left out, and ranks and CPUs are written as
 // progressions: block and cyclic distribution take one each. A thousand nodes of a hundred ranks
-// take some 20 KB, a twentieth of what they take in full. Reading checks everything, and what a
-// lying count could ask for is bounded.
+// take some 20 KB, a twentieth of what they take in full. Reading checks everything, and bounds the
+// memory that a false count can cause.
 //
 //	encoded := jobmap.Append(nil, places)
 //	places, err := jobmap.Decode(encoded)

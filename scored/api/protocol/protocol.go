@@ -2,8 +2,9 @@
 // neighbouring versions work together while a cluster is upgraded.
 //
 // A version is one number for all messages and for the log. It is incremented when an older peer
-// could misread a new message or compute another state from a new entry. What may stay unread, as
-// most new fields of messages, needs no new version. Each version has a line in this table:
+// could misread a new message or compute another state from a new entry. Additions that may be
+// ignored, like most new fields of messages, need no new version. Each version has a line in this
+// table:
 //
 //	1  all that there was before versions were told
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
@@ -18,7 +19,7 @@ import (
 	"strings"
 )
 
-// The build sets these (-ldflags -X): with other ranges, tests see what daemons of two versions do
+// The build sets these (-ldflags -X): with other ranges, tests run daemons of two versions
 // together.
 var (
 	oldest = "1"
@@ -26,25 +27,24 @@ var (
 )
 
 const (
-	// First is what daemons speak that say nothing of versions.
+	// First is the protocol of daemons that announce no version.
 	First = 1
-	// History is from when on the log may say how many finished jobs are remembered.
+	// From History on the log may say how many finished jobs are remembered.
 	History = 2
-	// Keys is from when on submissions may have keys.
+	// From Keys on submissions may have keys.
 	Keys = 2
-	// Survival is from when on jobs may go on without ranks and nodes that they lose.
+	// From Survival on jobs may go on without ranks and nodes that they lose.
 	Survival = 2
-	// Orders is from when on the log says how jobs are to end, or that they are to be restarted,
-	// and why they were.
+	// From Orders on the log says how jobs must end, or that they must be restarted, and why they
+	// were.
 	Orders = 2
-	// Inherits is from when on a spawned job's entry of the log may leave out what the job has of
-	// its parent.
+	// From Inherits on a spawned job's entry of the log may leave out what the job has from its
+	// parent.
 	Inherits = 2
-	// Answers is from when on the log may say which requests have published, read and taken back
-	// names.
+	// From Answers on the log may say which requests have published, read and removed names.
 	Answers = 2
-	// Texts is from when on arguments, environment and paths, and names that programs publish, may
-	// be other than UTF-8.
+	// From Texts on arguments, environment and paths, and names that programs publish, need not be
+	// UTF-8.
 	Texts = 2
 )
 
@@ -52,13 +52,13 @@ const (
 // program that announces none.
 type Range struct{ Oldest, Newest uint32 }
 
-// own is read once.
+// own is parsed once.
 var own = Range{Oldest: number(oldest), Newest: number(newest)}.valid()
 
 // Own returns what this program understands.
 func Own() Range { return own }
 
-// number reads what the build says; 0: it is no number.
+// number parses the build's value; 0: it is no number.
 func number(text string) uint32 {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r Range) valid() Range {
 	return r
 }
 
-// Of returns the range that somebody tells; who tells none speaks the first.
+// Of returns the announced range; without an announcement it is the first protocol.
 func Of(oldest, newest uint32) Range {
 	if newest == 0 {
 		return Range{First, First}
@@ -103,7 +103,7 @@ func (r Range) String() string {
 	return fmt.Sprintf("protocols %d to %d", r.Oldest, r.Newest)
 }
 
-// Party is one of two that talk: what it is called ("the agent"), its build, and what it
+// Party is one side of a connection: what it is called ("the agent"), its build, and what it
 // understands.
 type Party struct {
 	Name, Build string

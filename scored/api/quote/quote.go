@@ -1,5 +1,5 @@
-// Package quote writes what users have given into sentences: so that no sentence is longer than a
-// terminal's screen, and none changes the terminal on which it is read.
+// Package quote puts users' texts into sentences, so that no sentence is longer than a terminal's
+// screen, and none changes the terminal on which it is read.
 //
 //	fmt.Errorf("there is no node %s", quote.Word(name))
 package quote
@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxWord is how many bytes of one word are shown: a path of the usual length, and a line on a
+	// maxWord is how many bytes of one word are shown: a path of the usual length, or a line on a
 	// wide terminal.
 	maxWord = 120
 	// maxSentence is how many bytes of a sentence are shown: it may name some words.
 	maxSentence = 2000
-	// cut stands where something is left out.
+	// cut replaces what is left out.
 	cut = "..."
 )
 
-// Word shows a word as it is if it can be read on any terminal, and else in quotes, with escapes.
-// What is longer than a line is cut.
+// Word returns a word as it is if any terminal can show it, else in quotes, with escapes. It cuts a
+// word that is longer than a line.
 func Word(text string) string {
 	shown := clip(text, maxWord)
 	if text == "" || strings.ContainsAny(text, " \"'`") || !readable(text) {
@@ -30,8 +30,8 @@ func Word(text string) string {
 	return shown
 }
 
-// Sentence returns a whole sentence, whatever was put into it: escapes stand for what is no text, and the
-// middle of a very long one is left out.
+// Sentence makes a whole sentence safe, whatever was put into it: it escapes unprintable bytes, and
+// cuts the middle out of a very long one.
 func Sentence(text string) string {
 	if len(text) > maxSentence {
 		text = clip(text, maxSentence/2) + " " + tail(text, maxSentence/2)
@@ -39,7 +39,7 @@ func Sentence(text string) string {
 	return escaped(text)
 }
 
-// Text shows a text of some user in a table or list: all of it, with escapes for what is no text.
+// Text returns a user's text for a table or list: all of it, with escapes for unprintable bytes.
 func Text(text string) string { return escaped(text) }
 
 func escaped(text string) string {
@@ -67,7 +67,7 @@ func readable(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
 }
 
-// clip returns the beginning of a text, of whole letters.
+// clip returns the beginning of a text, cut between letters.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -79,7 +79,7 @@ func clip(text string, most int) string {
 	return text[:end] + cut
 }
 
-// tail returns the end of a text, of whole letters.
+// tail returns the end of a text, cut between letters.
 func tail(text string, most int) string {
 	begin := len(text) - most
 	for begin < len(text)-most+utf8.UTFMax && !utf8.RuneStart(text[begin]) {

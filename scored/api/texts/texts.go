@@ -1,9 +1,9 @@
-// Package texts handles texts of messages that need not be UTF-8: arguments, environment and
-// paths of programs, and sentences in which they stand. Programs of Linux get them as bytes, and so
-// they are carried.
+// Package texts handles texts of messages that need not be UTF-8: arguments, environment and paths
+// of programs, and sentences in which they stand. Linux gives them to programs as bytes, so
+// messages carry them as bytes.
 //
-// Some readers take UTF-8 alone: JSON, and programs of versions that carried no other texts. For
-// these each byte that belongs to no letter is written as \x and two hexadecimal digits.
+// Some readers accept only UTF-8: JSON, and programs of older versions. For these each byte that is
+// not part of a UTF-8 letter is written as \x and two hexadecimal digits.
 package texts
 
 import (
@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// UTF8 returns the text with an escape for each byte that belongs to no letter.
+// UTF8 returns the text with an escape for each byte that is not UTF-8.
 func UTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -113,7 +113,7 @@ func escapeMessage(m protoreflect.Message) {
 	})
 }
 
-// escapeMap writes keys with escapes, too. Of two that become the same one stays.
+// escapeMap escapes keys, too. Of keys that become equal one stays.
 func escapeMap(field protoreflect.FieldDescriptor, pairs protoreflect.Map) {
 	var keys []protoreflect.MapKey
 	var elements []protoreflect.Value

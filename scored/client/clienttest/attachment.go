@@ -13,7 +13,7 @@ import (
 // Attachment is the daemon's end of one Attach.
 type Attachment struct {
 	context.Context
-	// Open is what was asked for.
+	// Open is the client's request.
 	Open   *scorev1.AttachRequest_Open
 	stream *connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]
 	err    error // what the call ends with
@@ -56,7 +56,7 @@ func (a *Attachment) Fail(code connect.Code, message string) {
 	a.err = connect.NewError(code, errors.New(message))
 }
 
-// FailUndecided makes the call end as where no server can decide.
+// FailUndecided makes the call end as if no server could decide.
 func (a *Attachment) FailUndecided() { a.err = Undecided() }
 
 // Undecided returns the answer of servers without a majority.

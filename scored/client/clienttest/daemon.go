@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Daemon is how a daemon answers. What is nil is not implemented.
+// Daemon holds the answers of a daemon. A nil function is not implemented.
 type Daemon struct {
 	Submit func(*scorev1.JobSpec) (uint64, error)
 	// SubmitRequest, if not nil, is asked instead of Submit, and sees all of the request.
@@ -29,7 +29,7 @@ type Daemon struct {
 
 	History func(*scorev1.GetHistoryRequest) (*scorev1.GetHistoryResponse, error)
 
-	// Nodes are told as of the instant Now of the cluster's clock.
+	// Nodes returns the nodes as of the instant Now of the cluster's clock.
 	Nodes      func() []*scorev1.Node
 	Now        int64
 	DrainNode  func(*scorev1.DrainNodeRequest) (*scorev1.Node, error)

@@ -1,4 +1,4 @@
-// Package phases shows people how the start of a job went, node by node:
+// Package phases shows people the phases of a job's start, node by node:
 //
 //	for _, line := range phases.Lines(job) {
 //		fmt.Println(line)

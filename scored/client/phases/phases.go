@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 )
 
-// maxNodes is how many nodes have a line each, the last to run first when there are more: what they
-// tell is what delays a start, and more lines nobody reads.
+// maxNodes bounds the nodes with a line each. If there are more, those that ran last are shown,
+// since they delay the start, and nobody reads more lines.
 const maxNodes = 16
 
-// Explained says what the columns are, for manuals.
+// Explained explains the columns, for manuals.
 const Explained = `Times are milliseconds since the submission, by the leader's clock as each node
 knows it. allocated: the whole gang had its places; staged: the staged files
 were on the node; ready: the steward was ready to fork; forked: the last rank of
@@ -59,8 +59,8 @@ func Running(n *scorev1.NodeStart) int64 {
 	return max(n.GetForkedNanos(), n.GetInitNanos(), n.GetFenceNanos())
 }
 
-// Lines returns a table of the phases of a job's start and what is to be said of it; none if the
-// job never had places.
+// Lines returns a table of the phases of a job's start, with remarks; none if the job never had
+// places.
 func Lines(job *scorev1.Job) []string {
 	trace := job.GetStart()
 	if trace == nil {
@@ -142,7 +142,7 @@ func since(job *scorev1.Job, at int64) string {
 	return strconv.FormatFloat(float64(at-job.GetSubmittedNanos())/1e6, 'f', 3, 64)
 }
 
-// remarks say what a missing phase means where that is not plain.
+// remarks explains missing phases.
 func remarks(nodes []node) []string {
 	contacts, ranks, fenced := 0, 0, false
 	for _, n := range nodes {

@@ -103,5 +103,5 @@ func (r *Reader) array(v *Value, depth int) {
 	}
 }
 
-// Plain reads a value of a type that goes without saying, and without its count.
+// Plain reads a value of a known type, without its count.
 func (r *Reader) Plain(t Type) Value { return r.dataOf(t, 0) }

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// Encoding is how numbers are written. Everything else follows from that.
+// Encoding determines how numbers are written. Everything else follows from that.
 type Encoding uint8
 
 const (
-	// V41 is that of libpmix 4.0 and later, which has two names for it.
+	// V41 is the encoding of libpmix 4.0 and later, which has two names for it.
 	V41 Encoding = iota + 1
-	// V3 is that of libpmix 3.
+	// V3 is the encoding of libpmix 3.
 	V3
 )
 
-// Named returns the encoding of a client that says the name of its own.
+// Named returns the encoding that a client names.
 func Named(name string) (Encoding, bool) {
 	switch name {
 	case "v41", "v4":
@@ -39,8 +39,8 @@ func (e Encoding) String() string {
 // lastOfV3 is the last type that libpmix 3 knows.
 const lastOfV3 = EnvVar
 
-// Reads reports whether clients of the encoding can read a value. One that they cannot costs those
-// of V3 all that stands beside it.
+// Reads reports whether clients of the encoding can read a value. With a value that they cannot
+// read, clients of V3 lose everything beside it.
 func (e Encoding) Reads(v *Value) bool {
 	if e != V3 {
 		return true

@@ -39,8 +39,8 @@ const (
 	KeyEventText  = "pmix.evtext" // string
 )
 
-// ReadCollective reads a Collective. Behind a connect, libpmix 6 says what it knows of its own job
-// and has put; that is not read: who wants to know asks.
+// ReadCollective reads a Collective. Behind a connect, libpmix 6 sends what it knows of its own job
+// and has put. That is ignored: clients ask for what they need.
 func ReadCollective(r *bfrops.Reader) Collective {
 	return Collective{Procs: r.Procs(), Infos: r.Infos()}
 }

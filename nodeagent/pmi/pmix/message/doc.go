@@ -1,7 +1,7 @@
-// Package message is what PMIx clients and their server say to each other, above
-// the encoding of values (package bfrops): the hello of a connection, the
-// header of a message, and one request or reply per file, each with its reader
-// and its writer. It holds no state and does nothing.
+// Package message has the messages between PMIx clients and their server, above
+// the encoding of values (package bfrops): the hello of a connection, the header
+// of a message, and one request or reply per file, each with its reader and its
+// writer. It holds no state.
 //
 // Requests are read with the reader of a payload behind its command:
 //

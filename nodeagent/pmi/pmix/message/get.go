@@ -7,7 +7,7 @@ import "score/nodeagent/pmi/pmix/bfrops"
 type GetRequest struct {
 	Proc  bfrops.Proc
 	Infos bfrops.Infos
-	// Key is the one wanted; old clients do not say.
+	// Key is the wanted key; old clients do not send it.
 	Key string
 }
 

@@ -12,17 +12,17 @@ const MaxHello = 64 << 10
 
 // Hello is the hello of a client.
 type Hello struct {
-	// Security is the method that the client proves itself by, Credential what
-	// it says for it. Both are only words on TCP; see package steward for what
-	// is believed.
+	// Security is the client's method of authentication, Credential its
+	// credential. On TCP neither proves anything; package steward
+	// authenticates clients.
 	Security   string
 	Credential []byte
 	// Flag is the kind of the client; a program that was started as a rank says 0.
 	Flag      uint8
 	Namespace string
 	Rank      uint32
-	// Version is that of the client's library, Encoding the name of the way in
-	// which it writes values, BufferKind how it describes them.
+	// Version is the version of the client's library, Encoding the name of its
+	// encoding of values, BufferKind how it describes them.
 	Version    string
 	Encoding   string
 	BufferKind uint8

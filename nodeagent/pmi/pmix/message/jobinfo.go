@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Job is what every rank is told of a job when it starts.
+// Job is what every rank gets to know of a job when it starts.
 type Job struct {
 	Namespace string
 	// NodeNames are the nodes of the job, RankNode the node of each rank.
@@ -20,7 +20,7 @@ type Job struct {
 	Parent *bfrops.Proc
 	// SessionDir is where programs keep the files of this run; empty: they choose.
 	SessionDir string
-	// Version is what the server says to be.
+	// Version is the version that the server presents.
 	Version string
 }
 
@@ -32,8 +32,8 @@ func WriteJob(w *bfrops.Writer, j *Job) {
 	j.writeRanks(w, local, apps, inApp)
 }
 
-// writeKeys writes what is to know of the job and its nodes, and returns the position of each rank
-// on its node.
+// writeKeys writes the keys of the job and its nodes, and returns the position of each rank on its
+// node.
 func (j *Job) writeKeys(w *bfrops.Writer, apps []app) []int {
 	size := uint64(len(j.RankNode))
 	number := func(key string, n uint64) { w.KVal(key, bfrops.NewNumber(bfrops.Uint32, n)) }
@@ -88,7 +88,7 @@ func (j *Job) app(rank int) int {
 	return int(j.RankApp[rank])
 }
 
-// writeApps writes what is to know of each command. Of a single one the job's keys say it.
+// writeApps writes the keys of each command. For a single one the job's keys suffice.
 func writeApps(w *bfrops.Writer, apps []app) {
 	if len(apps) == 1 {
 		return
@@ -111,8 +111,8 @@ func (j *Job) universe() int {
 	return j.UniverseSize
 }
 
-// writeNodes writes what is to know of each node and returns the position of
-// each rank on its node.
+// writeNodes writes the keys of each node and returns the position of each
+// rank on its node.
 func (j *Job) writeNodes(w *bfrops.Writer) []int {
 	peers := make([][]byte, len(j.NodeNames))
 	first := make([]int, len(j.NodeNames))

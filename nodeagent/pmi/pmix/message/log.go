@@ -4,8 +4,8 @@ import "score/nodeagent/pmi/pmix/bfrops"
 
 // LogRequest is text for the user.
 type LogRequest struct {
-	// Time is that of the text, in seconds since the epoch; 0: not told. Libraries
-	// before 3 do not send it.
+	// Time is the time of the text, in seconds since the epoch; 0: unknown. Libraries before 3 do
+	// not send it.
 	Time       uint64
 	Data       bfrops.Infos
 	Directives bfrops.Infos

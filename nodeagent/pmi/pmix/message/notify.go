@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// NotifyRequest is an event that a client tells.
+// NotifyRequest is an event from a client.
 type NotifyRequest struct {
 	Code  int32
 	Range uint8
@@ -21,7 +21,7 @@ func (m *NotifyRequest) Write(w *bfrops.Writer) {
 	w.Infos(m.Infos)
 }
 
-// Event is what a server tells its clients.
+// Event is an event from a server to its clients.
 type Event struct {
 	Code   int32
 	Source bfrops.Proc

@@ -1,5 +1,5 @@
-// Package transcript reads what was recorded between clients of libpmix and their
-// server, for tests:
+// Package transcript reads recordings of the messages between clients of libpmix
+// and their server, for tests:
 //
 //	12.345ms handshake b'native\x00...'
 //	12.456ms score_1.0 tag 101 -> REQ 2 bytes b'\x02\x00'
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Kind is what a line has.
+// Kind is the kind of a line.
 type Kind string
 
 // The kinds of lines.

@@ -1,6 +1,6 @@
-// Package access has the table of the methods that daemons may call of each other, and enforces it.
-// What users may call is in scored/rpc, because it depends on their roles in the servers' state and
-// on the owner of the job.
+// Package access has the table of the methods that daemons may call, and enforces it. What users
+// may call is in scored/rpc, because it depends on their roles in the servers' state and on the
+// owner of the job.
 package access
 
 import (
@@ -13,31 +13,33 @@ import (
 	"connectrpc.com/connect"
 )
 
-// daemons has, for each method of the services between daemons, the roles that may call it. A
-// method that is not here nobody may call.
+// daemons has, for each method of the services between daemons, the roles that may call it. Nobody
+// may call a method that is not here.
 var daemons = map[string][]pki.Role{
-	// Of servers. An agent speaks for the node in its certificate alone, which the methods compare.
+	// Served by servers. An agent speaks only for the node in its certificate, which the methods
+	// compare.
 	scorev1connect.AgentServiceConnectProcedure:          {pki.Agent},
 	scorev1connect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
 	scorev1connect.AgentServiceFindLeaderProcedure:       {pki.Agent},
-	// Of servers, for each other.
+	// Served by servers, for each other.
 	scorev1connect.ServerServiceEnrolProcedure:    {pki.Server},
 	scorev1connect.ServerServiceAdmitProcedure:    {pki.Server},
 	scorev1connect.ServerServiceGetDiskProcedure:  {pki.Server},
 	scorev1connect.ServerServiceDescribeProcedure: {pki.Server},
-	// Of agents, to servers: they have compared whose job it is.
+	// Served by agents, for servers, which have checked the owner of the job.
 	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
 	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},
 	scorev1connect.PeerServicePaceOutputProcedure:    {pki.Server},
 	scorev1connect.PeerServiceDumpProcedure:          {pki.Server},
 	scorev1connect.PeerServicePutStagedProcedure:     {pki.Server},
 	scorev1connect.PeerServiceListStagedProcedure:    {pki.Server},
-	// Of agents, to other agents: of jobs that are on both nodes, which the methods compare.
+	// Served by agents, for other agents: for jobs that are on both nodes, which the methods
+	// compare.
 	scorev1connect.PeerServiceCollectProcedure:     {pki.Agent},
 	scorev1connect.PeerServiceGossipProcedure:      {pki.Agent},
 	scorev1connect.PeerServiceRelayProcedure:       {pki.Agent},
 	scorev1connect.PeerServiceFetchStagedProcedure: {pki.Agent},
-	// Of agents, to those that watch them: it tells no more than that they live.
+	// Served by agents, for those that watch them: it shows only that they live.
 	scorev1connect.PeerServiceProbeProcedure: {pki.Agent},
 }
 
@@ -47,8 +49,7 @@ type guard struct {
 	refuse *connect.ErrorWriter
 }
 
-// Guard lets those calls pass that the table allows, and refuses others before anything of them is
-// read.
+// Guard passes calls that the table allows, and refuses others before it reads anything of them.
 func Guard(next http.Handler) http.Handler {
 	return &guard{next: next, refuse: connect.NewErrorWriter()}
 }
@@ -57,7 +58,7 @@ func Guard(next http.Handler) http.Handler {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, err := g.check(r)
 	if err != nil {
-		_ = g.refuse.Write(w, r, err) // who has gone need not be told
+		_ = g.refuse.Write(w, r, err) // the caller may be gone
 		return
 	}
 	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
@@ -65,7 +66,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type callerKey struct{}
 
-// CallerOf is the daemon whose call Guard has let pass.
+// CallerOf returns the daemon whose call Guard has passed.
 func CallerOf(ctx context.Context) (caller pki.Name, ok bool) {
 	caller, ok = ctx.Value(callerKey{}).(pki.Name)
 	return caller, ok

@@ -8,20 +8,20 @@ import (
 	"connectrpc.com/connect"
 )
 
-// way is whether agents pass a method on for the users of their host.
+// way tells whether agents forward a method for the users of their host.
 type way uint8
 
 const (
 	unknown way = iota
-	// byAgents: agents pass it on, and whoever calls it so has no more than the role of a user.
+	// byAgents: agents forward it, and the caller then has no more than the role of a user.
 	byAgents
-	// atServers: it takes another role than a user's, which nobody has by way of an agent.
+	// atServers: it needs another role than a user's, which no caller has through an agent.
 	atServers
 )
 
-// users has, for each method of the services for users, whether it may be called by way of an
-// agent. Which role it takes, and of whose jobs, is in scored/rpc; that both tables agree is tested
-// there.
+// users has, for each method of the services for users, whether it may be called through an agent.
+// The role that it needs, and for whose jobs, is in scored/rpc, where a test checks that both
+// tables agree.
 var users = map[string]way{
 	scorev1connect.JobServiceSubmitProcedure:                 byAgents,
 	scorev1connect.JobServiceAttachProcedure:                 byAgents,
@@ -61,7 +61,7 @@ var users = map[string]way{
 	scorev1connect.ClusterServiceStepDownProcedure:           atServers,
 }
 
-// errAtServers is what users of a host with only an agent are told of what is not theirs.
+// errAtServers refuses users of a host with only an agent what needs another role.
 var errAtServers = errors.New(
 	"that is for operators and administrators, whom servers know only by the socket of their own host: on this host, which has only an agent, everybody is a user like any other; run it on a host where 'scored server' runs",
 )

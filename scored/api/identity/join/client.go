@@ -21,8 +21,8 @@ type Member struct {
 	ClusterKey  string
 	// Authority signs certificates; nil unless a server has joined.
 	Authority *pki.Authority
-	Server    string // which has answered, host:port
-	Address   string // this host's, as it reached the server
+	Server    string // that has answered, host:port
+	Address   string // of this host, on the connection to the server
 }
 
 // Join asks the servers in the token, one after the other, until one answers. now is this host's
@@ -88,7 +88,7 @@ func exchange(ctx context.Context, server string, config *tls.Config, question *
 }
 
 // Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers
-// answer without a valid certificate: a handshake that is refused does not say why.
+// answer even without a valid certificate, since a refused handshake gives no reason.
 func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
 	answer, _, err := exchange(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
 	return answer.GetRevoked(), err

@@ -1,5 +1,5 @@
-// Package join lets a daemon join a cluster: it dials a server that
-// its token names, says who it wants to be, and gets a certificate.
+// Package join lets a daemon join a cluster: it dials a server that its token
+// names, requests a name, and gets a certificate.
 //
 //	newcomer                                   server
 //	   | TLS 1.3, protocol score-join/1           |
@@ -8,6 +8,6 @@
 //	   | length, JoinRequest -------------------->| is the token good?
 //	   |<------------------- length, JoinResponse | its certificate is committed
 //
-// The conversation has one message each way, of bounded length, and a bounded
-// time. The server's side is package scored/admission.
+// The exchange has one message each way, of bounded length, and takes a
+// bounded time. The server's side is package scored/admission.
 package join

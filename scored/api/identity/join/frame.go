@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Protocol is by what a newcomer is known in the TLS handshake (ALPN, RFC 7301).
+	// Protocol identifies newcomers in the TLS handshake (ALPN, RFC 7301).
 	Protocol = "score-join/1"
-	// Timeout bounds the whole conversation: a commit to a slow disk, and a slow network.
+	// Timeout bounds the whole exchange: a commit to a slow disk, and a slow network.
 	Timeout = 30 * time.Second
 	// MaxMessage bounds a message in bytes; a request has some 300, an answer 2,000.
 	MaxMessage = 16 << 10
@@ -21,7 +21,7 @@ const (
 	lengthBytes = 4
 )
 
-// ErrMessage is wrapped by errors of what the other side sent.
+// ErrMessage is wrapped by errors in messages of the other side.
 var ErrMessage = errors.New("join: message")
 
 // Write sends a message with its length before it.

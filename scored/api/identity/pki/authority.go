@@ -15,13 +15,15 @@ import (
 )
 
 const (
-	// authorityLife is that of a cluster: nobody wants to carry a new authority to all nodes.
+	// authorityLife is the life of an authority, that of a cluster: nobody wants to carry a new
+	// authority to all nodes.
 	authorityLife = 20 * 365 * 24 * time.Hour
-	// DefaultLife of a daemon's certificate: it is renewed by itself, and one that was stolen ends.
+	// DefaultLife is the life of a daemon's certificate: daemons renew it themselves, and a stolen
+	// one expires.
 	DefaultLife = 90 * 24 * time.Hour
 	// MaxLife bounds what an administrator may ask for.
 	MaxLife = 5 * 365 * 24 * time.Hour
-	// skew is how much a certificate is dated back, for hosts whose clocks are behind.
+	// skew is how far a certificate is backdated, for hosts whose clocks are behind.
 	skew = 5 * time.Minute
 	// serialBits make serial numbers unique without a counter (RFC 5280, section 4.1.2.2: up to 20
 	// bytes).
@@ -93,13 +95,13 @@ func sign(template, parent *x509.Certificate, public any, key *ecdsa.PrivateKey)
 	return x509.ParseCertificate(der)
 }
 
-// Certificate returns the authority's own, which every daemon has.
+// Certificate returns the authority's own certificate, which every daemon has.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// Key is the authority's own, which servers have (PKCS #8).
+// Key returns the authority's own key, which servers have (PKCS #8).
 func (a *Authority) Key() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a.key) }
 
-// NewServersAuthority is what a server makes of the certificate and the key that it was given.
+// NewServersAuthority makes the authority from the certificate and the key that a server was given.
 func NewServersAuthority(cert *x509.Certificate, key []byte) (*Authority, error) {
 	return authorityOf(cert, key, "what the server sent")
 }
@@ -110,9 +112,8 @@ type Digest [sha256.Size]byte
 // DigestOf returns the SHA-256 of the certificate.
 func DigestOf(c *x509.Certificate) Digest { return sha256.Sum256(c.Raw) }
 
-// Sign makes a certificate for the name, valid for life, with the public key of the request. Of the
-// request only the key counts: what it says of itself is the asker's wish, and the caller knows who
-// he is.
+// Sign makes a certificate for the name, valid for life, with the public key of the request. Only
+// the key of the request counts: the caller knows whom it is for.
 func (a *Authority) Sign(request []byte, name Name, now time.Time, life time.Duration) (*x509.Certificate, error) {
 	if err := name.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)

@@ -8,7 +8,7 @@ import (
 )
 
 // Conn is a connection with another daemon that is closed as soon as the certificate that the
-// daemon has shown is revoked: what was let in before must not outlive that.
+// daemon has shown is revoked: connections must not outlive the revocation.
 type Conn struct {
 	net.Conn
 	credentials *Credentials
@@ -35,7 +35,7 @@ func (c *conns) remove(conn *Conn) {
 	delete(c.open, conn)
 }
 
-// of are the connections with certificates that a list has.
+// of returns the connections whose certificates are on a list.
 func (c *conns) of(list *revoked) (found []*Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,15 +53,15 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Watch takes a connection over on which TLS is to be spoken with the configuration of Config.
+// Watch takes over a connection on which the caller speaks TLS with the configuration of Config.
 func (c *Credentials) Watch(raw net.Conn) *Conn { return &Conn{raw, c} }
 
-// Config returns that of Client or Server for this connection alone.
+// Config adapts a configuration of Client or Server to this connection.
 func (c *Conn) Config(config *tls.Config) *tls.Config {
 	config = config.Clone()
 	verify := config.VerifyConnection
 	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if len(state.PeerCertificates) > 0 { // before it is verified: what is revoked after that closes the connection
+		if len(state.PeerCertificates) > 0 { // before it is verified: a later revocation closes the connection
 			c.credentials.conns.add(c, state.PeerCertificates[0].SerialNumber.String())
 		}
 		return verify(state)
@@ -69,13 +69,13 @@ func (c *Conn) Config(config *tls.Config) *tls.Config {
 	return config
 }
 
-// Revoke sets the serial numbers, as bytes, big-endian, of the certificates that are not taken any
-// more, and closes the connections on which one of them was shown. What is beyond MaxRevoked is
-// left out.
+// Revoke sets the serial numbers, as big-endian bytes, of the certificates that are not accepted
+// any more, and closes the connections on which one of them was shown. It ignores numbers beyond
+// MaxRevoked.
 func (c *Credentials) Revoke(serials [][]byte) {
 	c.revoked.replace(serials)
 	for _, conn := range c.conns.of(&c.revoked) {
-		_ = conn.Close() // nothing more is said on it
+		_ = conn.Close() // nothing more is sent on it
 	}
 }
 
@@ -101,8 +101,7 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Handshake is Dial on an open connection, which it closes if the other side is not let
-// in.
+// Handshake is Dial on an open connection, which it closes if the other side is refused.
 func (c *Credentials) Handshake(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
 	config := watched.Config(c.Client(roles...))

@@ -14,11 +14,11 @@ import (
 // of the life, a month by default, remains in case the cluster is down.
 const renewAfterNumerator, renewAfterDenominator = 2, 3
 
-// ErrOwn is wrapped by what is wrong with the daemon's own certificate or key.
+// ErrOwn is wrapped by errors of the daemon's own certificate or key.
 var ErrOwn = errors.New("this daemon's own certificate cannot be used")
 
-// Credentials are a daemon's certificate and key, and by what it recognises the others. They may be
-// used and renewed at once.
+// Credentials are a daemon's certificate and key, and the authority by which it recognises others.
+// They may be used and renewed concurrently.
 type Credentials struct {
 	name      Name
 	authority *x509.Certificate
@@ -51,10 +51,10 @@ func newCredentials(authority *x509.Certificate, own *tls.Certificate, now func(
 	return c, nil
 }
 
-// Name returns who this daemon is.
+// Name returns this daemon's name.
 func (c *Credentials) Name() Name { return c.name }
 
-// Authority returns the certificate of the cluster's.
+// Authority returns the certificate of the cluster's authority.
 func (c *Credentials) Authority() *x509.Certificate { return c.authority }
 
 // Serial returns the number of the present certificate, by which it is revoked.
@@ -70,7 +70,7 @@ func (c *Credentials) RenewAt() time.Time {
 	return leaf.NotBefore.Add(life / renewAfterDenominator * renewAfterNumerator)
 }
 
-// Check reports whether the others will take the present certificate.
+// Check reports whether the others will accept the present certificate.
 func (c *Credentials) Check() error {
 	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
 	if err != nil {
@@ -99,20 +99,20 @@ func (c *Credentials) replace(next *Credentials) error {
 	return nil
 }
 
-// Server returns the configuration of a listener that lets daemons of these roles in.
+// Server returns the configuration of a listener that accepts daemons of these roles.
 func (c *Credentials) Server(roles ...Role) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
-		ClientAuth:     tls.RequestClientCert, // required and verified below, where a reason can be told
+		ClientAuth:     tls.RequestClientCert, // required and verified below, where the error can have a reason
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
-		// A session that goes on without a certificate would outlive a revocation.
+		// A session that resumes without a certificate would outlive a revocation.
 		SessionTicketsDisabled: true,
 		VerifyConnection:       c.verifier(roles),
 	}
 }
 
-// Client returns the configuration of who dials daemons of these roles. Names of hosts prove
-// nothing here, and are not looked at: the certificate says which daemon it is.
+// Client returns the configuration for dialing daemons of these roles. Names of hosts prove nothing
+// here, and are ignored: the certificate identifies the daemon.
 func (c *Credentials) Client(roles ...Role) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -135,7 +135,7 @@ func (c *Credentials) verifier(roles []Role) func(tls.ConnectionState) error {
 	}
 }
 
-// PeerOf is who is at the other end of a connection that Server or Client made.
+// PeerOf returns the daemon at the other end of a connection that Server or Client made.
 func PeerOf(state *tls.ConnectionState) (Name, error) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return Name{}, refuse(FaultMissing, Name{}, "the connection has no certificate")
@@ -143,11 +143,10 @@ func PeerOf(state *tls.ConnectionState) (Name, error) {
 	return NameOf(state.PeerCertificates[0])
 }
 
-// IsRevoked reports whether the certificate of a serial number, as bytes, big-endian, was taken
-// back.
+// IsRevoked reports whether the certificate with a serial number, as big-endian bytes, was revoked.
 func (c *Credentials) IsRevoked(serial []byte) bool { return c.revoked.has(decimal(serial)) }
 
-// Joining returns the configuration of a newcomer, who has a token and no certificate: the server
+// Joining returns the configuration of a newcomer, which has a token and no certificate: the server
 // must show the authority that the token names, and a server's certificate that it signed.
 func Joining(t *Token, now func() time.Time) *tls.Config {
 	return &tls.Config{
@@ -164,8 +163,8 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 	}
 }
 
-// NewcomerConfig returns the configuration of a listener for newcomers, who have no certificate to
-// show. It shows them the authority.
+// NewcomerConfig returns the configuration of a listener for newcomers, which have no certificate.
+// It shows them the authority.
 func (c *Credentials) NewcomerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

@@ -3,16 +3,16 @@
 // daemon's role and its name.
 //
 // Daemons speak TLS 1.3 and ask each other for certificates ([Credentials]);
-// whoever has none of this cluster gets no byte of a request read. What is wrong
-// with a certificate is told in a sentence, with by how much ([VerifyError]).
+// without one of this cluster, no byte of a request is read. Errors of
+// certificates are sentences that say by how much a date is missed
+// ([VerifyError]).
 //
 // A new daemon joins with a token ([Token]): it makes a key, sends a request for
 // a certificate ([NewRequest]) to a server that it recognises by the digest of
 // the authority in the token, and a server signs it ([Authority.Sign]). The key
 // never leaves its host.
 //
-// A connection that was let in ends when the certificate that was shown on it is revoked
-// ([Credentials.Revoke]).
+// A connection ends when the certificate that was shown on it is revoked ([Credentials.Revoke]).
 //
 // The package does not store tokens (package scored/state does).
 //

@@ -2,8 +2,7 @@ package pki
 
 import "sync"
 
-// maxExpected bounds the addresses that are remembered; a cluster has fewer nodes. A full table is
-// begun again.
+// maxExpected bounds the remembered addresses; a cluster has fewer nodes. A full table is cleared.
 const maxExpected = 1 << 14
 
 // expected are the agents that answer at known addresses.
@@ -12,8 +11,8 @@ type expected struct {
 	nodes map[string]string // by address, host:port
 }
 
-// ExpectAgent notes whose agent answers at an address: Dial refuses others there. It may be called
-// again when the address is another node's.
+// ExpectAgent records which node's agent answers at an address: Dial refuses others there. It may
+// be called again when another node has the address.
 func (c *Credentials) ExpectAgent(address, node string) {
 	if address == "" || node == "" {
 		return

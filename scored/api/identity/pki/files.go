@@ -22,11 +22,11 @@ import (
 const (
 	// AuthorityFile is the certificate of the cluster's authority.
 	AuthorityFile = "ca.crt"
-	// AuthorityKeyFile is its key; servers have it.
+	// AuthorityKeyFile is the authority's key; servers have it.
 	AuthorityKeyFile = "ca.key"
-	// BootstrapFile stands beside the certificate of a new server until it has state: one that has
+	// BootstrapFile is beside the certificate of a new server until it has state: a server that has
 	// lost its state later must not begin a second cluster of the same name, nor be taken for the
-	// one that it was.
+	// server that it was.
 	BootstrapFile = "begin"
 	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as
 	// one.
@@ -36,7 +36,7 @@ const (
 const (
 	dirMode     fs.FileMode = 0o700
 	privateMode fs.FileMode = 0o600
-	// maxFile bounds what is read; ours have 2 kB.
+	// maxFile bounds the size of these files; ours have 2 kB.
 	maxFile = 64 << 10
 
 	pemCertificate = "CERTIFICATE"
@@ -52,7 +52,7 @@ func Joined(dir string) bool {
 	return err == nil
 }
 
-// Bootstrap is how a server that has a certificate and no state gets its state.
+// Bootstrap determines how a server that has a certificate and no state gets its state.
 type Bootstrap string
 
 // The ways.
@@ -201,7 +201,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der}), nil
 }
 
-// write replaces a file by way of another, so that a full disk or a crash leaves the old one.
+// write replaces a file by renaming a new one, so that a full disk or a crash leaves the old one.
 func write(path string, data []byte) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
 	if err != nil {
@@ -263,8 +263,8 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	return data, nil
 }
 
-// Reload takes the certificate in the directory into use if it is newer than the present one, as
-// when somebody else renewed it.
+// Reload uses the certificate in the directory if it is newer than the present one, as when another
+// process renewed it.
 func (c *Credentials) Reload(dir string) error {
 	next, err := Load(dir, c.now)
 	if err != nil {

@@ -16,13 +16,13 @@ const (
 	// keyAuthorityLabel keeps the authority apart from all else that is derived from a cluster's
 	// key.
 	keyAuthorityLabel = "score authority of a cluster's key, 1"
-	// scalarTries bounds how often a private key is drawn: a number of 256 bits is none of P-256
-	// once in 2^32.
+	// scalarTries bounds how often a private key is drawn: one in 2^32 numbers of 256 bits is no
+	// key of P-256.
 	scalarTries = 8
 )
 
-// Certificates that follow from a key have no end (RFC 5280, section 4.1.2.5): who knows the key
-// can make himself new ones at any time, and setting a clock must not stop a cluster of one host.
+// Certificates that are derived from a key do not expire (RFC 5280, section 4.1.2.5): the holder of
+// the key can make new ones at any time, and setting a clock must not stop a cluster on one host.
 var (
 	keyBegin = time.Unix(0, 0).UTC()
 	keyEnd   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -31,7 +31,7 @@ var (
 // FromKey makes the credentials of a daemon in a cluster without certificates. All daemons derive
 // the same authority from the cluster's key, and each signs its own certificate. So a connection
 // proves at both ends that the other knows the key, and shows it to nobody. A key needs at least 80
-// bits of chance: certificates allow to try guesses without asking a daemon.
+// bits of entropy: certificates allow offline guesses.
 func FromKey(key string, name Name) (*Credentials, error) {
 	if err := name.check(); err != nil {
 		return nil, err

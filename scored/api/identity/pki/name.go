@@ -20,7 +20,7 @@ const (
 	Agent Role = "agent"
 )
 
-// ParseRole takes what a person typed.
+// ParseRole parses a role that a person typed.
 func ParseRole(text string) (Role, error) {
 	switch r := Role(text); r {
 	case Server, Agent:
@@ -30,14 +30,14 @@ func ParseRole(text string) (Role, error) {
 	}
 }
 
-// Name is whom a certificate is for.
+// Name is the daemon that a certificate is for.
 type Name struct {
 	Cluster string
 	Role    Role
 	Name    string // of the server or node
 }
 
-// String returns how people see it.
+// String returns the name for people.
 func (n Name) String() string { return fmt.Sprintf("%s %s of cluster %s", n.Role, n.Name, n.Cluster) }
 
 // scheme of the URI in a certificate, score://CLUSTER/ROLE/NAME.
@@ -59,10 +59,10 @@ func (n Name) check() error {
 	return nil
 }
 
-// errNoName is a certificate that is valid, and not a daemon's.
+// errNoName means that a certificate is valid, but not a daemon's.
 var errNoName = errors.New("it is not the certificate of a daemon")
 
-// NameOf reads whom a certificate is for. It proves nothing unless the certificate was verified.
+// NameOf reads the name in a certificate. It proves nothing unless the certificate was verified.
 func NameOf(c *x509.Certificate) (Name, error) {
 	if len(c.URIs) != 1 {
 		return Name{}, errNoName

@@ -8,16 +8,16 @@ import (
 
 const (
 	// keepEvery is the interval at which Keep checks whether the certificate must be renewed (a
-	// month remains for that) or was renewed by somebody else.
+	// month remains for that) or was renewed by another process.
 	keepEvery = time.Minute
 	// keepRetry is the pause after a renewal failed.
 	keepRetry = time.Hour
 )
 
-// Ask has the authority sign a request, and gives the certificate in DER.
+// Ask makes the authority sign a request, and returns the certificate in DER.
 type Ask func(ctx context.Context, request []byte) ([]byte, error)
 
-// RenewNow takes the next certificate into use and writes it into the directory.
+// RenewNow gets and uses the next certificate, and writes it into the directory.
 func (c *Credentials) RenewNow(ctx context.Context, dir string, ask Ask) error {
 	request, err := NewRequest()
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Credentials) RenewNow(ctx context.Context, dir string, ask Ask) error {
 	return nil
 }
 
-// Keeper says how Keep renews, and whom it tells; all fields are needed.
+// Keeper holds the parameters and callbacks of Keep; all fields are needed.
 type Keeper struct {
 	Dir      string // of the certificate
 	Ask      Ask
@@ -45,7 +45,8 @@ type Keeper struct {
 	Renewed  func()
 }
 
-// Keep renews the certificate in time until ctx ends, and takes over what somebody else wrote.
+// Keep renews the certificate in time until ctx ends, and uses certificates that another process
+// wrote.
 func (c *Credentials) Keep(ctx context.Context, k Keeper) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()

@@ -11,7 +11,7 @@ import (
 // MaxRequest bounds a request in bytes; ours have some 200.
 const MaxRequest = 4096
 
-// Request is a key that is to be certified.
+// Request is a key with a request for its certificate.
 type Request struct {
 	key *ecdsa.PrivateKey
 	der []byte
@@ -33,7 +33,8 @@ func NewRequest() (*Request, error) {
 // Bytes returns what is sent to a server.
 func (r *Request) Bytes() []byte { return r.der }
 
-// requestKey checks that the asker has the key, and that it is of the one kind that we use.
+// requestKey checks that the requester has the private key, and that the key is of the one kind
+// that we use.
 func requestKey(der []byte) (*ecdsa.PublicKey, error) {
 	if len(der) > MaxRequest {
 		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrRequest, len(der), MaxRequest)

@@ -35,5 +35,5 @@ func (r *revoked) has(serial string) bool {
 	return ok
 }
 
-// decimal returns a serial number that came as bytes, big-endian.
+// decimal returns a serial number, given as big-endian bytes, in decimal.
 func decimal(serial []byte) string { return new(big.Int).SetBytes(serial).String() }

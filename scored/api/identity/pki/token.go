@@ -21,27 +21,28 @@ const (
 	MaxToken = 2048
 	// maxServers bounds the addresses in a token; clusters have up to nine servers.
 	maxServers = 16
-	// MaxTokenLife bounds how long a token can be used: it is a password that lies about.
+	// MaxTokenLife bounds how long a token can be used: it is a password that people leave lying
+	// about.
 	MaxTokenLife = 7 * 24 * time.Hour
 	// DefaultTokenLife is enough to walk to the other host.
 	DefaultTokenLife = time.Hour
-	// secretBytes are what nobody guesses.
+	// secretBytes is too much to guess.
 	secretBytes = 16
 	idBytes     = 6
 )
 
-// ErrToken is wrapped by what is wrong with a token. Its text never has the secret in it.
+// ErrToken is wrapped by errors of a token. Its text never contains the secret.
 var ErrToken = errors.New("join token")
 
 // Token lets one daemon join a cluster, once.
 type Token struct {
-	ID        string    // by which servers know it, and logs may name it
-	Secret    []byte    // which servers keep only the digest of
-	Cluster   string    // to be joined
-	Role      Role      // to be joined as
+	ID        string    // for servers and logs; not secret
+	Secret    []byte    // servers keep only its digest
+	Cluster   string    // to join
+	Role      Role      // of the newcomer
 	Expires   time.Time // in whole seconds
 	Authority Digest
-	Servers   []string // addresses, host:port, of where to join
+	Servers   []string // their addresses, host:port
 }
 
 // wireToken is a token's text, behind prefix and base64.
@@ -71,7 +72,7 @@ func NewToken(cluster string, role Role, authority Digest, servers []string, now
 	return t, t.check()
 }
 
-// String returns safe to be logged. Text has the secret.
+// String returns a form that is safe to log. Text has the secret.
 func (t *Token) String() string { return fmt.Sprintf("token %s (%s)", t.ID, t.Role) }
 
 // GoString keeps the secret out of %#v.
@@ -135,7 +136,7 @@ func (t *Token) check() error {
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// CheckTime reports whether the token can still be used, by how much not.
+// CheckTime returns an error if the token has expired, which says by how much.
 func (t *Token) CheckTime(now time.Time) error {
 	if late := now.Sub(t.Expires); late > 0 {
 		return fmt.Errorf("%w %s expired %s ago, by this host's clock (%s); make a new one with 'scored token create'", ErrToken, t.ID, about(late), stamp(now))
@@ -143,7 +144,7 @@ func (t *Token) CheckTime(now time.Time) error {
 	return nil
 }
 
-// Verifier returns what a server keeps of a token's secret.
+// Verifier returns the digest of the secret that a server keeps.
 func (t *Token) Verifier() []byte { return verifierOf(t.Secret) }
 
 func verifierOf(secret []byte) []byte {
@@ -151,7 +152,7 @@ func verifierOf(secret []byte) []byte {
 	return digest[:]
 }
 
-// CheckSecret compares a secret with what was kept, in a time that tells nothing about either.
+// CheckSecret compares a secret with a Verifier in constant time.
 func CheckSecret(secret, verifier []byte) bool {
 	return subtle.ConstantTimeCompare(verifierOf(secret), verifier) == 1
 }

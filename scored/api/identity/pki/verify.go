@@ -21,11 +21,11 @@ const (
 	FaultEarly   // not valid yet
 	FaultRevoked // taken back by an administrator
 	FaultName    // valid, and not a daemon's of this cluster
-	FaultRole    // of a daemon that has no business here
+	FaultRole    // of a daemon that is not allowed here
 )
 
-// VerifyError is a certificate that was not accepted. Its text is one sentence, which says by how
-// much and what to do.
+// VerifyError means that a certificate was not accepted. Its text is one sentence, which says by
+// how much and what to do.
 type VerifyError struct {
 	Fault    Fault
 	Name     Name // as far as it could be read; not to be trusted
@@ -85,7 +85,7 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 	return name, name.Is(roles...)
 }
 
-// Is refuses a daemon that has none of the roles.
+// Is returns an error unless the daemon has one of the roles.
 func (n Name) Is(roles ...Role) error {
 	if slices.Contains(roles, n.Role) {
 		return nil
@@ -108,12 +108,12 @@ func list(roles []Role) string {
 	return strings.Join(names, " and ")
 }
 
-// short returns as much of a digest as people compare.
+// short returns the part of a digest that people compare.
 func short(d Digest) string { return fmt.Sprintf("%x", d[:8]) }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// about rounds a time to what people want to know.
+// about rounds a duration for people.
 func about(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -128,7 +128,7 @@ func about(d time.Duration) string {
 	}
 }
 
-// FaultOf returns the fault in an error of a connection, FaultNone if it has another reason.
+// FaultOf returns the fault in an error of a connection, FaultNone if there is none.
 func FaultOf(err error) Fault {
 	var v *VerifyError
 	if errors.As(err, &v) {

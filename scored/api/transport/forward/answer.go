@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// envelopeHead is before each message of a stream: flags, and the length in four bytes,
-	// big-endian.
+	// envelopeHead is the size of the head of each message of a stream: flags, and the length in
+	// four bytes, big-endian.
 	envelopeHead = 5
-	// EndOfStream is the flag of the last one, which is JSON
+	// EndOfStream is the flag of the last message, which is JSON
 	// (https://connectrpc.com/docs/protocol#streaming-response).
 	EndOfStream = 2
-	// maxEnvelope bounds a message that is passed on; the largest are lists of jobs.
+	// maxEnvelope bounds a forwarded message; the largest are lists of jobs.
 	maxEnvelope = 256 << 20
 	// BrokenOff is the last message of a stream whose server was lost.
 	BrokenOff = `{"error":{"code":"unavailable","message":"the server that led was lost; attach again"}}`
@@ -36,7 +36,7 @@ func stream(w http.ResponseWriter, response *http.Response) {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/connect+") {
 		_, err := io.Copy(flushing{w, flush}, response.Body)
 		if err != nil {
-			panic(http.ErrAbortHandler) // the caller must not take half an answer for all of it
+			panic(http.ErrAbortHandler) // the caller must not take half an answer for the whole
 		}
 		for name, values := range response.Trailer {
 			w.Header()[http.TrailerPrefix+name] = values
@@ -83,7 +83,7 @@ func readEnvelope(from io.Reader, buffer *[]byte) (flags byte, err error) {
 	return whole[0], err
 }
 
-// flushing writes at once what it is given.
+// flushing is a writer that flushes each write.
 type flushing struct {
 	io.Writer
 	flush func() error

@@ -15,11 +15,11 @@ import (
 // ErrLeaderLost is the answer to a call that may have had an effect and must not be repeated.
 var ErrLeaderLost = errors.New("the server that leads was lost while it had the request; whether it was carried out is not known")
 
-// Lost returns ErrLeaderLost as its caller is told.
+// Lost returns ErrLeaderLost as an error of connect.
 func Lost() error { return connect.NewError(connect.CodeUnavailable, ErrLeaderLost) }
 
-// Undecided tells a caller that nobody could decide; doubt says what may have been done all the
-// same, "": nothing, so that the call may be made again.
+// Undecided returns the error for a call that no server could decide; doubt says what may have been
+// done all the same, "": nothing, so that the call may be repeated.
 func Undecided(text, doubt string) error {
 	if doubt != "" {
 		return connect.NewError(connect.CodeUnavailable, errors.New(text+" ("+doubt+")"))
@@ -31,7 +31,7 @@ func Undecided(text, doubt string) error {
 
 // Refuse answers in the caller's protocol.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	_ = connect.NewErrorWriter().Write(w, r, err) // whoever asked has gone
+	_ = connect.NewErrorWriter().Write(w, r, err) // the caller may be gone
 }
 
 // hopHeaders concern one connection (RFC 9110, section 7.6.1).
@@ -45,8 +45,8 @@ func DropHop(h http.Header) {
 }
 
 // Send calls another daemon. The caller closes the body of the response. If the answer is one
-// message, it one message the whole has come. After an error the body reports whether the call may
-// have been carried out.
+// message, it has come whole. After an error the body reports whether the call may have been
+// carried out.
 func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, error) {
 	body.Attach(out)
 	response, err := to.RoundTrip(out)
@@ -57,7 +57,7 @@ func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, 
 		return nil, err
 	}
 	if response.StatusCode == http.StatusMisdirectedRequest {
-		return response, nil // it has done nothing
+		return response, nil // the call has done nothing
 	}
 	if err := readWhole(response); err != nil {
 		response.Body.Close()
@@ -67,8 +67,8 @@ func Send(to http.RoundTripper, out *http.Request, body *Body) (*http.Response, 
 	return response, nil
 }
 
-// readWhole has the whole answer come that is one message, so that the caller is told in a sentence
-// if the server is lost meanwhile.
+// readWhole reads all of an answer of one message, so that the caller gets a sentence if the server
+// is lost meanwhile.
 func readWhole(response *http.Response) error {
 	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	if kind != "application/proto" && kind != "application/json" {

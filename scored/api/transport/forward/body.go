@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Body is what a call brings. That of a unary call is kept, so that it can be sent again.
+// Body is the body of a call. That of a unary call is kept, so that it can be sent again.
 type Body struct {
 	kept   []byte
 	stream io.ReadCloser
-	keys   bool        // submissions under keys may be made again
+	keys   bool        // submissions under keys may be repeated
 	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
 }
 
@@ -43,7 +43,7 @@ func ReadBody(r *http.Request, keys bool) (*Body, error) {
 	return &Body{kept: kept, keys: keys}, nil
 }
 
-// streaming reports whether messages may follow each other, as in
+// streaming reports whether the request is a stream of messages, as in
 // https://connectrpc.com/docs/protocol#streaming-request and in gRPC.
 func streaming(r *http.Request) bool {
 	kind := r.Header.Get("Content-Type")
@@ -53,7 +53,7 @@ func streaming(r *http.Request) bool {
 // Streams reports whether the call is a stream.
 func (b *Body) Streams() bool { return b.stream != nil }
 
-// Repeatable reports whether the call may be made again though it may have been carried out.
+// Repeatable reports whether the call may be repeated though it may have been carried out.
 func (b *Body) Repeatable(r *http.Request) bool {
 	if b.stream != nil {
 		return false
@@ -93,8 +93,8 @@ func (b *Body) Close() error {
 	return b.stream.Close()
 }
 
-// MayHaveRun reports whether the call may have been carried out somewhere, or cannot be made again.
+// MayHaveRun reports whether the call may have been carried out somewhere, or cannot be repeated.
 func (b *Body) MayHaveRun() bool { return b.read.Load() }
 
-// Reset forgets the outcome of the call before it is made again.
+// Reset forgets the outcome of the call before it is repeated.
 func (b *Body) Reset() { b.read.Store(false) }

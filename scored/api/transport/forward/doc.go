@@ -1,5 +1,5 @@
-// Package forward passes a user's call on to another daemon: servers do so to
-// the leader, agents for the users of a host without a server.
+// Package forward forwards a user's call to another daemon: servers forward
+// to the leader, agents for the users of a host without a server.
 //
 // A request of one message is kept, so that it can be sent again when the daemon that had it is
 // lost; a stream is not. Answers are copied to their end, so that a stream whose daemon is lost

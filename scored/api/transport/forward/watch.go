@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// AnswerGrace is how long a server that led may take to answer what it was asked before, such as to
-// lead no more, and what the next one must not be asked again.
+// AnswerGrace is how long a server that has stopped leading may take to answer earlier calls that
+// must not be repeated, such as the call to stop leading.
 const AnswerGrace = time.Second
 
-// Grace returns how long a server that leads no more is waited for with the call.
+// Grace returns how long the call waits for a server that has stopped leading.
 func (b *Body) Grace(r *http.Request) time.Duration {
 	if b.Streams() || b.Repeatable(r) {
 		return 0 // the next leader is asked
@@ -17,18 +17,19 @@ func (b *Body) Grace(r *http.Request) time.Duration {
 	return AnswerGrace
 }
 
-// Watch tells who leads, as far as is known here.
+// Watch follows who leads, as far as this daemon knows.
 type Watch struct {
-	// Leader names the one that leads; "": none.
+	// Leader returns the leader's name; "": none.
 	Leader func() string
 	// Changed is closed when Leader may give another answer.
 	Changed func() <-chan struct{}
-	// Silence is how long there may be none before one that led is taken for lost; 0: however long.
+	// Silence is how long there may be no leader before the last one counts as lost; 0: without
+	// limit.
 	Silence time.Duration
 }
 
-// While calls lost some time after another daemon than the leader has begun to lead, or when there
-// was none for too long, until stop.
+// While calls lost, until stop is called, if another daemon than leader has led for some time, or
+// if there was no leader for too long.
 func (w *Watch) While(leader string, grace func() time.Duration, lost func()) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {

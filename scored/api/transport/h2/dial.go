@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// ErrDial is wrapped by the errors of calls that did not come as far as the other daemon.
+// ErrDial is wrapped by the errors of calls that did not reach the other daemon.
 var ErrDial = errors.New("the other daemon was not reached")
 
-// Protocol is that of calls in the TLS handshake (RFC 9113, section 3.2).
+// Protocol identifies calls in the TLS handshake (RFC 9113, section 3.2).
 const Protocol = "h2"
 
-// CallTimeout bounds making a connection for users' calls: less than they wait for a server that
-// leads.
+// CallTimeout bounds connecting for users' calls: less than they wait for a leader.
 const CallTimeout = 2 * time.Second
 
 // Dial makes an encrypted connection for calls to a daemon of one of the roles within CallTimeout.

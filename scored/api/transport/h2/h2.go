@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// HeaderTimeout bounds how long a new connection may take to say what it
-	// wants, so that silent ones do not pile up.
+	// HeaderTimeout bounds how long a new connection may take to send its
+	// request, so that silent ones do not pile up.
 	HeaderTimeout = 10 * time.Second
 	// IdleTimeout is how long a connection without calls is kept.
 	IdleTimeout = 5 * time.Minute
@@ -24,8 +24,8 @@ const (
 	ping        = 5 * time.Second
 	pingTimeout = 5 * time.Second
 	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to
-	// keep the sender busy, little enough that thousands of streams fit. A client chooses itself
-	// what it calls, and has ranks' output come, two of its largest messages.
+	// keep the sender busy, little enough that thousands of streams fit. A client chooses its own
+	// calls, and receives ranks' output, two of its largest messages.
 	streamBuffer       = 64 << 10
 	clientStreamBuffer = 2 * streamBuffer
 	// frameMost has room for the largest message of output and its head in one frame.
@@ -34,9 +34,8 @@ const (
 	maxStreams = 1024
 )
 
-// config has room on a connection for what all of its streams may have waiting. So a stream that
-// nobody reads, such as input for a rank that takes none, holds up no other (RFC 9113, section
-// 5.2.2).
+// config gives a connection a window for all of its streams together. So a stream that nobody
+// reads, such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameMost,
@@ -44,8 +43,8 @@ func config(streamBuffer int) *http.HTTP2Config {
 	}
 }
 
-// NewTransport reaches daemons of the roles that show a certificate of the
-// credentials' cluster; without credentials it does not encrypt, for users' sockets.
+// NewTransport returns a transport to daemons of the roles with certificates of the credentials'
+// cluster; without credentials it does not encrypt, for users' sockets.
 func NewTransport(credentials *pki.Credentials, roles ...pki.Role) *http.Transport {
 	t := &http.Transport{
 		Protocols:          new(http.Protocols),
@@ -80,14 +79,14 @@ func NewClientWithDialer(dial Dialer, credentials *pki.Credentials, roles ...pki
 	return &http.Client{Transport: api.WholeMessages(t)}
 }
 
-// NewClient returns a client with a transport of its own, that writes each message of a
-// stream at once.
+// NewClient returns a client with a transport of its own, which writes each message of a stream at
+// once.
 func NewClient(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 	return &http.Client{Transport: api.WholeMessages(NewTransport(credentials, roles...))}
 }
 
-// NewServer speaks HTTP/1 (for curl) and HTTP/2 without encryption, and HTTP/2 on
-// connections that are encrypted already.
+// NewServer returns a server of HTTP/1 (for curl) and HTTP/2 without encryption,
+// and of HTTP/2 on connections that are encrypted already.
 func NewServer(handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -102,9 +101,10 @@ func NewServer(handler http.Handler) *http.Server {
 	}
 }
 
-// NewSocketServer is NewServer for a Unix socket, which does not probe connections: the kernel closes
-// those of a process that has ended, and one that its user has stopped (^Z) cannot answer. A job
-// ends some time after its scrun's connection, and not because its user does something else.
+// NewSocketServer is NewServer for a Unix socket, which does not probe connections: the kernel
+// closes those of a process that has ended, and one that its user has stopped (^Z) cannot answer. A
+// job ends some time after its scrun's connection, and must not end because its user has stopped
+// scrun.
 func NewSocketServer(handler http.Handler) *http.Server {
 	server := NewServer(handler)
 	server.HTTP2.SendPingTimeout = 0

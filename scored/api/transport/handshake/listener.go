@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// timeout bounds how long a connection may take to show who it is: some round trips.
+	// timeout bounds how long a connection may take to authenticate: some round trips.
 	timeout = 5 * time.Second
-	// most bounds those that have not shown it yet: all nodes of a large cluster come at once when
-	// a server has been started again, and each needs a millisecond of a processor.
+	// most bounds the unauthenticated connections: all nodes of a large cluster come at once after
+	// a restart of a server, and each needs a millisecond of a processor.
 	most = 1024
 	// mostPerAddress bounds those of one address: the daemons of one host.
 	mostPerAddress = 128
-	// linesPerSecond bounds the lines of the log about who was turned away, for each reason.
+	// linesPerSecond bounds the lines of the log about refused connections, for each reason.
 	linesPerSecond = 5
-	// retryPause is how long nothing is accepted when the process has no descriptors left.
+	// retryPause is the pause in accepting when the process has no descriptors left.
 	retryPause = 50 * time.Millisecond
 )
 
-// Sampled returns a logger for what strangers can cause as often as they like.
+// Sampled returns a logger for events that strangers can cause as often as they like.
 func Sampled(logger *zap.Logger) *zap.Logger {
 	return logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, linesPerSecond, 0)
 	}))
 }
 
-// Listener accepts connections and returns those that have done their handshake.
+// Listener accepts connections and returns those whose handshake is over.
 type Listener struct {
 	listener net.Listener
 	start    func(net.Conn) *tls.Conn
@@ -84,7 +84,7 @@ func (l *Listener) identify(raw net.Conn, pending *Pending) {
 		err = crowded
 	}
 	if err != nil {
-		_ = conn.NetConn().Close() // nothing more is said on it
+		_ = conn.NetConn().Close() // nothing more is sent on it
 		if l.ctx.Err() == nil {
 			l.logger.Warn("a connection was turned away", zap.Stringer("from", raw.RemoteAddr()), zap.Error(err))
 		}
@@ -100,7 +100,7 @@ func (l *Listener) identify(raw net.Conn, pending *Pending) {
 // Accept implements net.Listener; the connections are *tls.Conn.
 func (l *Listener) Accept() (net.Conn, error) { return Next(l.ctx, l.ready) }
 
-// Next returns the next connection that is ready, and the cause when ctx ends.
+// Next returns the next ready connection, or the cause of the end of ctx.
 func Next(ctx context.Context, ready <-chan *tls.Conn) (net.Conn, error) {
 	select {
 	case conn := <-ready:

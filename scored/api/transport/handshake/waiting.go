@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// ErrCrowded means that a connection was closed since it had not shown who it is when too many
+// ErrCrowded means that a connection was closed because it had not authenticated when too many
 // others came.
 var ErrCrowded = errors.New("too many connections have not authenticated; the oldest of them were closed")
 
-// Waiting are connections that have not shown who they are yet.
+// Waiting holds connections that have not authenticated yet.
 type Waiting struct {
 	// Most bounds all, MostPerAddress those of one address. Each costs a descriptor, a goroutine
 	// and some 10 kB.
@@ -53,13 +53,13 @@ func (w *Waiting) Add(conn net.Conn) *Pending {
 	w.total++
 	w.mu.Unlock()
 	if victim != nil {
-		_ = victim.conn.Close() // nobody has said anything on it that counts
+		_ = victim.conn.Close() // nothing of importance was sent on it
 	}
 	return g
 }
 
-// Leave takes the connection out: it has shown who it is, or has ended. The error is ErrCrowded if
-// it was closed before.
+// Leave removes the connection: it has authenticated, or has ended. The error is ErrCrowded if it
+// was closed before.
 func (g *Pending) Leave() error {
 	g.waiting.mu.Lock()
 	defer g.waiting.mu.Unlock()
@@ -70,8 +70,7 @@ func (g *Pending) Leave() error {
 	return nil
 }
 
-// oldestOfMost returns the pending that has waited longest of the address that has the most. The
-// caller holds mu.
+// oldestOfMost returns the oldest connection of the address that has the most. The caller holds mu.
 func (w *Waiting) oldestOfMost() *Pending {
 	var most []*Pending
 	for _, guests := range w.guests {
@@ -94,10 +93,10 @@ func (w *Waiting) remove(g *Pending) {
 	}
 }
 
-// networkBits is what one owner has at least of the addresses of IPv6 (RFC 6177).
+// networkBits is the longest prefix of IPv6 addresses that one owner has (RFC 6177).
 const networkBits = 64
 
-// origin returns by what connections count as one stranger's: the address, of IPv6 its network.
+// origin returns what connections are counted by: the address, for IPv6 its network.
 func origin(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {

@@ -12,14 +12,14 @@ import (
 
 const (
 	// MaxConnections bounds a user's connections to a socket: some hundred attached scruns, each of
-	// which has two. Without, one user could take all descriptors of the daemon, and nobody else
-	// could come in.
+	// which has two. Without this bound, one user could take all descriptors of the daemon, and
+	// nobody else could connect.
 	MaxConnections = 2048
 	// readBuffer takes what a submission sends at once, most of it the environment: HTTP/2 reads the
 	// head of each frame by itself, and would need two system calls a frame. It is small beside what
 	// a connection takes anyway.
 	readBuffer = 4 << 10
-	// connLimiterLines bounds the lines of the log about it in a second.
+	// connLimiterLines bounds the lines per second in the log about refused connections.
 	connLimiterLines = 1
 )
 
@@ -33,7 +33,7 @@ type ConnLimiter struct {
 	open map[uint32]int
 }
 
-// NewConnLimiter lets each user have so many connections.
+// NewConnLimiter allows each user so many connections.
 func NewConnLimiter(listener net.Listener, most int, logger *zap.Logger) *ConnLimiter {
 	sampled := logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, connLimiterLines, 0)
@@ -57,7 +57,7 @@ func (c *ConnLimiter) Accept() (net.Conn, error) {
 			return newCountedConn(unix, func() { c.leave(uid) }), nil
 		}
 		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.most), zap.Error(err))
-		_ = unix.Close() // nothing was said on it
+		_ = unix.Close() // nothing was sent on it
 	}
 }
 
@@ -79,7 +79,7 @@ func (c *ConnLimiter) leave(uid uint32) {
 	}
 }
 
-// countedConn is a connection that is counted, and read ahead.
+// countedConn is a connection that is counted and has a read buffer.
 type countedConn struct {
 	*net.UnixConn
 	ahead *bufio.Reader
@@ -90,8 +90,8 @@ func newCountedConn(conn *net.UnixConn, leave func()) *countedConn {
 	return &countedConn{UnixConn: conn, ahead: bufio.NewReaderSize(conn, readBuffer), leave: sync.OnceFunc(leave)}
 }
 
-// Read implements net.Conn. After a deadline has passed, and the deadline was moved, reading goes
-// on, as without the buffer.
+// Read implements net.Conn. As without the buffer, reading goes on when a deadline that has passed
+// is moved.
 func (m *countedConn) Read(p []byte) (int, error) { return m.ahead.Read(p) }
 
 // Close implements net.Conn.

@@ -1,6 +1,6 @@
 // Package socket serves the Unix socket at which users' programs call a daemon of their host, a
-// server or an agent: who is at the other end, as the kernel tells, and how much one user can keep
-// the daemon busy with.
+// server or an agent. It identifies the caller by the kernel, and bounds the load that one user can
+// cause.
 //
 //	listener, err := socket.Listen("socket", path, socket.Everybody)
 //	limiter := socket.NewConnLimiter(listener, socket.MaxConnections, logger)

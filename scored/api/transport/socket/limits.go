@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// bodyTimeout is how long a request may take to come, which is sent by a program of this host,
-	// or by a daemon that has all of it.
+	// bodyTimeout is how long a request may take to arrive. It comes from a program of this host,
+	// or from a daemon that has all of it.
 	bodyTimeout = 10 * time.Second
 
 	// maxCallsOfUser bounds the calls under way: an attached scrun has two.
 	maxCallsOfUser = 4096
-	// maxBytesOfUser bounds what has come of their requests: a thousand submissions at once with an
-	// environment of the usual size, and some of the largest.
+	// maxBytesOfUser bounds the received bytes of their requests: a thousand submissions at once
+	// with an environment of the usual size, or a few of the largest.
 	maxBytesOfUser = 64 << 20
-	// maxCallsOfAgent and maxBytesOfAgent bound what the users of an agent's host can do together,
-	// and an agent that invents users: four users who do all that one may.
+	// maxCallsOfAgent and maxBytesOfAgent bound all users of an agent's host together, and an agent
+	// that invents users: four users at their bounds.
 	maxCallsOfAgent = 4 * maxCallsOfUser
 	maxBytesOfAgent = 4 * maxBytesOfUser
 )
 
-// Bounds are of what somebody can keep a daemon busy with; others have their own.
+// Bounds are the bounds on the load that one party can cause.
 type Bounds struct {
-	// Whose tells on whose account a request goes, by a value that can be compared.
+	// Whose returns the party that a request counts for, as a comparable value.
 	Whose func(*http.Request) (any, error)
 	// Calls under way, and Bytes of their requests.
 	Calls int
 	Bytes int64
-	// TooMany and TooLarge are what is said beyond them, with a verb for the number of calls, and
-	// of MiB.
+	// TooMany and TooLarge are the errors beyond them, with a formatting verb for the number of
+	// calls, and of MiB.
 	TooMany, TooLarge string
 }
 
@@ -61,12 +61,11 @@ func OfAgent(whose func(*http.Request) (any, error)) Bounds {
 	}
 }
 
-// limits stand before every call of a user: before a byte of its request is read, and while it
-// comes.
+// limits checks every call of a user before a byte of its request is read, and while it comes.
 type limits struct {
 	Bounds
 	next    http.Handler
-	streams map[string]bool // procedures whose requests come bit by bit
+	streams map[string]bool // procedures whose requests are streams
 	refuse  *connect.ErrorWriter
 	timeout time.Duration
 
@@ -74,13 +73,13 @@ type limits struct {
 	loads map[any]*load // of those with calls under way
 }
 
-// load is what somebody's calls take.
+// load is the load of one party's calls.
 type load struct {
 	calls int
 	bytes int64
 }
 
-// NewLimits has calls within the bounds served by next, and refuses others.
+// NewLimits returns a handler that passes calls within the bounds to next, and refuses others.
 func NewLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOption) http.Handler {
 	return newLimits(next, bounds, options...)
 }
@@ -108,7 +107,7 @@ func procedureOf(method protoreflect.MethodDescriptor) string {
 func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who, err := l.Whose(r)
 	if err != nil {
-		_ = l.refuse.Write(w, r, connect.NewError(connect.CodeUnauthenticated, err)) // who is told may be gone
+		_ = l.refuse.Write(w, r, connect.NewError(connect.CodeUnauthenticated, err)) // the caller may be gone
 		return
 	}
 	if err := l.enter(who, r.ContentLength); err != nil {
@@ -152,7 +151,7 @@ func (l *limits) enter(who any, length int64) error {
 	return nil
 }
 
-// take counts what has come of a request.
+// take counts received bytes of a request.
 func (l *limits) take(who any, bytes int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +174,7 @@ func (l *limits) leave(who any, bytes int64) {
 	}
 }
 
-// meteredBody counts a request while it comes, and ends it where it becomes too much or takes too
+// meteredBody counts a request while it comes, and ends it if it becomes too large or takes too
 // long.
 type meteredBody struct {
 	io.ReadCloser
@@ -185,7 +184,7 @@ type meteredBody struct {
 	size       int64 // that was counted
 }
 
-// Read implements io.Reader. The errors are those that the caller is told.
+// Read implements io.Reader. Its errors are for the caller.
 func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.size += int64(n)

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// Everybody may connect to a socket for users: the kernel tells who it is.
+	// Everybody is the mode of a socket for users: the kernel identifies callers.
 	Everybody = 0o666
-	// OnlyOwner is for daemons of the same user.
+	// OnlyOwner is the mode of a socket for daemons of the same user.
 	OnlyOwner = 0o600
 	// MaxPath is what fits in a Unix socket address of Linux, without the closing NUL.
 	MaxPath = 107
 	// dirMode lets everybody reach a socket for users.
 	dirMode = 0o755
-	// probeTimeout bounds finding out whether a socket is somebody's.
+	// probeTimeout bounds the check whether a socket is in use.
 	probeTimeout = time.Second
 )
 
-// ErrListen is wrapped by errors of addresses that cannot be had.
+// ErrListen is wrapped by errors of addresses that are not available.
 var ErrListen = errors.New("cannot listen")
 
-// Listen makes the socket and its directory. A socket that a dead daemon left is replaced; one that
-// somebody answers on is not. The error, which wraps ErrListen, names the configuration key.
+// Listen makes the socket and its directory. It replaces a socket that a dead daemon left, but not
+// one on which a daemon answers. The error, which wraps ErrListen, names the configuration key.
 func Listen(key, path string, mode os.FileMode) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, fmt.Errorf("%w: %s = %q: cannot make its directory: %w", ErrListen, key, path, err)
@@ -65,7 +65,7 @@ func clearWay(key, path string) error {
 	return nil
 }
 
-// CheckPath refuses what can be no socket's path; the error names the configuration key.
+// CheckPath refuses invalid paths of sockets; the error names the configuration key.
 func CheckPath(key, path string) error {
 	switch {
 	case !filepath.IsAbs(path):

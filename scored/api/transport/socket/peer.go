@@ -11,7 +11,8 @@ import (
 // ErrNoIdentity is returned for a connection whose peer the kernel does not identify.
 var ErrNoIdentity = errors.New("the kernel does not tell who is at the other end of the connection")
 
-// PeerUID is the user at the other end of a connection, as the kernel told when it was made.
+// PeerUID returns the user at the other end of a connection, as the kernel recorded it when the
+// connection was made.
 func PeerUID(c syscall.Conn) (uint32, error) {
 	credentials, err := Peer(c, func(int) {})
 	if err != nil {
@@ -20,7 +21,7 @@ func PeerUID(c syscall.Conn) (uint32, error) {
 	return credentials.Uid, nil
 }
 
-// Peer asks the kernel who connected (SO_PEERCRED), and has more asked of the same descriptor. The
+// Peer asks the kernel who connected (SO_PEERCRED), then calls more with the same descriptor. The
 // error wraps ErrNoIdentity.
 func Peer(c syscall.Conn, more func(fd int)) (*unix.Ucred, error) {
 	raw, err := c.SyscallConn()

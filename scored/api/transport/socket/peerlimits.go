@@ -16,16 +16,16 @@ import (
 // ErrNoLimits is a process whose resource limits cannot be read.
 var ErrNoLimits = errors.New("the resource limits of the program that submits cannot be read")
 
-// maxProcFile bounds what is read of a process's files: both have some KiB.
+// maxProcFile bounds what is read from a process's files: both have some KiB.
 const maxProcFile = 64 << 10
 
 // usualProcFile has room for such a file, so that one call reads it and another finds its end.
 const usualProcFile = 4 << 10
 
-// PeerLimits are the resource limits of the process that made the connection, at
-// this moment. A process that has ended, or runs as another user by now, has
-// none: its number could be that of another one, and its limits those that a
-// set-user-id program was given. The error wraps ErrNoLimits.
+// PeerLimits returns the present resource limits of the process that made the
+// connection. It returns an error for a process that has ended, or runs as
+// another user by now: its number could belong to another process, and its
+// limits to a set-user-id program. The error wraps ErrNoLimits.
 //
 // They are read from /proc, since prlimit takes CAP_SYS_RESOURCE for processes of
 // others. A pidfd guards against reuse of the number: as long as it names a
@@ -119,7 +119,7 @@ func allIDs(status string, uid uint32) bool {
 	return false
 }
 
-// limitNameWidth is how wide the first column of /proc/PID/limits is; names hold spaces.
+// limitNameWidth is the width of the first column of /proc/PID/limits; names contain spaces.
 const limitNameWidth = 26
 
 // parseLimits reads a /proc/PID/limits. Behind the title there is a line for each

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Listen lets daemons of the roles come until the test ends.
+// Listen accepts daemons of the roles until the test ends.
 func Listen(t testing.TB, own *pki.Credentials, roles ...pki.Role) net.Listener {
 	t.Helper()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
