@@ -347,8 +347,9 @@ static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t acce
 	struct pm_mr *m;
 	uint64_t base = d->virtual_addresses ? (uint64_t)(uintptr_t)buf : offset;
 
-	/* At no address is no memory. MPICH asks so for all that a process will ever have, and can do without. */
-	if (fid->fclass != FI_CLASS_DOMAIN || nowhere(buf, length))
+	/* From address 0 on, without end, is all that the process will ever have: MPICH's dynamic windows. Else
+	 * there is no memory. */
+	if (fid->fclass != FI_CLASS_DOMAIN || (nowhere(buf, length) && length != SIZE_MAX))
 		return -FI_EINVAL;
 	m = calloc(1, sizeof *m);
 	if (!m)

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"math"
 	"score/pm/ofi"
 	"score/pm/uct"
 	"unsafe"
@@ -17,6 +18,7 @@ func score_mr_reg(buf unsafe.Pointer, n, access C.uint64_t, hasKey C.int32_t, ke
 	defer d.Unlock()
 	r, err := d.Register(memory(buf, n), ofi.MROptions{
 		Access: uct.Access(access), Key: uint64(*key), HasKey: hasKey != 0, Base: uint64(base),
+		All: buf == nil && n == math.MaxUint64,
 	})
 	if err != nil {
 		return number(err)

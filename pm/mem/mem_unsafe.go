@@ -18,3 +18,6 @@ func identity(dir int, path []byte) (device, inode uint64, err error) {
 	}
 	return unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, nil
 }
+
+// addressOf is the address of the first byte.
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

@@ -74,10 +74,11 @@ type MROptions struct {
 	Access uct.Access
 	Key    uint64
 	HasKey bool   // Key is the caller's choice
+	All    bool   // all memory of the process, of which offsets are addresses, in place of a buffer
 	Base   uint64 // offset of the first byte, as peers count: its address, or 0
 }
 
-// Register makes memory reachable by peers. The error is uct.ErrKeyInUse.
+// Register makes memory reachable by peers. The error is uct.ErrKeyInUse, or uct.ErrUnknowable.
 func (d *Domain) Register(buf []byte, o MROptions) (*uct.Region, error) {
 	r, err := d.register(buf, o)
 	if err != nil {
@@ -89,7 +90,12 @@ func (d *Domain) Register(buf []byte, o MROptions) (*uct.Region, error) {
 }
 
 func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
-	if o.HasKey {
+	switch {
+	case o.All && o.HasKey:
+		return d.md.RegisterAllKey(o.Key, o.Access)
+	case o.All:
+		return d.md.RegisterAll(o.Access)
+	case o.HasKey:
 		return d.md.RegisterKey(o.Key, buf, o.Access)
 	}
 	return d.md.Register(buf, o.Access)

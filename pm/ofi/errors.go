@@ -39,6 +39,7 @@ var errnos = []struct {
 	{uct.ErrRange, 14},      // EFAULT
 	{uct.ErrAccess, 13},     // EACCES
 	{uct.ErrOperation, 95},  // EOPNOTSUPP
+	{uct.ErrUnknowable, 95}, //
 	{uct.ErrTooLong, 90},    // EMSGSIZE
 	{tag.ErrUnread, 5},      // EIO
 	{uct.ErrPeer, 71},       // EPROTO

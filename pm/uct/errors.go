@@ -25,6 +25,9 @@ var (
 	ErrClosed = errors.New("uct: closed")
 	// ErrKeyInUse means that a region with the key exists.
 	ErrKeyInUse = errors.New("uct: a region of this process has the key already")
+	// ErrUnknowable means that all memory cannot be registered, since the system does not say what of it
+	// there is.
+	ErrUnknowable = errors.New("uct: all memory can be registered from Linux 5.14 on")
 	// ErrCanceled completes operations that were under way when their interface was closed.
 	ErrCanceled = errors.New("uct: the interface was closed before the operation completed")
 )

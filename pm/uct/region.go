@@ -1,6 +1,7 @@
 package uct
 
 import (
+	"math"
 	"score/pm/mem"
 	"slices"
 	"sync/atomic"
@@ -58,6 +59,7 @@ type Region struct {
 	base   uint64 // offset of the first byte, as peers count
 	buf    []byte
 	access Access
+	all    bool // buf is all memory of the process, which find looks at only as the system allows
 	window *mem.Window
 	slot   uint32
 	gen    uint64
@@ -83,6 +85,32 @@ func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error
 	}
 	r := &Region{md: md, key: key, buf: buf, access: access}
 	md.regions[key] = r
+	return r, nil
+}
+
+// RegisterAll makes all memory of this process reachable, also what it will map later: offsets are
+// addresses. An address without memory is an error of the peer's operation, ErrRange. What peers write
+// over memory that the program did not mean is as if the program had done it. The error is
+// ErrUnknowable.
+//
+// A wrong address may lie in Go's heap where nothing is allocated, so the runtime must let such
+// pointers be: GODEBUG=invalidptr=0.
+func (md *MD) RegisterAll(access Access) (*Region, error) {
+	key := md.next
+	md.next++
+	return md.RegisterAllKey(key, access)
+}
+
+// RegisterAllKey is RegisterAll with a key of the caller's. The error is ErrKeyInUse, too.
+func (md *MD) RegisterAllKey(key uint64, access Access) (*Region, error) {
+	if !mem.CanTell() {
+		return nil, ErrUnknowable
+	}
+	r, err := md.RegisterKey(key, nil, access)
+	if err != nil {
+		return nil, err
+	}
+	r.all = true
 	return r, nil
 }
 
@@ -201,6 +229,11 @@ func (md *MD) Close() error {
 
 // find looks memory up for a peer's operation.
 func (md *MD) find(key, offset, length uint64, want Access) (memory []byte, r *Region, why status) {
+	return md.findPiece(key, offset, length, 0, length, want)
+}
+
+// findPiece is find for an operation that touches only the n bytes from at on now.
+func (md *MD) findPiece(key, offset, length, at, n uint64, want Access) (memory []byte, r *Region, why status) {
 	r = md.regions[key]
 	if r == nil && key&exposedBit != 0 && want == RemoteRead {
 		r = md.exposed.get(key)
@@ -211,11 +244,25 @@ func (md *MD) find(key, offset, length uint64, want Access) (memory []byte, r *R
 	case r.access&want == 0:
 		return nil, nil, statusAccess
 	}
-	memory, ok := cut(r.buf, offset-r.base, length)
+	memory, ok := r.part(offset-r.base, length, at, n, want)
 	if !ok {
 		return nil, nil, statusRange
 	}
 	return memory, r, statusOK
+}
+
+// part returns the region's memory, whose piece is to be touched now; it is false if that is not there.
+func (r *Region) part(offset, length, at, n uint64, want Access) ([]byte, bool) {
+	if !r.all {
+		return cut(r.buf, offset, length)
+	}
+	if length == 0 {
+		return nil, true
+	}
+	if offset > math.MaxInt64 || length > math.MaxInt64 || !mem.Present(offset+at, n, want != RemoteRead) {
+		return nil, false
+	}
+	return memoryAt(offset, length), true
 }
 
 // cut returns length bytes from offset on; it is false if they are not all there.

@@ -19,9 +19,12 @@ func onAsk(p *Packet) {
 		return
 	}
 	o.token, o.to = uint32(w[5]), uint16(w[5]>>32)
-	data, r, why := e.iface.md.find(key, offset, length, RemoteRead)
-	within := false
-	if o.piece, within = pull.Serve(length, at, n); !within && why == statusOK {
+	var within bool
+	if o.piece, within = pull.Serve(length, at, n); !within {
+		at, n = 0, 0
+	}
+	data, r, why := e.iface.md.findPiece(key, offset, length, at, n, RemoteRead)
+	if !within && why == statusOK {
 		why = statusRange
 	}
 	if why == statusOK && n < length && key&exposedBit == 0 && !e.sameSource(p.Arg, o.token, r) {

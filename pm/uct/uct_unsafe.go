@@ -16,3 +16,8 @@ func within(whole, part []byte) (offset int, ok bool) {
 	at := address(part) - address(whole)
 	return int(at), at <= uint64(len(whole)-len(part))
 }
+
+// memoryAt is memory of this process, where it was found to be.
+func memoryAt(address, length uint64) []byte {
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), int(length))
+}

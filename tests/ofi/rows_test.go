@@ -61,6 +61,7 @@ var rows = []row{
 	{"rma", true, "writes and reads of a byte to 1 MiB by offset and chosen key"},
 	{"mr-basic", true, "the same by virtual address and the provider's key"},
 	{"mr-errors", false, "wrong keys, ranges and rights are errors of the operation, memory at no address one of its registration"},
+	{"mr-all", false, "memory from address 0 on without end is all of the process; a wrong address is an error of the operation"},
 	{"write-data", true, "writes with data: an entry at the target"},
 	{"delivery", false, "FI_DELIVERY_COMPLETE: the bytes are there"},
 	{"rma-order", true, "writes, atomics and reads are done in order, whatever their length"},

@@ -320,6 +320,55 @@ func TestInspectOpenSHMEM(t *testing.T) {
 	}
 }
 
+// TestInspectEmbedded: an MPICH that was built without a libfabric has one inside its library.
+func TestInspectEmbedded(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc here; .ci/setup test installs it")
+	}
+	dir := t.TempDir()
+	const mpi = "libmpi.so.12"
+	for _, c := range []struct {
+		name, library string
+		want          Kind
+		why           string // part of the sentence
+	}{
+		{"loading", `const char *init = "fi_prov_ini"; int fi_getinfo(void) { return 0; }`, EmbeddedMPICH, "loads providers from FI_PROVIDER_PATH"},
+		{"closed", `int fi_getinfo(void) { return 0; }`, ClosedMPICH, "loads no providers"},
+		{"ucx", `const char *a = "**ofi_getinfo", *b = "OFI fi_getinfo() failed";`, OtherMPI, "does not use libfabric"},
+	} {
+		source, own := filepath.Join(dir, c.name+".c"), filepath.Join(dir, c.name)
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			text  string
+			flags []string
+		}{
+			{c.library, []string{"-o", filepath.Join(own, mpi), "-shared", "-fPIC", "-Wl,-soname," + mpi}},
+			{"int main(void) { return 0; }", []string{"-o", filepath.Join(own, "a.out"), "-Wl,--no-as-needed", "-L" + own, "-l:" + mpi}},
+		} {
+			if err := os.WriteFile(source, []byte(step.text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command("gcc", append([]string{source}, step.flags...)...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		got := Inspect([]string{"./a.out"}, own, "", own)
+		if got != (Program{"a.out", c.want}) {
+			t.Errorf("%s: %+v, want kind %d", c.name, got, c.want)
+		}
+		choice, err := Choose(Request{Wish: PM, Program: got, Nodes: 1})
+		why := choice.Why
+		if err != nil {
+			why = err.Error()
+		}
+		if choice.Use != (c.want == EmbeddedMPICH) || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %+v, %v; want %q", c.name, choice, err, c.why)
+		}
+	}
+}
+
 // TestChosenProvider: programs of Open MPI know one variable, those of Sandia OpenSHMEM three.
 func TestChosenProvider(t *testing.T) {
 	for _, c := range []struct{ env, chosen, provider string }{

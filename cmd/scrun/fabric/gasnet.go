@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 )
 
 // gasnetMark is what GASNet leaves in programs: the providers of libfabric that it was configured for,
@@ -16,15 +15,7 @@ const gasnetMark = "$GASNetOfiProvidersSupported: pm $"
 const maxSearched = 256 << 20
 
 // onlyPM reports whether the file contains the mark.
-func onlyPM(program string) bool {
-	file, err := os.Open(program)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	found, err := contains(io.LimitReader(file, maxSearched), []byte(gasnetMark))
-	return err == nil && found
-}
+func onlyPM(program string) bool { return fileContains(program, gasnetMark) }
 
 // contains reports whether the text of r has mark in it.
 func contains(r io.Reader, mark []byte) (bool, error) {

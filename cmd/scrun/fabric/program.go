@@ -20,6 +20,10 @@ const (
 	OpenMPI
 	// MPICH, or a relative of it, whose library was linked with libfabric.
 	MPICH
+	// EmbeddedMPICH is MPICH with a libfabric inside its library, which loads providers.
+	EmbeddedMPICH
+	// ClosedMPICH is MPICH with a libfabric inside its library, which loads none.
+	ClosedMPICH
 	// OpenSHMEM has Sandia's library, whose network is libfabric.
 	OpenSHMEM
 	// Libfabric: the program was linked with libfabric, itself or by another library.
@@ -76,7 +80,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == Libfabric || p.Kind.alone() {
+		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == EmbeddedMPICH || p.Kind == Libfabric || p.Kind.alone() {
 			return p
 		}
 		if i == 0 || wrapped && started.Kind == Unknown && p.Kind == Interpreter {
@@ -122,7 +126,7 @@ func kindOf(program, libraryPath string) Kind {
 	case uses(isLibfabric):
 		return libfabricKind(program)
 	case report.Family == mpidetect.MPICH:
-		return OtherMPI
+		return mpichKind(libraries)
 	case interprets(program):
 		return Interpreter
 	}
@@ -154,9 +158,11 @@ func (p Program) refusal() string {
 	switch p.Kind {
 	case OtherMPI:
 		return p.Name + " was built with an MPI library that does not use libfabric (Debian's MPICH uses UCX); Open MPI does"
+	case ClosedMPICH:
+		return p.Name + " was built with MPICH that has a libfabric inside which loads no providers (--without-dlopen); configure MPICH --with-libfabric=DIR"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
-	case Unknown, Interpreter, OpenMPI, MPICH, OpenSHMEM, Libfabric, GASNet:
+	case Unknown, Interpreter, OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""
 }
@@ -169,6 +175,10 @@ func (p Program) describe() string {
 		return p.Name + " was built with Sandia OpenSHMEM"
 	case MPICH:
 		return p.Name + " was built with MPICH over libfabric"
+	case EmbeddedMPICH:
+		return p.Name + " was built with MPICH that has a libfabric inside, which loads providers from FI_PROVIDER_PATH"
+	case ClosedMPICH:
+		return p.Name + " was built with MPICH that has a libfabric inside, which loads no providers"
 	case Libfabric:
 		return p.Name + " uses libfabric"
 	case GASNet:

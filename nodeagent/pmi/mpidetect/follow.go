@@ -27,16 +27,12 @@ func Follow(path, libraryPath string) (Report, error) {
 	if err != nil || !report.ELF || report.Family != None {
 		return report, err
 	}
-	type layer struct {
-		path string
-		Report
-	}
 	seen := make(map[string]bool)
-	next := []layer{{path, report}}
+	next := []layer{newLayer(path, report, nil)}
 	for len(next) > 0 {
 		program := next[0]
 		next = next[1:]
-		dirs := searchDirs(program.path, program.paths, libraryPath)
+		dirs := append(program.searchDirs(libraryPath), systemDirs...)
 		for _, name := range program.Needed {
 			if seen[name] || len(seen) == maxFollowed {
 				continue
@@ -50,26 +46,55 @@ func Follow(path, libraryPath string) (Report, error) {
 				report.Family = library.Family
 				return report, nil
 			}
-			next = append(next, layer{found, library})
+			next = append(next, newLayer(found, library, program.rpath))
 		}
 	}
 	return report, nil
 }
 
-// searchDirs are the directories in which the loader looks for the libraries of a
-// file, in order.
-func searchDirs(path string, paths []string, libraryPath string) []string {
-	var dirs []string
+// layer is a file whose libraries are looked for.
+type layer struct {
+	path string
+	Report
+	// rpath are the directories of DT_RPATH: the file's, then those of the files that load it.
+	rpath []string
+}
+
+// newLayer is a layer of a file; loader are the directories of DT_RPATH of the file that loads it. A
+// file with a DT_RUNPATH has no DT_RPATH, whatever it says.
+func newLayer(path string, report Report, loader []string) layer {
+	l := layer{path: path, Report: report}
+	if len(report.runpath) == 0 {
+		l.rpath = directories(report.rpath, path)
+	}
+	l.rpath = append(l.rpath, loader...)
+	return l
+}
+
+// searchDirs are the directories in which the loader looks for the file's libraries, in order, before
+// those of the system; ld.so(8). DT_RUNPATH holds for the file's own libraries alone, and without it
+// DT_RPATH comes first.
+func (l *layer) searchDirs(libraryPath string) (dirs []string) {
+	if len(l.runpath) == 0 {
+		dirs = append(dirs, l.rpath...)
+	}
+	dirs = append(dirs, directories([]string{libraryPath}, l.path)...)
+	return append(dirs, directories(l.runpath, l.path)...)
+}
+
+// directories are those of search paths in the file of that path. LD_LIBRARY_PATH may have semicolons,
+// too.
+func directories(paths []string, path string) (dirs []string) {
 	origin := filepath.Dir(path)
-	for _, list := range append(append([]string{}, paths...), libraryPath) {
-		for dir := range strings.SplitSeq(list, ":") {
+	for _, list := range paths {
+		for _, dir := range strings.FieldsFunc(list, func(r rune) bool { return r == ':' || r == ';' }) {
 			dir = strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir)
 			if filepath.IsAbs(dir) {
 				dirs = append(dirs, dir)
 			}
 		}
 	}
-	return append(dirs, systemDirs...)
+	return dirs
 }
 
 var errNotFound = errors.New("no such library")

@@ -86,8 +86,8 @@ type file struct {
 	r     io.ReaderAt
 	order binary.ByteOrder
 	class elf.Class
-	// paths are where the file says its libraries are.
-	paths []string
+	// rpath and runpath are where the file says its libraries are.
+	rpath, runpath []string
 }
 
 // segment is a program header, as far as it matters here.
@@ -113,7 +113,7 @@ func (f *file) inspect() (Report, error) {
 		}
 	}
 	report.Family = familyOf(report.Needed)
-	report.paths = f.paths
+	report.rpath, report.runpath = f.rpath, f.runpath
 	if len(report.Needed) == 0 && indexOf(segments, elf.PT_INTERP) < 0 {
 		report.Family = StaticUnknown
 	}
@@ -185,7 +185,7 @@ func (f *file) needed(segments []segment, dynamic segment) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var places, paths []uint64
+	var places, rpath, runpath []uint64
 	var table, size uint64
 	for _, entry := range entries {
 		switch elf.DynTag(entry.Tag) {
@@ -195,18 +195,23 @@ func (f *file) needed(segments []segment, dynamic segment) ([]string, error) {
 			size = entry.Val
 		case elf.DT_NEEDED:
 			places = append(places, entry.Val)
-		case elf.DT_RPATH, elf.DT_RUNPATH:
-			paths = append(paths, entry.Val)
+		case elf.DT_RPATH:
+			rpath = append(rpath, entry.Val)
+		case elf.DT_RUNPATH:
+			runpath = append(runpath, entry.Val)
 		default:
 		}
 	}
 	if len(places) > maxNeeded {
 		return nil, damaged("%d libraries, the most is %d", len(places), maxNeeded)
 	}
-	if len(paths) > maxPaths {
-		return nil, damaged("%d search paths, the most is %d", len(paths), maxPaths)
+	if n := len(rpath) + len(runpath); n > maxPaths {
+		return nil, damaged("%d search paths, the most is %d", n, maxPaths)
 	}
-	if f.paths, err = f.names(segments, table, size, paths); err != nil {
+	if f.rpath, err = f.names(segments, table, size, rpath); err != nil {
+		return nil, err
+	}
+	if f.runpath, err = f.names(segments, table, size, runpath); err != nil {
 		return nil, err
 	}
 	return f.names(segments, table, size, places)

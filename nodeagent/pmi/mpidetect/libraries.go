@@ -42,16 +42,11 @@ func Libraries(path, libraryPath string) ([]Library, error) {
 	if err != nil || !report.ELF {
 		return nil, err
 	}
-	type layer struct {
-		path string
-		Report
-	}
 	var all []Library
-	// The program's own paths hold for what its libraries need, too (DT_RPATH).
-	configured := append(searchDirs(path, report.paths, ""), loaderDirs(loaderConfig, 0)...)
+	system := append(slices.Clone(systemDirs), loaderDirs(loaderConfig, 0)...)
 	seen := make(map[string]bool)
-	for next := []layer{{path, report}}; len(next) > 0; next = next[1:] {
-		dirs := append(searchDirs(next[0].path, next[0].paths, libraryPath), configured...)
+	for next := []layer{newLayer(path, report, nil)}; len(next) > 0; next = next[1:] {
+		dirs := append(next[0].searchDirs(libraryPath), system...)
 		for _, name := range next[0].Needed {
 			if seen[name] {
 				continue
@@ -65,7 +60,7 @@ func Libraries(path, libraryPath string) ([]Library, error) {
 				return nil, fmt.Errorf("%w: %s needs %s, which is not on this host", ErrLibrary, next[0].path, name)
 			}
 			all = append(all, Library{Name: name, Path: found, System: inSystem(found), Base: isBase(name)})
-			next = append(next, layer{found, library})
+			next = append(next, newLayer(found, library, next[0].rpath))
 		}
 	}
 	return all, nil

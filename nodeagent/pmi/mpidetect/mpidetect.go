@@ -109,8 +109,8 @@ type Report struct {
 	Class   elf.Class
 	// Needed are the names of the libraries, in the order of the file.
 	Needed []string
-	// paths are the search paths of the file itself.
-	paths []string
+	// rpath and runpath are the search paths of the file itself: DT_RPATH, DT_RUNPATH.
+	rpath, runpath []string
 }
 
 // machines are the ELF machine and class of Go's names for architectures, and

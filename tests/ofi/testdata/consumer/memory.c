@@ -2,7 +2,9 @@
 #include "consumer.h"
 #include "rows.h"
 
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MOST (1 << 20)
 #define ALL (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -106,7 +108,7 @@ void row_mr_errors(void)
 	open_end(&e, &s);
 	open_window(&e, &w, window, 1000, FI_REMOTE_WRITE, 11);
 	CHECK(fi_mr_reg(e.domain, local, 10, ALL, 0, 11, 0, &twice, NULL) == -FI_ENOKEY);
-	CHECK(fi_mr_reg(e.domain, NULL, SIZE_MAX, ALL, 0, 14, 0, &twice, NULL) == -FI_EINVAL); /* no memory */
+	CHECK(fi_mr_reg(e.domain, NULL, 4096, ALL, 0, 14, 0, &twice, NULL) == -FI_EINVAL); /* no memory */
 	POST(fi_write(e.ep, local, 8, NULL, e.peer, w.at, 12, local)); /* no such key */
 	CHECK(next_error(&e).op_context == local);
 	POST(fi_write(e.ep, local, 8, NULL, e.peer, w.at + 993, w.key, local)); /* beyond its end */
@@ -124,6 +126,69 @@ void row_mr_errors(void)
 	CHECK(next_error(&e).op_context == window);
 	close_window(&w);
 	close_end(&e);
+}
+
+/* wrong writes to, or reads from, an address where the other rank has no such memory. */
+static void wrong(struct end *e, struct window *w, uint64_t at, size_t n, bool read)
+{
+	if (read)
+		POST(fi_read(e->ep, local, n, NULL, e->peer, at, w->key, local));
+	else
+		POST(fi_write(e->ep, local, n, NULL, e->peer, at, w->key, local));
+	CHECK(next_error(e).err == FI_EFAULT);
+}
+
+/* MPICH's dynamic windows: all memory of a process, by its addresses. */
+static void all_memory(int mr_mode)
+{
+	static const size_t lengths[] = {8, 5000, 300000};
+	struct setup s = {.mr_mode = mr_mode};
+	struct end e;
+	struct window w;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *later;
+	uint64_t mine, theirs, one = 1, old = 7;
+
+	open_end(&e, &s);
+	open_window(&e, &w, NULL, SIZE_MAX, ALL, 15);
+	CHECK(w.at == 0);
+	mine = (uint64_t)(uintptr_t)window;
+	swap(&mine, &theirs, sizeof mine);
+	w.at = theirs;
+	write_and_read(&e, &w);
+
+	/* Mapped after the registration: a page, one that is read only, one that is not there. */
+	later = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(later != MAP_FAILED && mprotect(later + page, page, PROT_READ) == 0 && munmap(later + 2 * page, page) == 0);
+	mine = (uint64_t)(uintptr_t)later;
+	swap(&mine, &theirs, sizeof mine);
+	POST(fi_fetch_atomic(e.ep, &one, 1, NULL, &old, NULL, e.peer, theirs, w.key, FI_UINT64, FI_SUM, &old));
+	CHECK(done(&e, 1).op_context == &old && old == 0);
+	barrier();
+	CHECK(*(uint64_t *)later == 1);
+	POST(fi_read(e.ep, local, page, NULL, e.peer, theirs + page, w.key, local));
+	done(&e, 1);
+	for (int k = 0; k < 3; k++) {
+		wrong(&e, &w, 0, lengths[k], true);
+		wrong(&e, &w, 8, lengths[k], false);
+		wrong(&e, &w, theirs + page, lengths[k], false);
+		wrong(&e, &w, theirs + page, page + lengths[k], true);
+		wrong(&e, &w, UINT64_MAX - 4, lengths[k], true);
+		wrong(&e, &w, (uint64_t)1 << 63, lengths[k], false);
+		wrong(&e, &w, 0xc0f0000000, lengths[k], true); /* where Go may have reserved memory */
+	}
+	POST(fi_fetch_atomic(e.ep, &one, 1, NULL, &old, NULL, e.peer, theirs + page, w.key, FI_UINT64, FI_SUM, &old));
+	CHECK(next_error(&e).err == FI_EFAULT);
+	write_and_read(&e, &w); /* all goes on */
+	munmap(later, 2 * page);
+	close_window(&w);
+	close_end(&e);
+}
+
+void row_mr_all(void)
+{
+	all_memory(0);
+	all_memory(FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
 }
 
 /* A write with data: the target has an entry, though nobody there waits for it. */

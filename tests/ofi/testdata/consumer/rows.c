@@ -54,6 +54,7 @@ const struct row rows[] = {
 	{"rma", row_rma},
 	{"mr-basic", row_mr_basic},
 	{"mr-errors", row_mr_errors},
+	{"mr-all", row_mr_all},
 	{"write-data", row_write_data},
 	{"delivery", row_delivery},
 	{"rma-order", row_rma_order},

@@ -63,6 +63,7 @@ void row_delivery_message(void);
 void row_rma(void);
 void row_mr_basic(void);
 void row_mr_errors(void);
+void row_mr_all(void);
 void row_write_data(void);
 void row_delivery(void);
 void row_rma_order(void);

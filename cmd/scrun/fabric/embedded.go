@@ -1,0 +1,47 @@
+package fabric
+
+import (
+	"io"
+	"os"
+	"score/nodeagent/pmi/mpidetect"
+	"strings"
+)
+
+// An MPICH whose configuration finds no libfabric compiles its own into the MPI library, which then
+// needs no libfabric.so.1. What that one leaves there:
+const (
+	// loadingMark is the name of the function that libfabric looks for in a provider that it loads. A
+	// libfabric that was configured without dlopen loads none, and has no such text.
+	loadingMark = "fi_prov_ini\x00"
+	// embeddedMark is the name of libfabric's first function, which the library exports. A message of
+	// MPICH over UCX has it, too, in a sentence.
+	embeddedMark = "\x00fi_getinfo\x00"
+)
+
+// mpichKind tells an MPICH that needs no libfabric by what its MPI libraries contain.
+func mpichKind(libraries []mpidetect.Library) Kind {
+	kind := OtherMPI
+	for _, l := range libraries {
+		if !strings.HasPrefix(l.Name, "libmpi") {
+			continue
+		}
+		switch {
+		case fileContains(l.Path, loadingMark):
+			return EmbeddedMPICH
+		case fileContains(l.Path, embeddedMark):
+			kind = ClosedMPICH
+		}
+	}
+	return kind
+}
+
+// fileContains reports whether the file has the mark in what is looked at of it.
+func fileContains(path, mark string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	found, err := contains(io.LimitReader(file, maxSearched), []byte(mark))
+	return err == nil && found
+}
