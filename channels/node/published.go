@@ -10,7 +10,7 @@ type binding struct {
 // After a reconnection the service reports all names that are bound, but not those given up
 // meanwhile: those are the names that it does not report again.
 //
-//	bound[b] == round    told of since the connection was made
+//	bound[b] == round    reported since the connection was made
 //	len(bound) <= most
 type published struct {
 	bound map[binding]uint64 // the round in which it was last reported

@@ -250,7 +250,7 @@ func (s *Stack) onOffer(p *uct.Packet) {
 	if r == nil {
 		s.counts.Unexpected++
 		h.msg.Source, h.msg.Tag = h.From.source(), v.tag
-		s.keep(e, h)
+		s.enqueue(e, h)
 		return
 	}
 	s.counts.Expected++

@@ -151,7 +151,7 @@ func (s *Stack) newPeer(rank int) (*peer, error) {
 		p.eager = s.settings.EagerLocal
 	}
 	p.credit.limit = leastWindow
-	p.window = window{size: leastWindow, told: leastWindow}
+	p.window = window{size: leastWindow, announced: leastWindow}
 	s.peers[rank] = p
 	return p, nil
 }
@@ -200,7 +200,7 @@ func (s *Stack) sayWindow(p *peer) {
 func (s *Stack) sendWindow(p *peer) error {
 	err := p.ep.Send(uct.Header{ID: idWindow, Arg: p.window.limit()}, nil)
 	if err == nil {
-		p.window.told = p.window.limit()
+		p.window.announced = p.window.limit()
 	}
 	return err
 }
