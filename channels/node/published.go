@@ -30,8 +30,8 @@ func (p *published) bind(b binding) {
 // unbind records that a socket has given up a name.
 func (p *published) unbind(b binding) { delete(p.bound, b) }
 
-// doubt begins a round: names that are not reported in it were given up.
-func (p *published) doubt() { p.round++ }
+// beginRound begins a round: names that are not reported in it were given up.
+func (p *published) beginRound() { p.round++ }
 
 // settle ends a round, in which all bound names were reported. It returns those that were given up.
 func (p *published) settle() (gone []binding) {

@@ -176,9 +176,9 @@ func (l *loop) reconnectTopology() (err error) {
 		return err
 	}
 	t.settling = true
-	t.marks.doubt()
+	t.marks.beginRound()
 	for handle, j := range t.jobs {
-		j.published.doubt()
+		j.published.beginRound()
 		if err := t.watcher.Subscribe(rangeOf(&j.names), handle); err != nil {
 			return err
 		}

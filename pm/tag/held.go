@@ -61,7 +61,7 @@ func (s *Stack) enqueue(e *Endpoint, h *Held) {
 // drop forgets a message. A sender that waits for its end is answered as if it was taken.
 func (s *Stack) drop(h *Held) {
 	if h.offer || h.envelope.sync() {
-		s.sayTaken(h.peer, h.id, 0)
+		s.sendTaken(h.peer, h.id, 0)
 	}
 	if h.offer {
 		h.peer.offers--

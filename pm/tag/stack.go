@@ -176,7 +176,7 @@ func (s *Stack) onFreed(p *peer) {
 		s.narrow(p)
 		return
 	}
-	s.sayWindow(p)
+	s.announceWindow(p)
 }
 
 // narrow returns a lost peer's window to the pool, but for the minimum, once nothing of the peer is
@@ -187,7 +187,8 @@ func (s *Stack) narrow(p *peer) {
 	}
 }
 
-func (s *Stack) sayWindow(p *peer) {
+// announceWindow sends the window to a peer, or queues that if there is no room now.
+func (s *Stack) announceWindow(p *peer) {
 	if p.saying || p.ep.Err() != nil {
 		return
 	}
