@@ -55,7 +55,10 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 // then the rank sees it when it looks at Sender.Recalled by itself.
 func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
-	in := &Inbox{turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true, wake: wake, waiters: img.waiterAny(), reported: make([]bool, len(img.local))}
+	in := &Inbox{
+		turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true,
+		wake: wake, waiters: img.waiterAny(), reported: make([]bool, len(img.local)),
+	}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
 	shared.shared = true
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)

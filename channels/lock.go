@@ -22,8 +22,9 @@ import (
 // The agent never takes the lock from a live holder: a section half done, gone on with
 // later, would damage what the agent did in between.
 
-// spinForLock is how long the agent looks for the lock without sleeping: longer than the section of
-// a holder that sends a message. A holder on the agent's own processor cannot go on before it sleeps.
+// spinForLock is how long the agent tries to take the lock without sleeping: longer than the
+// section of a holder that sends a message. A holder on the agent's own processor cannot go on
+// before it sleeps.
 const spinForLock = 5 * time.Microsecond
 
 // Taken says how the agent got the lock.

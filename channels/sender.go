@@ -261,7 +261,7 @@ func (s *Sender) Ready(length int) error {
 	return ErrFull
 }
 
-// ready looks at everything that may forbid a message, and opens the lane when it is time.
+// ready checks everything that may forbid a message, and opens the lane when it is time.
 func (s *Sender) ready(length int) error {
 	switch atomic.LoadUint32(s.state) {
 	case abi.StateOpen:

@@ -30,7 +30,7 @@ func (img *Image) Wake() bool {
 	return true
 }
 
-// How long a sleep lasts at most before the sleeper looks again.
+// How long a sleep lasts at most before the sleeper checks again.
 const (
 	// sleepMost is only a net under the protocol: a sleeper that is woken
 	// never notices it, and one that is not costs nothing measurable.

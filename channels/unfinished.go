@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a record may stay unfinished before the reader looks whether its writer
+// stuckAfter is how long a record may stay unfinished before the reader checks whether its writer
 // lives: far longer than the longest copy takes.
 const stuckAfter = time.Millisecond
 

@@ -31,7 +31,7 @@ func (m *Machine) leaveAhead(now int64) {
 	m.leaveAt = Never
 	for i := range m.jobs {
 		if j := &m.jobs[i]; j.leaving() {
-			m.give(now, j, Revoke)
+			m.issue(now, j, Revoke)
 			j.bound, j.leaves, j.asked = revoked, true, true
 		}
 	}

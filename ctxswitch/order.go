@@ -27,7 +27,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		m.await(j, Stop, j.stopBy)
 		return
 	}
-	by := m.give(now, j, s)
+	by := m.issue(now, j, s)
 	m.await(j, s, by)
 	switch s {
 	case Revoke:
@@ -53,8 +53,8 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	}
 }
 
-// give gives an order, and says until when its answer is to come.
-func (m *Machine) give(now int64, j *job, s Step) (by int64) {
+// issue gives an order, and returns the time by which its answer must come.
+func (m *Machine) issue(now int64, j *job, s Step) (by int64) {
 	m.seq++
 	by = now + int64(m.timeout(s))
 	m.effects = append(m.effects, Effect{Kind: steps[s].effect, Step: s, Job: j.id, Seq: m.seq, By: by})

@@ -14,9 +14,9 @@ func (c *Channel) askLane(rank uint32) {
 	}
 }
 
-// giveLanes gives back the lanes that receivers ask for. If that fails now, the next poll tries
+// returnLanes gives back the lanes that receivers ask for. If that fails now, the next poll tries
 // again.
-func (c *Channel) giveLanes() {
+func (c *Channel) returnLanes() {
 	asked := c.img.LanesAsked()
 	all := true
 	for _, s := range c.senders {

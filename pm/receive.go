@@ -146,7 +146,7 @@ func (c *Channel) pendingError() bool {
 	}
 	c.showStackRarely()
 	if c.img.LanesAsked() != c.lanesAsked {
-		c.giveLanes()
+		c.returnLanes()
 	}
 	if len(c.gone) > 0 {
 		return true

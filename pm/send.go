@@ -134,7 +134,7 @@ func (c *Channel) published() {
 	c.showTally()
 	c.showStackRarely()
 	if c.img.LanesAsked() != c.lanesAsked {
-		c.giveLanes()
+		c.returnLanes()
 	}
 }
 

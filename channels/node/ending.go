@@ -26,9 +26,9 @@ type ending struct {
 	next  int64
 }
 
-func noticeWait(told int) int64 {
+func noticeWait(sent int) int64 {
 	wait := firstNoticeWait
-	for range told {
+	for range sent {
 		wait *= 10
 	}
 	return wait

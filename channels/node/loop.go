@@ -269,7 +269,7 @@ func (l *loop) event(number int32, now int64) {
 		l.serveTopology()
 	default:
 		if c := l.byEvent[number]; c != nil {
-			c.heard = true
+			c.readable = true
 			l.at(c, now)
 		}
 	}

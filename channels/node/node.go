@@ -147,7 +147,7 @@ func (n *Node) Add(config JobConfig) (*Job, error) {
 		j.closeFiles()
 		return nil, errors.Join(err, j.close(j.list()))
 	}
-	j.bringUp()
+	j.addRestored()
 	return j, nil
 }
 

@@ -16,14 +16,14 @@ func (j *Job) Inodes() (images, sockets map[uint64]bool) {
 		return images, sockets
 	}
 	for _, c := range j.contexts {
-		note(images, c.img.File())
-		note(sockets, c.socket)
+		addInode(images, c.img.File())
+		addInode(sockets, c.socket)
 	}
 	return images, sockets
 }
 
-// note adds the inode of a file, if it is open.
-func note(inodes map[uint64]bool, file *os.File) {
+// addInode adds the inode of a file, if it is open.
+func addInode(inodes map[uint64]bool, file *os.File) {
 	if file == nil {
 		return
 	}

@@ -10,7 +10,7 @@ type binding struct {
 // After a reconnection the service reports all names that are bound, but not those given up
 // meanwhile: those are the names that it does not report again.
 //
-//	bound[b] == round    told of since the connection was made
+//	bound[b] == round    reported since the connection was made
 //	len(bound) <= most
 type published struct {
 	bound map[binding]uint64 // the round in which it was last reported
@@ -30,8 +30,8 @@ func (p *published) bind(b binding) {
 // unbind records that a socket has given up a name.
 func (p *published) unbind(b binding) { delete(p.bound, b) }
 
-// doubt begins a round: names that are not reported in it were given up.
-func (p *published) doubt() { p.round++ }
+// beginRound begins a round: names that are not reported in it were given up.
+func (p *published) beginRound() { p.round++ }
 
 // settle ends a round, in which all bound names were reported. It returns those that were given up.
 func (p *published) settle() (gone []binding) {

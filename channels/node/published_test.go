@@ -42,7 +42,7 @@ func (s *service) tell(b binding, gone bool) {
 // reconnect tells of all that is bound, unless the connection is lost again before that is done.
 func (s *service) reconnect(until int) {
 	s.connected = true
-	s.p.doubt()
+	s.p.beginRound()
 	for b := range s.bound {
 		if until--; until < 0 {
 			s.connected = false
@@ -91,7 +91,7 @@ func TestPublishedIsBounded(t *testing.T) {
 	for i := range uint32(10) {
 		p.bind(binding{instance: i})
 	}
-	p.doubt()
+	p.beginRound()
 	p.bind(binding{instance: 1})
 	p.bind(binding{instance: 9})
 	if gone := p.settle(); len(gone) != 2 || len(p.bound) != 1 {

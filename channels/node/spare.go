@@ -142,8 +142,8 @@ func (j *Job) boundTo(of name, socket *os.File) (link.Address, error) {
 	return link.AddressOf(at), err
 }
 
-// bringUp gives the loop what was restored.
-func (j *Job) bringUp() {
+// addRestored adds the restored contexts to the loop.
+func (j *Job) addRestored() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.contexts) == 0 {

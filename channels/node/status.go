@@ -124,7 +124,7 @@ func (c *Context) peers() (peers []PeerStatus, err error) {
 		return nil, err
 	}
 	defer c.leave()
-	look := func(rank uint32) {
+	appendPeer := func(rank uint32) {
 		s, r, err := c.img.Flow(rank)
 		if err != nil {
 			return // of this node, or no memory
@@ -136,12 +136,12 @@ func (c *Context) peers() (peers []PeerStatus, err error) {
 	}
 	if ranks := c.job.geometry.Ranks; ranks <= peersMost {
 		for rank := range ranks {
-			look(rank)
+			appendPeer(rank)
 		}
 		return peers, nil
 	}
 	for rank := range c.img.Active() {
-		if look(rank); len(peers) == peersMost {
+		if appendPeer(rank); len(peers) == peersMost {
 			break
 		}
 	}

@@ -42,9 +42,9 @@ func (l *loop) settle() {
 }
 
 // checkOff checks a context of a job that is not on.
-func (l *loop) checkOff(c *Context, now int64, heard bool) {
+func (l *loop) checkOff(c *Context, now int64, readable bool) {
 	if c.job.residence.Check(now, &c.residing) {
-		l.drive(c, now, heard, false)
+		l.drive(c, now, readable, false)
 	}
 	l.progress(c.job)
 }

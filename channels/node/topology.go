@@ -35,7 +35,7 @@ const marksMost = 64
 // topology is what the node knows about names. All its fields are the loop's but troubles.
 //
 //	watcher == nil    connected at again, unless that is flowctl.NoDeadline
-//	settling          the service has not yet told of all that is bound
+//	settling          the service has not yet reported all that is bound
 type topology struct {
 	watch    func() (*tipc.Watcher, error) // [tipc.Watch]; nil without TIPC
 	watcher  *tipc.Watcher
@@ -176,9 +176,9 @@ func (l *loop) reconnectTopology() (err error) {
 		return err
 	}
 	t.settling = true
-	t.marks.doubt()
+	t.marks.beginRound()
 	for handle, j := range t.jobs {
-		j.published.doubt()
+		j.published.beginRound()
 		if err := t.watcher.Subscribe(rangeOf(&j.names), handle); err != nil {
 			return err
 		}

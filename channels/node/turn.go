@@ -31,7 +31,7 @@ const (
 
 // drive takes the lock and drives the context; then it waits for the network, for
 // what is due, or for its next turn.
-func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
+func (l *loop) drive(c *Context, now int64, readable, asleep bool) {
 	if err := c.take(); err != nil {
 		l.at(c, now+tick<<min(c.refused, lockBackoffs))
 		c.mode.Store(modeDriven)
@@ -62,7 +62,7 @@ func (l *loop) drive(c *Context, now int64, heard, asleep bool) {
 	if c.settled != nil {
 		next = min(next, after+tick)
 	}
-	l.wait(c, progress, heard, asleep, next, after, after+min(after-now, turnMost)*rest)
+	l.wait(c, progress, readable, asleep, next, after, after+min(after-now, turnMost)*rest)
 }
 
 // take takes the driver lock. If a live holder does not release it, the holder may go on.
@@ -108,9 +108,9 @@ func rounds(c *Context, start int64) (progress bool) {
 }
 
 // wait decides when the driven context is checked next: at next, but not before earliest.
-func (l *loop) wait(c *Context, progress, heard, asleep bool, next, now, earliest int64) {
+func (l *loop) wait(c *Context, progress, readable, asleep bool, next, now, earliest int64) {
 	c.spuriousWakes++
-	if progress || !heard {
+	if progress || !readable {
 		c.spuriousWakes = 0
 	}
 	switch {

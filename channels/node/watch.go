@@ -64,7 +64,7 @@ type watch struct {
 	place         int   // in loop.waiting; -1: not there
 	listed        bool  // its socket is in the epoll; a datagram to it costs its sender a lookup there
 	armed         bool  // and wakes once
-	heard         bool  // something came to the armed socket
+	readable      bool  // something came to the armed socket
 	due           int64 // while armed: when to drive though nothing came
 	drives        uint32
 	idleChecks    int   // in a row without a section of the process
@@ -158,10 +158,10 @@ func (l *loop) checkContext(c *Context, now int64) {
 		l.abandon(c, nil)
 		return
 	}
-	heard := c.heard
-	c.heard, c.armed = false, c.armed && !heard
+	readable := c.readable
+	c.readable, c.armed = false, c.armed && !readable
 	if c.job.residence.Off() {
-		l.checkOff(c, now, heard)
+		l.checkOff(c, now, readable)
 		return
 	}
 	if l.leaveAlone(c, now) {
@@ -186,12 +186,12 @@ func (l *loop) checkContext(c *Context, now int64) {
 	asleep := c.img.Sleeping() && c.img.State() == abi.StateOpen
 	switch {
 	case c.settled != nil || len(c.pendingDeaths) > 0:
-		l.drive(c, now, heard, asleep)
+		l.drive(c, now, readable, asleep)
 	case moved && asleep:
 		l.watchAgain(c, now, sleepingInterval)
 	case moved:
 		l.watchAgain(c, now, c.pace())
-	case c.mode.Load() == modeArmed && !heard && now < c.due:
+	case c.mode.Load() == modeArmed && !readable && now < c.due:
 		l.at(c, min(c.due, c.nextCheck(now, asleep)))
 	case c.mode.Load() == modeArmed && asleep && !c.late:
 		// What woke the loop wakes the process as well: it has the first turn.
@@ -200,7 +200,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 		c.idleChecks++
 		l.at(c, nextTick(now, tick))
 	default:
-		l.drive(c, now, heard, asleep)
+		l.drive(c, now, readable, asleep)
 	}
 }
 

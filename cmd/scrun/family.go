@@ -21,11 +21,11 @@ func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string
 	if err != nil {
 		return
 	}
-	messages.note("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), given(spec.GetMpi(), report.Family))
+	messages.note("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), offered(spec.GetMpi(), report.Family))
 }
 
-// given names what a program is offered.
-func given(mode scorev1.MpiMode, found mpidetect.Family) string {
+// offered names the interface that a program is offered.
+func offered(mode scorev1.MpiMode, found mpidetect.Family) string {
 	pmi, pmix := found.Offers()
 	switch mode {
 	case scorev1.MpiMode_MPI_MODE_PMI:

@@ -165,7 +165,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 		Key:      key,
 		Ranks:    j.ranks,
 		Places:   where,
-		Channels: given(order),
+		Channels: givenChannels(order),
 		Keep:     spares.Keep,
 		Kept:     spares.Kept,
 	}
@@ -185,8 +185,8 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 // default number of rows.
 const rowsKept = 8
 
-// given returns how many channels each rank of the job was given.
-func given(order *scorev1.Prepare) int {
+// givenChannels returns how many channels each rank of the job was given.
+func givenChannels(order *scorev1.Prepare) int {
 	if n := order.GetSpec().GetChannelsPerTask(); n > 0 {
 		return int(min(n, node.MaxChannels))
 	}

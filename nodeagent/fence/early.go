@@ -11,8 +11,8 @@ type early struct {
 	size int
 }
 
-// keep stores a message in place of an older one.
-func (e *early) keep(round int, h held) {
+// store stores a message in place of an older one.
+func (e *early) store(round int, h held) {
 	two := e.rounds[round]
 	older := 0
 	if two[1].seq < two[0].seq {

@@ -103,7 +103,7 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 		m.advance(x, message.Op)
 	default:
 		// Two exchanges can be under way, each within its bound.
-		if x.early.keep(round, hold(seq, message.Data)); x.early.size > 2*MaxBytes {
+		if x.early.store(round, hold(seq, message.Data)); x.early.size > 2*MaxBytes {
 			m.tooLarge()
 		}
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	RunDir string
 	// Prefix begins the names of directories that are in everybody's places.
 	Prefix string
-	// Note shows a sentence to those who look at the node.
+	// Note shows a sentence in the status of the node.
 	Note   func(string)
 	Logger *zap.Logger
 }

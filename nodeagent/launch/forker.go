@@ -155,7 +155,7 @@ func (f *Forker) start(r *Rank) (*Process, error) {
 	}
 	shareProcessor(pid, r.Sharers)
 	if len(late) > 0 {
-		err = giveLimits(pid, late, r.User)
+		err = limitStopped(pid, late, r.User)
 	}
 	if err == nil {
 		var p *Process

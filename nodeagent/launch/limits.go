@@ -104,8 +104,8 @@ func takeOwn(l Limit, inherited *unix.Rlimit) error {
 	return nil
 }
 
-// giveLimits sets limits on a child that is stopped at its exec, and lets it go.
-func giveLimits(pid int, limits []Limit, u *User) error {
+// limitStopped sets limits on a child that is stopped at its exec, and lets it go.
+func limitStopped(pid int, limits []Limit, u *User) error {
 	if err := waitStopped(pid); err != nil {
 		return err
 	}

@@ -87,14 +87,14 @@ func (x *exchange) readSets(text string, node int32) bool {
 		if e.info.RankNode[rank] != node || e.store.bytes > MaxJobBytes {
 			return errSets
 		}
-		x.keep(int32(rank), key, value)
+		x.publish(int32(rank), key, value)
 		return nil
 	}) == nil
 }
 
-// keep makes a value visible. What ranks of this node have committed by scope is
+// publish makes a value visible. What ranks of this node have committed by scope is
 // here already.
-func (x *exchange) keep(rank int32, key, value string) {
+func (x *exchange) publish(rank int32, key, value string) {
 	e := x.engine
 	switch {
 	case e.fence.kind != kindCards:

@@ -121,10 +121,10 @@ func NewEngine(info JobInfo) (*Engine, error) {
 		e.ranks[i].survives = info.Survive
 	}
 	if mapping, ok := Mapping(info.RankNode); ok {
-		e.store.give(mappingKey, mapping)
+		e.store.setGiven(mappingKey, mapping)
 	}
 	for key, value := range info.Preput {
-		e.store.give(key, value)
+		e.store.setGiven(key, value)
 	}
 	return e, nil
 }

@@ -52,8 +52,8 @@ func newStore() store {
 	return store{sets: make(map[setKey]entry), common: make(map[string]owner), cards: make(map[int32]*card)}
 }
 
-// give stores a value that comes with the job.
-func (s *store) give(key, value string) { s.commit(givenRank, key, value, 0) }
+// setGiven stores a value that comes with the job.
+func (s *store) setGiven(key, value string) { s.commit(givenRank, key, value, 0) }
 
 // commit makes a value visible to all ranks. seq is the fence that brought it.
 func (s *store) commit(rank int32, key, value string, seq uint64) {

@@ -202,7 +202,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 	}
 	s.exchanged(kind, func() {
 		if s.job.speaksPMIx() {
-			s.doPMIx(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
+			s.withEngine(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
 			return
 		}
 		s.applyPMI(s.job.pmi.FenceDone(seq, all))

@@ -133,7 +133,7 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	case kind == messageCollective:
 		s.takeCollective(from, data)
 	case s.endpoint() != nil:
-		s.doPMIx(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
+		s.withEngine(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
 	}
 }
 
@@ -162,7 +162,7 @@ func (s *steward) lost(l reliable.Message, reason error) {
 		case l.Kind == messageCollective:
 			s.lostCollective(l, reason)
 		case s.endpoint() != nil:
-			s.doPMIx(func(e *pmi.Engine) error {
+			s.withEngine(func(e *pmi.Engine) error {
 				e.RelayFailed(l.To.Job, int(l.To.Node), l.Data)
 				return nil
 			})

@@ -202,7 +202,7 @@ func (s *steward) answerName(m *scorev1.NameReply) {
 		return
 	}
 	if s.job.speaksPMIx() {
-		s.doPMIx(func(e *pmi.Engine) error {
+		s.withEngine(func(e *pmi.Engine) error {
 			e.NameResult(m.GetRequest(), m.GetOk(), m.GetPort())
 			return nil
 		})
@@ -223,7 +223,7 @@ func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
 		result.Failed = "the cluster refused the new processes"
 	}
 	if s.job.speaksPMIx() {
-		s.doPMIx(func(e *pmi.Engine) error {
+		s.withEngine(func(e *pmi.Engine) error {
 			e.SpawnResult(m.GetRequest(), result)
 			return nil
 		})

@@ -186,8 +186,8 @@ func (j *job) speaksPMIx() bool {
 	return j.pmix != nil && j.pmix.server.Engine().Protocol() == pmi.ProtocolPMIx
 }
 
-// doPMIx drives the engine under the server.
-func (s *steward) doPMIx(f func(*pmi.Engine) error) {
+// withEngine drives the engine under the server.
+func (s *steward) withEngine(f func(*pmi.Engine) error) {
 	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 

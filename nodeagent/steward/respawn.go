@@ -169,7 +169,7 @@ func (s *steward) engine() *pmi.Engine {
 // engineDo drives the engine under the server that the ranks speak with.
 func (s *steward) engineDo(f func(*pmi.Engine) error) {
 	if s.job.speaksPMIx() || s.job.pmi == nil {
-		s.doPMIx(f)
+		s.withEngine(f)
 		return
 	}
 	s.applyPMI(s.job.pmi.Do(f))

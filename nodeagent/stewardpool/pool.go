@@ -227,14 +227,14 @@ func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 		p.discard(s)
 		return
 	}
-	if surplus := p.keep(next); surplus != nil {
+	if surplus := p.putWarm(next); surplus != nil {
 		p.discard(surplus)
 	}
 }
 
-// keep adds a used steward to the warm ones, and returns the one for which there is no room: the
+// putWarm adds a used steward to the warm ones, and returns the one for which there is no room: the
 // used one that has not been used for longest.
-func (p *Pool) keep(s *Steward) (surplus *Steward) {
+func (p *Pool) putWarm(s *Steward) (surplus *Steward) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

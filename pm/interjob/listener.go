@@ -185,8 +185,8 @@ func (n *Node) serve(c net.Conn) {
 	}
 	n.mu.Lock()
 	p := n.peerLocked(id)
-	again := p.heard
-	p.heard = true
+	again := p.connected
+	p.connected = true
 	n.mu.Unlock()
 	if again {
 		return // it has one connection in its life

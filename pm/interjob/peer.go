@@ -17,11 +17,11 @@ const (
 
 // Peer is a rank of another job.
 type Peer struct {
-	node    *Node
-	id      identity
-	number  int
-	address Address // none: it has only been heard of
-	heard   bool    // it has connected; guarded by the node's mu
+	node      *Node
+	id        identity
+	number    int
+	address   Address // none: it has only been heard of
+	connected bool    // it has connected; guarded by the node's mu
 
 	out      chan []byte // nil before the first message
 	reserved []byte

@@ -1,5 +1,5 @@
 /*
- * The calls of score/pm.h: what a program gives is looked at here, before Go is entered, and a child
+ * The calls of score/pm.h: arguments are checked here, before Go is entered, and a child
  * of fork does not enter Go.
  */
 #include <errno.h>

@@ -22,7 +22,7 @@ func score_cq_open(ring *C.score_entry, entries C.uint64_t, head, tail *C.uint64
 	if err != nil {
 		return number(err)
 	}
-	return keep(c)
+	return register(c)
 }
 
 //export score_cq_close
@@ -39,7 +39,7 @@ func score_cq_close(h C.int64_t) {
 func score_counter_open(value, failed *C.uint64_t) C.int64_t {
 	d := locked()
 	defer d.Unlock()
-	return keep(d.CounterIn((*uint64)(value), (*uint64)(failed)))
+	return register(d.CounterIn((*uint64)(value), (*uint64)(failed)))
 }
 
 //export score_progress

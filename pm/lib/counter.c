@@ -13,7 +13,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return atomic_load_explicit(&((struct pm_counter *)fid)->failed, memory_order_acquire);
 }
 
-/* changed has who waits for a counter look again. */
+/* changed makes threads that wait for a counter check it again. */
 static int changed(void)
 {
 	pm_progress();

@@ -14,7 +14,7 @@ import (
 func score_av_open() C.int64_t {
 	d := locked()
 	defer d.Unlock()
-	return keep(d.AV())
+	return register(d.AV())
 }
 
 //export score_av_insert

@@ -61,7 +61,7 @@ static void take_out(struct pm_eq *q)
 	free(e);
 }
 
-static ssize_t look(struct pm_eq *q, uint32_t *event, void *buf, size_t length, uint64_t flags)
+static ssize_t take_event(struct pm_eq *q, uint32_t *event, void *buf, size_t length, uint64_t flags)
 {
 	struct pm_event *e = q->first;
 
@@ -85,7 +85,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 	ssize_t n;
 
 	pthread_mutex_lock(&q->lock);
-	n = look(q, event, buf, length, flags);
+	n = take_event(q, event, buf, length, flags);
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

@@ -24,7 +24,7 @@ func score_mr_reg(buf unsafe.Pointer, n, access C.uint64_t, hasKey C.int32_t, ke
 		return number(err)
 	}
 	*key = C.uint64_t(r.Key())
-	return keep(&region{Region: r})
+	return register(&region{Region: r})
 }
 
 // region is registered memory with the counters of peers' operations on it.

@@ -19,15 +19,15 @@ static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t 
 
 static ssize_t do_peek(struct pm_ep *ep, fi_addr_t from, uint64_t tag, uint64_t ignore, void *context, uint64_t flags)
 {
-	bool look = !soon(&ep->peeks);
-	int64_t came = score_peek(ep->number, from, tag, ignore, (uintptr_t)context, flags, look);
+	bool poll = !soon(&ep->peeks);
+	int64_t came = score_peek(ep->number, from, tag, ignore, (uintptr_t)context, flags, poll);
 
 	if (came < 0)
 		return came;
 	if (came == SCORE_FOUND)
 		found(&ep->peeks);
-	else if (look)
-		looked(&ep->peeks, came == SCORE_BUSY);
+	else if (poll)
+		polled(&ep->peeks, came == SCORE_BUSY);
 	return 0;
 }
 

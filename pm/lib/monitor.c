@@ -1,7 +1,7 @@
 /*
  * Go's monitor thread (sysmon) begins again whenever a program enters Go after a while: it wakes, sleeps
  * 20 us up to 50 times, and sleeps again when nothing of Go runs, as between two calls. A program that
- * looks for messages again and again would wake it ten thousand times a second. The thread's timers are
+ * polls for messages would wake it ten thousand times a second. The thread's timers are
  * late by MONITOR_SLACK_NS instead, so that it wakes that seldom. Only a thread itself may say so without
  * privileges, and threads inherit it: so its maker has that slack while it makes it.
  */

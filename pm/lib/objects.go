@@ -7,7 +7,7 @@ import "C"
 
 import "score/pm/ofi"
 
-func keep(object any) C.int64_t {
+func register(object any) C.int64_t {
 	if n := len(lib.free); n > 0 {
 		h := lib.free[n-1]
 		lib.free = lib.free[:n-1]

@@ -39,7 +39,7 @@ func score_recv(ep C.int32_t, buf unsafe.Pointer, n, from, tag, ignore C.uint64_
 	return number(err)
 }
 
-// score_peek looks for a message, at the network too with progress. It returns SCORE_FOUND,
+// score_peek checks for a message; with progress it also polls the network. It returns SCORE_FOUND,
 // SCORE_BUSY if something else came, 0, or an error.
 //
 //export score_peek

@@ -3,17 +3,17 @@
 #include "waiting.h"
 
 /*
- * Programs that look for a completion again and again sleep between looks, for a while at most: they
- * may look for something else, too. A message ends the sleep.
+ * Programs that poll for a completion sleep between polls, for a short time: they may poll for
+ * something else, too. A message ends the sleep.
  */
 enum {
-	CLOCK_READS = 16,      /* reads that find nothing before the clock is looked at: one that waits for an answer never does */
-	TIGHT_NS = 10000,      /* CPU time of a read, system calls with it; a program that takes no more between reads only looks */
+	CLOCK_READS = 16,      /* empty reads before the clock is read: a program that waits for an answer never reads it */
+	TIGHT_NS = 10000,      /* CPU time of a read, system calls with it; a program that takes no more between reads does nothing but poll */
 	NAP_US = 1000,         /* the longest sleep at first */
 	LONG_NAP_US = 10000,   /* of a program that found nothing for LONG_QUIET_NS */
 	/* Of one that found nothing for IDLE_NS: jobs that use 10 ms of a second are not idle. */
 	IDLE_NAP_US = 100000,
-	QUIET_NS = 10000000,   /* a program that found nothing for so long looks less between sleeps */
+	QUIET_NS = 10000000,   /* a program that found nothing for so long polls less between sleeps */
 	LONG_QUIET_NS = 100000000,
 	IDLE_NS = 1000000000,
 };
@@ -58,7 +58,7 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	if (atomic_load_explicit(&q->head, memory_order_relaxed) == atomic_load_explicit(&q->tail, memory_order_acquire))
 		return 0;
 	lock(&q->lock);
-	/* Only now: other readers may have gone beyond a tail that was looked at before. */
+	/* Only now: other readers may have gone beyond a tail that was read before. */
 	head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 	for (; n < count && head != tail; n++, head++) {
@@ -76,8 +76,8 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 
 /*
  * rest is called after a read that found nothing. After many of them it sleeps no longer than they
- * took, so that a program that works between its reads, or looks at many things, loses half its time
- * at most. One that only looks, and has for long, sleeps longer after fewer reads.
+ * took, so that a program that works between its reads, or polls many things, loses half its time
+ * at most. One that only polls, and has for long, sleeps longer after fewer reads.
  */
 static void rest(struct pm_cq *q)
 {
@@ -111,8 +111,8 @@ static void rest(struct pm_cq *q)
 	q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* look reads once, with progress if nothing is there. */
-static ssize_t look(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources)
+/* poll_once reads once, with progress if nothing is there. */
+static ssize_t poll_once(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources)
 {
 	ssize_t n = take(q, buf, count, sources);
 	int64_t made;
@@ -124,17 +124,17 @@ static ssize_t look(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 		return made;
 	n = take(q, buf, count, sources);
 	if (n == 0)
-		looked(&q->reads, made > 0);
+		polled(&q->reads, made > 0);
 	return n;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *sources)
 {
 	struct pm_cq *q = (struct pm_cq *)fid;
-	bool looks = !q->taken && !soon(&q->reads);
-	ssize_t n = looks ? look(q, buf, count, sources) : take(q, buf, count, sources);
+	bool poll = !q->taken && !soon(&q->reads);
+	ssize_t n = poll ? poll_once(q, buf, count, sources) : take(q, buf, count, sources);
 
-	if (n == 0 && !looks) {
+	if (n == 0 && !poll) {
 		q->taken = false; /* the program reads until there is no more, and goes on with what it has */
 		return -FI_EAGAIN;
 	}
@@ -197,7 +197,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 
 	for (;;) {
 		score_watch w = {.word = {(uint64_t *)&q->tail, (uint64_t *)&q->signaled}, .seen = {atomic_load(&q->tail), 0}};
-		ssize_t n = look(q, buf, count, sources);
+		ssize_t n = poll_once(q, buf, count, sources);
 		if (n != 0)
 			return n;
 		if (atomic_exchange(&q->signaled, 0))
@@ -219,7 +219,7 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 static int cq_signal(struct fid_cq *fid)
 {
 	atomic_store(&((struct pm_cq *)fid)->signaled, 1);
-	pm_progress(); /* who sleeps lets us in, and looks */
+	pm_progress(); /* a sleeping thread lets us in, and polls */
 	return 0;
 }
 

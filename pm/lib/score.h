@@ -28,7 +28,7 @@ typedef struct {
 	int32_t op, datatype;
 } score_atomic_args;
 
-/* Words that a thread looked at before it waits, and what they were. */
+/* Words that a thread read before it waits, and their values. */
 typedef struct {
 	const uint64_t *word[2];
 	uint64_t seen[2];

@@ -76,9 +76,9 @@ type Receive struct {
 	Flags       Flags // Tagged, MultiReceive, Completion, Peek, Claim, Discard
 }
 
-// Receive begins a receive. With Peek it looks whether a message is there, and completes at once:
-// with the message's length and tag, or with ErrNoMessage. Peek and Claim together keep the message
-// for a receive with Claim and the same context.
+// Receive begins a receive. With Peek it checks for a message, and completes at once: with the
+// message's length and tag, or with ErrNoMessage. Peek and Claim together keep the message for a
+// receive with Claim and the same context.
 func (e *Endpoint) Receive(r Receive) error {
 	if r.Flags&Peek != 0 {
 		_, err := e.Peek(r, true)
@@ -114,7 +114,7 @@ type Peeked struct {
 	Busy  bool // something else came
 }
 
-// Peek is Receive with Peek. If no message is there it looks at the network for one, and without
+// Peek is Receive with Peek. If no message is there it polls the network for one, and without
 // progress it does not.
 func (e *Endpoint) Peek(r Receive, progress bool) (p Peeked, err error) {
 	c, kind, err := e.criteria(r)

@@ -17,7 +17,7 @@ type gate struct {
 	mu     sync.Mutex
 	wanted atomic.Int32
 	waiter atomic.Pointer[context.CancelFunc]
-	looks  atomic.Uint64 // how often the program took it
+	polls  atomic.Uint64 // how often the program took it
 }
 
 func (g *gate) lock() {
@@ -52,7 +52,7 @@ func (g *gate) isWanted() bool { return g.wanted.Load() > 0 }
 // Lock keeps other goroutines out of the domain and its objects until Unlock.
 func (d *Domain) Lock() {
 	d.gate.lock()
-	d.gate.looks.Add(1)
+	d.gate.polls.Add(1)
 }
 
 // Unlock ends what Lock began.
@@ -108,17 +108,17 @@ func (d *Domain) StopProgress() {
 func (d *Domain) progressWhile(ctx context.Context) {
 	tick := time.NewTicker(quietFor)
 	defer tick.Stop()
-	for seen := d.gate.looks.Load(); ; {
+	for seen := d.gate.polls.Load(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if now := d.gate.looks.Load(); now != seen {
+		if now := d.gate.polls.Load(); now != seen {
 			seen = now
 			continue
 		}
-		for d.gate.looks.Load() == seen && d.progressOnce(ctx) == nil {
+		for d.gate.polls.Load() == seen && d.progressOnce(ctx) == nil {
 		}
 	}
 }

@@ -45,12 +45,12 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 		return // the sender died in the middle of it
 	}
 	s.counts.HeldBytes += v.length
-	s.keep(e, h)
+	s.enqueue(e, h)
 }
 
-// keep queues a message until a receive takes it. A message for a closed endpoint is dropped:
+// enqueue queues a message until a receive takes it. A message for a closed endpoint is dropped:
 // nobody will take it, and its sender needs the room for others.
-func (s *Stack) keep(e *Endpoint, h *Held) {
+func (s *Stack) enqueue(e *Endpoint, h *Held) {
 	if e.closed {
 		s.drop(h)
 		return
@@ -61,7 +61,7 @@ func (s *Stack) keep(e *Endpoint, h *Held) {
 // drop forgets a message. A sender that waits for its end is answered as if it was taken.
 func (s *Stack) drop(h *Held) {
 	if h.offer || h.envelope.sync() {
-		s.sayTaken(h.peer, h.id, 0)
+		s.sendTaken(h.peer, h.id, 0)
 	}
 	if h.offer {
 		h.peer.offers--

@@ -160,7 +160,7 @@ func (s *Stack) onEager(p *uct.Packet) {
 	n, err := p.CopyTo(o.buf, head)
 	s.freed(peer, units)
 	if v.sync() {
-		s.sayTaken(peer, v.number(), 0)
+		s.sendTaken(peer, v.number(), 0)
 	}
 	o.received(n, err)
 }
@@ -241,7 +241,7 @@ func (s *Stack) onOffer(p *uct.Packet) {
 	}
 	peer.offers++
 	if p.Bits&bitWant != 0 && s.pool.widen(&peer.window) {
-		s.sayWindow(peer)
+		s.announceWindow(peer)
 	}
 	h := s.newHeld()
 	h.envelope, h.From, h.peer = v, Peer{Rank: uint32(p.Source), Port: p.From}, peer
@@ -250,7 +250,7 @@ func (s *Stack) onOffer(p *uct.Packet) {
 	if r == nil {
 		s.counts.Unexpected++
 		h.msg.Source, h.msg.Tag = h.From.source(), v.tag
-		s.keep(e, h)
+		s.enqueue(e, h)
 		return
 	}
 	s.counts.Expected++
@@ -298,14 +298,14 @@ func (o *Op) Complete(err error) {
 	if err != nil {
 		n, bits = 0, bitFailed
 	}
-	s.sayTaken(h.peer, h.id, bits)
+	s.sendTaken(h.peer, h.id, bits)
 	s.recycleHeld(h)
 	o.received(n, err)
 }
 
-// sayTaken reports the end of an offer or of a synchronous message to its sender; bits are
+// sendTaken reports the end of an offer or of a synchronous message to its sender; bits are
 // bitFailed, or 0. A lost peer is skipped.
-func (s *Stack) sayTaken(p *peer, id uint32, bits uint8) {
+func (s *Stack) sendTaken(p *peer, id uint32, bits uint8) {
 	if p.ep.Send(uct.Header{ID: idTaken, Bits: bits, Arg: id}, nil) == uct.ErrAgain { //nolint:errorlint // this very value
 		s.control(p, controlTaken, id, bits)
 	}

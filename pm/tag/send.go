@@ -208,7 +208,7 @@ func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error
 		p.credit.used -= units
 		return err
 	}
-	p.window.told = limit
+	p.window.announced = limit
 	e.stack.counts.Eager++
 	return nil
 }

@@ -151,7 +151,7 @@ func (s *Stack) newPeer(rank int) (*peer, error) {
 		p.eager = s.settings.EagerLocal
 	}
 	p.credit.limit = leastWindow
-	p.window = window{size: leastWindow, told: leastWindow}
+	p.window = window{size: leastWindow, announced: leastWindow}
 	s.peers[rank] = p
 	return p, nil
 }
@@ -176,7 +176,7 @@ func (s *Stack) onFreed(p *peer) {
 		s.narrow(p)
 		return
 	}
-	s.sayWindow(p)
+	s.announceWindow(p)
 }
 
 // narrow returns a lost peer's window to the pool, but for the minimum, once nothing of the peer is
@@ -187,7 +187,8 @@ func (s *Stack) narrow(p *peer) {
 	}
 }
 
-func (s *Stack) sayWindow(p *peer) {
+// announceWindow sends the window to a peer, or queues that if there is no room now.
+func (s *Stack) announceWindow(p *peer) {
 	if p.saying || p.ep.Err() != nil {
 		return
 	}
@@ -200,7 +201,7 @@ func (s *Stack) sayWindow(p *peer) {
 func (s *Stack) sendWindow(p *peer) error {
 	err := p.ep.Send(uct.Header{ID: idWindow, Arg: p.window.limit()}, nil)
 	if err == nil {
-		p.window.told = p.window.limit()
+		p.window.announced = p.window.limit()
 	}
 	return err
 }

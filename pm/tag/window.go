@@ -43,10 +43,10 @@ func (c *credit) onLimit(limit uint32) {
 //	arrived - freed <= size        units kept for the peer
 //	limit = freed + size           what the peer may send in all
 type window struct {
-	arrived uint32
-	freed   uint32
-	size    uint32
-	told    uint32 // the limit that the peer knows
+	arrived   uint32
+	freed     uint32
+	size      uint32
+	announced uint32 // the limit that the peer knows
 }
 
 func (w *window) limit() uint32 { return w.freed + w.size }
@@ -62,7 +62,7 @@ func (w *window) free(units uint32) { w.freed += units }
 
 // due reports whether the peer should be told without waiting for a message of the other way: half
 // of the window came free since.
-func (w *window) due() bool { return w.limit()-w.told > w.size/2 }
+func (w *window) due() bool { return w.limit()-w.announced > w.size/2 }
 
 // pool is what windows may grow by.
 type pool struct{ left uint32 }

@@ -33,9 +33,9 @@ func (p *pace) copies() bool {
 	return faster != (p.turn%paceAgain == 0)
 }
 
-// note records how long n bytes took. Other programs only make it longer, so shorter times weigh
+// observe records how long n bytes took. Other programs only make it longer, so shorter times weigh
 // more.
-func note(way *float64, n int, took time.Duration) {
+func observe(way *float64, n int, took time.Duration) {
 	seen := float64(took) / float64(n)
 	switch {
 	case *way == 0:

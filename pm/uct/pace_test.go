@@ -17,7 +17,7 @@ func TestPaceFollowsWhatIsFaster(t *testing.T) {
 				way, ns = &p.copied, took[1]
 				copies++
 			}
-			note(way, 1, ns)
+			observe(way, 1, ns)
 		}
 		want := 10
 		if name == "copy" {
@@ -32,7 +32,7 @@ func TestPaceFollowsWhatIsFaster(t *testing.T) {
 // TestPaceOutlastsDisturbance: one pull during which another program had the CPU changes no choice.
 func TestPaceOutlastsDisturbance(t *testing.T) {
 	p := pace{streamed: 1, copied: 2}
-	note(&p.streamed, 1, 8)
+	observe(&p.streamed, 1, 8)
 	if p.copies() {
 		t.Error("one slow pull was enough")
 	}

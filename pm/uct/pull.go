@@ -111,7 +111,7 @@ func (e *EP) read(data []byte, address uint64) bool {
 		return false
 	}
 	if len(data) >= paceFrom {
-		note(&e.pace.copied, len(data), time.Since(start))
+		observe(&e.pace.copied, len(data), time.Since(start))
 	}
 	e.iface.counts.Copied += uint64(len(data))
 	return true

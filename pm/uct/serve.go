@@ -326,7 +326,7 @@ func (e *EP) timePull(o *op) {
 	case o.began == 0:
 		o.began, o.since = o.got, time.Now()
 	case o.got == len(o.data) && !o.late:
-		note(&e.pace.streamed, o.got-o.began, time.Since(o.since))
+		observe(&e.pace.streamed, o.got-o.began, time.Since(o.since))
 	}
 }
 

@@ -86,10 +86,10 @@ func (i *Iface) waitLost(ctx context.Context) error {
 	return i.waitFor(ctx, i.lost[0].since.Add(lingerMost))
 }
 
-// sayBye sends what can be sent now, and a goodbye. If there is no room, it discards incoming
+// sendBye sends what can be sent now, and a goodbye. If there is no room, it discards incoming
 // messages: the peer may wait for room, too. A peer that gets no goodbye finds out by its next
 // message.
-func (i *Iface) sayBye(ep *EP, until time.Time) {
+func (i *Iface) sendBye(ep *EP, until time.Time) {
 	_, _ = ep.advance()
 	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
 		i.discard(until)
@@ -118,7 +118,7 @@ func (i *Iface) Close() error {
 	i.closed = true
 	for _, ep := range i.eps {
 		if ep != nil && ep.failed == nil && !ep.unnamed() {
-			i.sayBye(ep, until)
+			i.sendBye(ep, until)
 		}
 	}
 	for _, ep := range i.eps {

@@ -56,7 +56,7 @@ type replies struct {
 	order     []requestKey // oldest first
 }
 
-func (r *replies) keep(node string, reply *scorev1.NameReply) {
+func (r *replies) add(node string, reply *scorev1.NameReply) {
 	if r.byRequest == nil {
 		r.byRequest = make(map[requestKey]*scorev1.NameReply)
 	}
@@ -99,7 +99,7 @@ func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 		// not ok
 	}
 	if once && reply.GetOk() {
-		j.replies.keep(n.name, reply)
+		j.replies.add(n.name, reply)
 	}
 	c.send(n.link, nameMessage(reply))
 	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
@@ -135,7 +135,7 @@ func (c *controller) namePublished(key nameKey) {
 		}
 		reply := &scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}
 		if j := c.jobs[w.job]; j != nil && found.once {
-			j.replies.keep(w.node, reply)
+			j.replies.add(w.node, reply)
 		}
 		c.send(n.link, nameMessage(reply))
 		c.readOnce(key, state.NameRequest{Job: w.job, Node: w.node, Number: w.request})
@@ -195,7 +195,7 @@ func (c *controller) restoreNames(s *state.State) {
 	}
 	for _, j := range c.jobs {
 		for _, a := range s.Job(j.id).Answers {
-			j.replies.keep(a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
+			j.replies.add(a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
 		}
 	}
 }

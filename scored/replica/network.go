@@ -96,14 +96,14 @@ func (p *peers) forwardRequests() {
 	for {
 		select {
 		case call := <-p.NetworkTransport.Consumer():
-			p.hand(call)
+			p.deliver(call)
 		case <-p.stop:
 			return
 		}
 	}
 }
 
-func (p *peers) hand(call raft.RPC) {
+func (p *peers) deliver(call raft.RPC) {
 	select {
 	case p.calls <- call:
 	case <-p.stop:
@@ -115,7 +115,7 @@ func (p *peers) Consumer() <-chan raft.RPC { return p.calls }
 
 // elect makes the replica stand for election at once, as Raft's leadership transfer does.
 func (p *peers) elect() {
-	p.hand(raft.RPC{Command: timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)})
+	p.deliver(raft.RPC{Command: timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)})
 }
 
 func timeoutNow() *raft.TimeoutNowRequest {

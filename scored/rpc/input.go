@@ -168,13 +168,13 @@ func (in *inputs) acknowledgeable() (offset uint64, err error) {
 // gone, but its end is sent again.
 func (in *inputs) distribute(ctx context.Context, readers []*reader) {
 	if end := in.end(); end != nil {
-		give(ctx, end, readers)
+		distribute(ctx, end, readers)
 	}
 	for {
 		select {
 		case input := <-in.input:
 			in.note(input)
-			give(ctx, input, readers)
+			distribute(ctx, input, readers)
 		case <-ctx.Done():
 			return
 		}
@@ -199,7 +199,7 @@ func (in *inputs) note(input *scorev1.Stdin) {
 	in.distributed = max(in.distributed, api.InputEnd(input))
 }
 
-func give(ctx context.Context, input *scorev1.Stdin, readers []*reader) {
+func distribute(ctx context.Context, input *scorev1.Stdin, readers []*reader) {
 	for _, r := range readers {
 		select {
 		case r.input <- input:

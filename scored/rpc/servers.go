@@ -63,7 +63,7 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	}
 	name := r.Msg.GetName()
 	if name == u.Servers.Name() {
-		if err := u.handOver(name); err != nil {
+		if err := u.transferLeadership(name); err != nil {
 			return nil, err
 		}
 		return nil, leader.ErrElsewhere
@@ -84,8 +84,8 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	return connect.NewResponse(&scorev1.RemoveServerResponse{}), nil
 }
 
-// handOver transfers the leadership to another server, which can then remove this one.
-func (u users) handOver(name string) error {
+// transferLeadership transfers the leadership to another server, which can then remove this one.
+func (u users) transferLeadership(name string) error {
 	if err := u.Servers.MayRemove(name); err != nil {
 		return err
 	}

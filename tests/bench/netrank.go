@@ -87,7 +87,7 @@ func (r *rounder) take() error {
 	return r.c.ReleaseReceiveBuffer(m)
 }
 
-// span is from when to when something lasted, in ns of the machine's clock.
+// span is an interval of time, in ns of the machine's clock.
 type span struct{ from, to int64 }
 
 func (s span) seconds() float64 { return float64(s.to-s.from) / 1e9 }

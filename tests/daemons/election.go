@@ -15,7 +15,7 @@ import (
 
 // Election is what happened from when a leader was killed or stopped until all was well.
 type Election struct {
-	// Elected is after how long another server led, and answered.
+	// Elected is the time until another server led, and answered.
 	Elected time.Duration
 	// Blocked is the longest that a submission by way of the other servers took.
 	Blocked time.Duration
@@ -106,8 +106,8 @@ func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 	return err
 }
 
-// askAgain is after how long a question is asked again that is not answered. Who waits for a leader
-// answers as soon as there is one.
+// askAgain is the interval at which an unanswered question is repeated. A server that waits for a
+// leader answers as soon as there is one.
 const askAgain = 250 * time.Millisecond
 
 // decides waits until what a server says is fresh, for which another than the one that is lost must

@@ -58,8 +58,8 @@ type wait struct {
 	accepted int
 }
 
-// blocked is for how long one that was begun at an instant has waited, and those before it that
-// were refused.
+// blocked returns how long an attempt that began at an instant has waited, together with the
+// refused attempts before it.
 func (w wait) blocked(began, now time.Time) time.Duration {
 	if !w.refused.IsZero() && w.refused.Before(began) {
 		began = w.refused

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// scrapeTimeout bounds one look at an agent's metrics; one that is stopped does not answer.
+// scrapeTimeout bounds one scrape of an agent's metrics: a stopped agent does not answer.
 const scrapeTimeout = time.Second
 
 // Metric returns the sum of an agent's metric over all labels that begin so, like

@@ -48,7 +48,7 @@ func (c *Cluster) Processes() (found []Process) {
 	return found
 }
 
-// identify tells from command line and environment what a process is.
+// identify derives from command line and environment what a process is.
 func (c *Cluster) identify(command, environ []byte) (p Process, ours bool) {
 	args := strings.Split(strings.TrimRight(string(command), "\x00"), "\x00")
 	p.Command = strings.Join(args, " ")

@@ -140,7 +140,8 @@ type ServerState struct {
 	Voter  bool
 }
 
-// ServerStates are all servers', by name, as the server with this socket tells.
+// ServerStates returns the states of all servers, by name, as the server with this socket reports
+// them.
 func (c *Cluster) ServerStates(ctx context.Context, socket string) ([]ServerState, error) {
 	text, err := c.Command(ctx, socket, "server", "list", "--json")
 	if err != nil {

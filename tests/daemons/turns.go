@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// userHertz is in what parts of a second /proc/PID/stat counts (sysconf(3), _SC_CLK_TCK): the same
+// userHertz is the number of ticks per second in /proc/PID/stat (sysconf(3), _SC_CLK_TCK): the same
 // on every Linux.
 const userHertz = 100
 
@@ -29,7 +29,7 @@ type Turns struct {
 	ranks   map[part][]Process
 }
 
-// Turns looks at gangs which exchange messages.
+// Turns observes gangs that exchange messages.
 func (c *Cluster) Turns(ctx context.Context, gangs ...*Job) (*Turns, error) {
 	t := &Turns{cluster: c, had: make(map[part]*scorev1.Usage), ranks: make(map[part][]Process)}
 	for _, gang := range gangs {
@@ -138,7 +138,7 @@ func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (most time.Du
 	return most, nil
 }
 
-// usageOn is nil when nobody tells.
+// usageOn returns nil when no node answers.
 func (c *Cluster) usageOn(ctx context.Context, p part) *scorev1.Usage {
 	reply, err := c.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: p.job}))
 	if err != nil {

@@ -30,7 +30,7 @@ type Config struct {
 	// Pieces are what the nodes give; with fewer than nodes they are used in turn.
 	Pieces [][]byte
 	Costs  Costs
-	// Spread is within what time the nodes add their pieces.
+	// Spread is the time within which the nodes add their pieces.
 	Spread time.Duration
 	// Lossy is the share of messages that have to be sent again, after Again; as many come twice.
 	Lossy float64

@@ -67,7 +67,7 @@ func (c *Clock) show() {
 	c.running = left
 }
 
-// Offset is by how much the clock is ahead of the machine's.
+// Offset returns how far the clock is ahead of the machine's.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@
 // which sets its thread's register): a seccomp filter has the kernel wait at that call until the
 // supervisor, a goroutine of the test, has done its work (seccomp_unotify(2)). The filter is
 // inherited, so that what a daemon starts has the clock of its host, too. A C program has found the
-// code by then and sees the machine's own clock, as does who looks at the times of files.
+// code by then and sees the machine's own clock, as does a program that reads the times of files.
 //
 // It needs Linux on amd64, and root.
 //

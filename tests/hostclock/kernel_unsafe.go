@@ -32,7 +32,7 @@ type answer struct {
 	flags uint32
 }
 
-// install gives the calling thread a filter, and the listener that tells who waits. Root needs no
+// install gives the calling thread a filter, and the listener that reports who waits. Root needs no
 // promise to gain no privileges, which would be the daemon's as well.
 func install(filter []unix.SockFilter) (listener int, err error) {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}

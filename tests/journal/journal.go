@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Journal is an io.Writer of which can be read at any time. Its zero value is empty.
+// Journal is an io.Writer whose content can be read at any time. Its zero value is empty.
 type Journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -33,8 +33,8 @@ func File(t *testing.T, path, got string) {
 	}
 }
 
-// Scripts plays each script that the pattern names, of which there must be one, in a subtest. Play
-// gives the script back with its output as it is.
+// Scripts plays each script that matches the pattern, at least one, in a subtest. Play gives the
+// script back with its output as it is.
 func Scripts(t *testing.T, pattern string, play func(t *testing.T, script string) string) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {

@@ -13,8 +13,8 @@ const (
 	quickPings     = 5
 	quickPingEvery = 10 * time.Millisecond
 	pingEvery      = 500 * time.Millisecond
-	// driftPPM is by how much a node's crystal is off at most, to either side; half of what the
-	// filter allows for two of them.
+	// driftPPM bounds the error of a node's crystal, to either side: half of what the filter allows
+	// for two of them.
 	driftPPM = clock.MaxDriftPPM / 2
 	// maxUptime is how long before the others a node was switched on at most.
 	maxUptime = 90 * time.Second
@@ -162,7 +162,7 @@ func (n *node) beat() {
 	}
 }
 
-// tell tells the machine something at a local instant and begins what it orders.
+// tell passes an event to the machine at a local instant and begins what it orders.
 func (n *node) tell(local int64, event ctxswitch.Event) {
 	n.now = max(n.now, local)
 	for _, e := range n.m.Handle(n.now, event) {

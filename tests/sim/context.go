@@ -76,7 +76,7 @@ type Context interface {
 	// Input takes a frame off the network, which may be damaged. from is where the
 	// network means that it comes from.
 	Input(now int64, from link.Address, frame []byte)
-	// Output hands to the network what is to be sent now.
+	// Output passes to the network what must be sent now.
 	Output(now int64, net Network)
 	// Deadline returns when Tick wants to be called (flowctl.NoDeadline: never).
 	Deadline() int64
@@ -95,7 +95,7 @@ type Context interface {
 	Told(now int64, rank uint16) bool
 	// End reports whether its process died. False: so did everything that could say so.
 	End(now int64) bool
-	// Leave means that its process closed its end: what it sent is to be delivered.
+	// Leave means that its process closed its end: what it sent must still be delivered.
 	Leave(now int64)
 
 	// Lost reports whether the context takes rank to for gone or closed, and has told so.

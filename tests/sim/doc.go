@@ -10,13 +10,13 @@
 //	go test ./tests/sim -run TestSeeds -sim.context switch -sim.seed 4711 -sim.seeds 1
 //
 // After every step the invariants of invariant.go are checked. What runs in the world stands behind
-// the interface [Context], of which there are three: [NewFlowContext] makes the one whose protocol
-// is package flowctl alone, with any policy; [NewDriveContext] makes an image (package channels)
-// with two drivers (package drive) that take turns as process and agent do, forget what they
-// remembered, leave a closed end or a dead process's one to the agent alone, and ask a directory
-// for addresses. About half of the seeds with the policy AckNack have the latter; -sim.context
-// chooses. [NewSharedContext] is described below. Other code that has the interface can be put in
-// its place with [Options].
+// the interface [Context], which has three implementations: [NewFlowContext] makes the one whose
+// protocol is package flowctl alone, with any policy; [NewDriveContext] makes an image (package
+// channels) with two drivers (package drive) that take turns as process and agent do, forget what
+// they remembered, leave a closed end or a dead process's one to the agent alone, and ask a
+// directory for addresses. About half of the seeds with the policy AckNack have the latter;
+// -sim.context chooses. [NewSharedContext] is described below. Other code that has the interface
+// can be put in its place with [Options].
 //
 // # Gangs that are switched
 //

@@ -15,7 +15,7 @@ import (
 // the agent has not looked yet: as often as agents do.
 const idleMost = int64(2 * time.Millisecond)
 
-// announcements are when, after the death of its process, an agent tells of it.
+// announcements are the times, after the death of its process, at which an agent announces it.
 var announcements = []int64{int64(time.Millisecond), int64(10 * time.Millisecond), int64(100 * time.Millisecond)}
 
 // driveContext is a Context with a real image, that its process and its node's agent

@@ -86,7 +86,7 @@ func (l *ledger) takeIn(a *account, from uint16) {
 	}
 }
 
-// voided notes that the inbox dropped a message of which no more will come.
+// voided notes that the inbox dropped a message whose rest will not come.
 func (l *ledger) voided() {
 	for rank := range l.peers {
 		a := &l.peers[rank]

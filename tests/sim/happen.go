@@ -45,8 +45,8 @@ func (w *world) restart(e *end) {
 	w.touch(e)
 }
 
-// scheduleNews has the peers of a dead end be told, each at its own time: some before the last
-// frames arrive, some only after they found out by themselves.
+// scheduleNews schedules the news for the peers of a dead end, each at its own time: some before
+// the last frames arrive, some only after they found out by themselves.
 func (w *world) scheduleNews(dead *end) {
 	for rank := range dead.spec.Ranks {
 		e := w.peer(dead, rank)
@@ -58,7 +58,7 @@ func (w *world) scheduleNews(dead *end) {
 	}
 }
 
-// tell tells an end of a death, as soon as there is somebody to hear it.
+// tell reports a death to an end, as soon as somebody there can take the report.
 func (w *world) tell(e *end, rank uint16) {
 	switch {
 	case e.dead || !e.made:

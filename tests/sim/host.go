@@ -171,7 +171,7 @@ func (k *cluster) back(h *host) {
 	k.sendPlan(h)
 }
 
-// settleHost looks at all contexts of a host.
+// settleHost checks all contexts of a host.
 func (k *cluster) settleHost(h *host) {
 	for _, p := range h.parts {
 		k.touchPart(p)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A hostile process may ruin its own job, of which nothing is asked any more; all others go on.
+// A hostile process may ruin its own job, which then is no longer checked; all others go on.
 
 const (
 	scribbles     = 40 // in a row, at most

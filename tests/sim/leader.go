@@ -146,8 +146,7 @@ func (k *cluster) jobOf(id gang.JobID) *program {
 	return k.jobs[i]
 }
 
-// inForce is the plan that is to be obeyed at an instant of the leader's clock; nil: none of its
-// term.
+// inForce is the plan that is in force at an instant of the leader's clock; nil: none of its term.
 func (k *cluster) inForce(t int64) *gang.Rotation {
 	for i := len(k.history) - 1; i >= 0; i-- {
 		if k.history[i].Origin <= t {

@@ -102,8 +102,8 @@ func (k *cluster) clear(p *part) {
 	}
 }
 
-// completed reports whether all which the job's live ranks had to say has arrived, or was told not
-// to.
+// completed reports whether all that the job's live ranks had to send has arrived, or was reported
+// not to.
 func (k *cluster) completed(p *program) bool {
 	for _, e := range p.ends {
 		if e.dead {
@@ -132,7 +132,7 @@ func (k *cluster) completed(p *program) bool {
 	return true
 }
 
-// poll looks whether a job, or a part of one, has done its work.
+// poll checks whether a job, or a part of one, has done its work.
 func (k *cluster) poll(p *program) {
 	if p.over {
 		return

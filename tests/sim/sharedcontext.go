@@ -11,7 +11,7 @@ import (
 
 // Times of a node's agent, in ns.
 const (
-	// agentLate is how late an agent looks at most when something comes for a context that it
+	// agentLate bounds the delay of an agent's check when something comes for a context that it
 	// keeps.
 	agentLate = int64(50 * time.Microsecond)
 	// lookGap is the shortest time between two looks that nothing wakes.
@@ -169,7 +169,7 @@ func (c *sharedContext) Tick(now int64) {
 	}
 }
 
-// look is the agent's look at a context of a job that is off.
+// look is the agent's check of a context of a job that is off.
 func (c *sharedContext) look(now int64) {
 	if c.end.part.residence.Check(now, &c.member) {
 		hand{c}.Drive(now)
@@ -179,14 +179,15 @@ func (c *sharedContext) look(now int64) {
 	}
 }
 
-// Told tells as soon as somebody has the lock.
+// Told reports as soon as somebody has the lock.
 func (c *sharedContext) Told(_ int64, rank uint16) bool {
 	return c.asAgent(func(d *drive.Driver) { d.PeerEnded(uint32(rank), link.EndDied) })
 }
 
 func (c *sharedContext) Flushed(to uint16) bool { return c.ledger.peers[to].flushed() }
 
-// Leave does what a process does that closes its end. If it cannot have the lock its agent tells.
+// Leave does what a process does that closes its end. If it cannot get the lock, its agent reports
+// the end.
 func (c *sharedContext) Leave(now int64) {
 	c.asProcess(func(d *drive.Driver) { d.Announce(link.EndClosed) })
 	c.finish(now, abi.StateClosed, link.EndClosed)

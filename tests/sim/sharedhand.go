@@ -93,7 +93,7 @@ func (h hand) CheckAt(at int64) {
 
 func (h hand) Await(at int64) { h.CheckAt(at) }
 
-// Back lets whoever drives the context in the ordinary way look at it.
+// Back lets the usual driver of the context check it.
 func (h hand) Back(now int64) {
 	c := h.c
 	c.retryAt, c.lookAt = 0, 0

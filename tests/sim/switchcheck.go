@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// switchMost is within what time a node is as the plan says, with all that a switch may wait
-	// for, done twice, since one may be broken off and begin again (ctxswitch.RevokeTimeout and so
-	// on).
+	// switchMost bounds the time until a node follows the plan: all waits of a switch
+	// (ctxswitch.RevokeTimeout and so on), twice, since a switch may be broken off and begin again.
 	switchMost = int64(12 * time.Millisecond)
 	// stopMore is what it may take longer with jobs that are stopped by signals.
 	stopMore = int64(10 * time.Millisecond)
@@ -57,7 +56,7 @@ func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
 	return some, all, false
 }
 
-// audit looks whether each gang whose turn it has been for long enough is resident and runs on all
+// audit checks that each gang whose turn it has been for long enough is resident and runs on all
 // its nodes, and none whose turn it is not.
 func (k *cluster) audit() {
 	w := k.w
@@ -114,7 +113,7 @@ func (k *cluster) auditPart(p *part, on bool) {
 	}
 }
 
-// stays reports whether the part's contexts are to be on their channels now.
+// stays reports whether the part's contexts should be on their channels now.
 func (p *part) stays() bool {
 	status, _ := p.host.machine.Job(p.id(), p.host.local())
 	return status.Resident

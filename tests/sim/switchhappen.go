@@ -176,7 +176,8 @@ func (k *cluster) becalm() {
 // finished reports whether all jobs have ended, and nothing of them is left.
 func (k *cluster) finished() bool { return k.done == k.plan.gangs+k.plan.later }
 
-// switchedBound is by when all is to be over: all jobs have their turns, and each of them settles.
+// bound returns the time by which everything must be over: all jobs have their turns, and each of
+// them settles.
 func (k *cluster) bound() int64 {
 	cycle := k.plan.slice * int64(k.plan.gangs+k.plan.later)
 	bound := start + k.w.calm + int64(SettleBound)*2 + 40*cycle

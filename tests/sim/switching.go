@@ -20,7 +20,7 @@ var steps = map[ctxswitch.Step]residence.Step{
 	ctxswitch.Save: residence.Save, ctxswitch.Load: residence.Load,
 }
 
-// tell tells a node's machine a fact, and does what it orders, as the switching thread does.
+// tell passes an event to a node's machine, and does what it orders, as the switching thread does.
 func (k *cluster) tell(h *host, ev ctxswitch.Event) {
 	if !h.alive {
 		return
@@ -136,7 +136,7 @@ func (k *cluster) progress(p *part) {
 	}
 }
 
-// answer tells the machine something after a while, if it is still the same.
+// answer passes an event to the machine after a while, if it is still the same machine.
 func (k *cluster) answer(h *host, ev ctxswitch.Event, most int64) {
 	k.answers = append(k.answers, answer{life: h.life, event: ev})
 	k.w.queue.add(k.w.now+k.w.rng.span(0, most), evAnswer, int32(len(k.answers)-1), uint16(h.index))
@@ -211,7 +211,7 @@ func (k *cluster) launched(p *part) {
 	k.tell(p.host, ctxswitch.JobLaunched(p.id()))
 }
 
-// look is an agent's look at a context.
+// look is an agent's check of a context.
 func (k *cluster) look(e *end, at int64) {
 	if !e.made || e.silent() {
 		return
@@ -228,7 +228,7 @@ func (k *cluster) look(e *end, at int64) {
 	k.w.touch(e)
 }
 
-// touchPart looks at all contexts of a job on a node after something was done to them.
+// touchPart checks all contexts of a job on a node after something was done to them.
 func (k *cluster) touchPart(p *part) {
 	for _, e := range p.ends {
 		if e.made {

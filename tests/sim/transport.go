@@ -76,7 +76,7 @@ type transportPeer struct {
 	lost    bool
 }
 
-// operationKind tells operations apart.
+// operationKind is the kind of an operation.
 type operationKind uint8
 
 const (
@@ -222,7 +222,7 @@ func (t *transport) turn() {
 	t.schedule()
 }
 
-// schedule has the process look again when a pull wants to be ticked.
+// schedule makes the process check again when a pull needs a tick.
 func (t *transport) schedule() {
 	w, at := t.e.w, t.reader.Deadline()
 	if _, _, _, asks := t.reader.Next(); asks || len(t.socket) > 0 || len(t.todo) > 0 {

@@ -62,7 +62,7 @@ func (w *world) launchBulk(dest *end, f bulkFrame) {
 	w.queue.add(at, evBulk, ref, 0)
 }
 
-// bulkLate is by how much a bulk datagram comes late at most, in ns: it may outlive its transfer.
+// bulkLate bounds the delay of a bulk datagram, in ns: it may outlive its transfer.
 const bulkLate = int64(5 * time.Millisecond)
 
 // arriveBulk brings a bulk datagram to a socket, which holds it whether its process runs or not. It

@@ -153,7 +153,7 @@ func (t *transport) sendCall(p *transportPeer, o *operation) bool {
 	return true
 }
 
-// copiedMost is up to which length the answer to a get is copied when it is served.
+// copiedMost is the largest length at which the answer to a get is copied when the get is served.
 const copiedMost = 1 << 10
 
 // newCall takes a number.

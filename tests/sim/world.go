@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// SettleBound is within what time, after the faults have stopped, everything
-	// is delivered and acknowledged: the longest waits that can follow each other
-	// are a backed off ask (200 ms), a probe (100 ms) and a Ready told again
-	// (64 ms), and a lost chain of them ended with the faults.
+	// SettleBound bounds the time from the end of the faults until everything is
+	// delivered and acknowledged: the longest waits that can follow each other
+	// are a backed off ask (200 ms), a probe (100 ms) and a repeated Ready (64
+	// ms), and a lost chain of them ended with the faults.
 	SettleBound = time.Second
 	// FlushTimeout is how long a switch waits for a context to be flushed.
 	FlushTimeout = 2 * time.Millisecond
@@ -306,8 +306,8 @@ func (w *world) wake(e *end, at int64) {
 	}
 }
 
-// touch lets a context act after something happened to it, and looks whether all
-// holds.
+// touch lets a context act after something happened to it, and checks whether
+// all holds.
 func (w *world) touch(e *end) {
 	if e.silent() || e.paused || !e.made {
 		return

@@ -3,8 +3,8 @@ package soak
 // point is a measurement at a time, in seconds.
 type point struct{ at, value float64 }
 
-// rise is by how much a quantity rose from the first to the last point on the straight line
-// nearest to all of them (least squares), so that a single one means little.
+// rise returns how much a quantity rose from the first to the last point on the straight line
+// nearest to all of them (least squares), so that a single point means little.
 func rise(points []point) float64 {
 	n := float64(len(points))
 	if n < 2 {

@@ -173,7 +173,7 @@ func (r *rank) messages(round int) error {
 	return nil
 }
 
-// memory puts to all others, gets it back, and looks at what others put here.
+// memory puts to all others, gets it back, and checks what others put here.
 func (r *rank) memory(round int) error {
 	me, w := r.iface.Rank(), r.iface.Worker()
 	for other := range r.iface.Ranks() {

@@ -84,7 +84,7 @@ func (r *rank) together(round int) error {
 	return r.checkSlots(round + later)
 }
 
-// checkSlots looks at what others put here, when all have done so.
+// checkSlots checks what others put here, when all have done so.
 func (r *rank) checkSlots(round int) error {
 	if err := r.meet(); err != nil {
 		return err

@@ -133,7 +133,7 @@ func printNode(out io.Writer, node *scorev1.Node, now int64) error {
 	if node.GetDrainedBy() != "" {
 		t.row("drained", drainWord(node))
 	}
-	t.row("last heard", heardWord(node, now))
+	t.row("last heard", lastHeardText(node, now))
 	t.row("address", node.GetAddress())
 	t.row("version", node.GetVersion())
 	t.row("certificate", certificateWord(node))
@@ -169,7 +169,7 @@ func drainWord(node *scorev1.Node) string {
 	return text
 }
 
-func heardWord(node *scorev1.Node, now int64) string {
+func lastHeardText(node *scorev1.Node, now int64) string {
 	if node.GetHeardNanos() == 0 {
 		return "not by the server that leads now"
 	}

@@ -94,7 +94,7 @@ func (j joining) admit(ctx context.Context, c config.Config, token *pki.Token, o
 	if fresh {
 		listenAt(&c, member.Address)
 	}
-	if err := j.keep(c, dir, member); err != nil {
+	if err := j.save(c, dir, member); err != nil {
 		return c, err
 	}
 	if fresh {
@@ -123,8 +123,8 @@ func readToken(text string, in io.Reader) (*pki.Token, error) {
 	return pki.ParseToken(text)
 }
 
-// keep saves what the daemon got by joining.
-func (j joining) keep(c config.Config, dir string, m *join.Member) error {
+// save saves what the daemon got by joining.
+func (j joining) save(c config.Config, dir string, m *join.Member) error {
 	for _, made := range []string{c.Cluster.Certificates, filepath.Dir(c.Cluster.KeyFile)} {
 		if err := os.MkdirAll(made, 0o755); err != nil {
 			return err

@@ -40,13 +40,13 @@ func (l *Line) watch() {
 }
 
 // Ready reports to the parent that the child is ready, with a text that the parent gets from Said.
-func (l *Line) Ready(text string) { l.say(wordReady, text) }
+func (l *Line) Ready(text string) { l.send(wordReady, text) }
 
 // Failed reports to the parent, in a sentence, why the child could not start.
-func (l *Line) Failed(sentence string) { l.say(wordFailed, sentence) }
+func (l *Line) Failed(sentence string) { l.send(wordFailed, sentence) }
 
-// say does not fail: a parent that cannot hear is gone, which Gone tells.
-func (l *Line) say(word, text string) {
+// send returns no error: if the parent cannot be reached, Gone reports its end.
+func (l *Line) send(word, text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	if limit := maxLine - len(word) - 2; len(text) > limit {
 		text = text[:limit]

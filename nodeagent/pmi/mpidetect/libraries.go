@@ -11,7 +11,7 @@ import (
 
 // Library is a library that a program needs, by itself or by way of another.
 type Library struct {
-	// Name is that by which the loader looks for it, Path where it is on this host.
+	// Name is the name by which the loader searches for it, Path its place on this host.
 	Name, Path string
 	// System means that it is where the system's own libraries are.
 	System bool

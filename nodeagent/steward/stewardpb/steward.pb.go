@@ -1141,7 +1141,7 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
-// RankFailure tells of a rank that has failed while its job goes on: it was started again, or is lost.
+// RankFailure reports a rank that has failed while its job goes on: it was started again, or is lost.
 type RankFailure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
@@ -1210,7 +1210,7 @@ func (x *RankFailure) GetFences() uint64 {
 	return 0
 }
 
-// PartLost tells that nothing of the job runs on another node any more.
+// PartLost reports that nothing of the job runs on another node any more.
 type PartLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeIndex     uint32                 `protobuf:"varint,1,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"` // in the job's places

@@ -28,10 +28,10 @@ func (o *Origin) Served(number uint32) bool { return int32(o.acked-number) >= 0 
 
 // Target counts the requests of a peer.
 //
-//	told <= served                         an acknowledgement is due if they differ
+//	reported <= served                     an acknowledgement is due if they differ
 type Target struct {
 	served   uint32
-	told     uint32 // the peer knows that all up to this one were served
+	reported uint32 // the peer knows that all up to this one were served
 	refusals int    // that were not sent yet: no acknowledgement may overtake them
 }
 
@@ -49,14 +49,14 @@ func (t *Target) Refused() { t.refusals-- }
 
 // Due returns the acknowledgement, and whether it may be sent now. Acked records that it was.
 func (t *Target) Due() (upTo uint32, due bool) {
-	return t.served, t.served != t.told && t.refusals == 0
+	return t.served, t.served != t.reported && t.refusals == 0
 }
 
 // Acked records that an acknowledgement was sent.
-func (t *Target) Acked(upTo uint32) { t.told = upTo }
+func (t *Target) Acked(upTo uint32) { t.reported = upTo }
 
 // Owes reports whether served requests have not been acknowledged yet.
-func (t *Target) Owes() bool { return t.served != t.told }
+func (t *Target) Owes() bool { return t.served != t.reported }
 
 // Run is requests with numbers that follow each other. The zero Run has none.
 type Run struct {

@@ -109,7 +109,7 @@ func (p *pair) hear(t *rapid.T) {
 func TestEachRequestOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.SampledFrom([]uint32{0, 1<<31 - 5, ^uint32(0) - 7}).Draw(t, "first")
-		p := &pair{o: Origin{first, first}, t: Target{served: first, told: first}, refused: map[uint32]bool{}, failed: map[uint32]bool{}}
+		p := &pair{o: Origin{first, first}, t: Target{served: first, reported: first}, refused: map[uint32]bool{}, failed: map[uint32]bool{}}
 		for range rapid.IntRange(0, 200).Draw(t, "steps") {
 			p.step(t)
 			for _, n := range p.over {

@@ -15,7 +15,7 @@ type piece struct {
 	due     int64  // when what is missing is given up; of a piece that was sent
 	sent    bool   // the owner said so
 	counted bool   // left is part of Reader.out
-	heard   bool   // a frame came
+	started bool   // a frame came
 }
 
 // Pull is one transfer.
@@ -78,7 +78,7 @@ func (c *piece) joins(from, to uint64) bool {
 // take records bytes that came. None of them was there before.
 func (c *piece) take(from, to uint64) {
 	c.left -= to - from
-	c.heard = true
+	c.started = true
 	i := 0
 	for i < c.spans && c.got[i].to < from {
 		i++

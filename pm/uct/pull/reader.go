@@ -137,7 +137,7 @@ func (r *Reader) Took(now int64, p *Pull, at, n uint64) {
 	if c == nil {
 		return
 	}
-	if !c.heard && c.counted && !c.sent {
+	if !c.started && c.counted && !c.sent {
 		r.measure(now - c.since)
 	}
 	c.take(at, at+n)

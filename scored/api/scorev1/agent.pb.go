@@ -32,7 +32,7 @@ const (
 	Reachability_REACHABILITY_FINE        Reachability = 1 // the agent answers
 	Reachability_REACHABILITY_REFUSED     Reachability = 2 // its host is there, and no agent listens
 	Reachability_REACHABILITY_HUNG        Reachability = 3 // its host takes connections, and the agent does not answer
-	Reachability_REACHABILITY_UNREACHABLE Reachability = 4 // nothing is heard of the host
+	Reachability_REACHABILITY_UNREACHABLE Reachability = 4 // the host does not answer at all
 )
 
 // Enum value maps for Reachability.
@@ -981,7 +981,7 @@ type StdioDown_Drained struct {
 }
 
 type StdioDown_InputTaken struct {
-	InputTaken uint64 `protobuf:"varint,70,opt,name=input_taken,json=inputTaken,oneof"` // the ranks have the input up to this offset; told at first, and whenever it grows
+	InputTaken uint64 `protobuf:"varint,70,opt,name=input_taken,json=inputTaken,oneof"` // the ranks have the input up to this offset; sent at first, and whenever it grows
 }
 
 func (*StdioDown_Output) isStdioDown_Message() {}
@@ -1206,7 +1206,7 @@ type CollectRequest struct {
 	FromNodeIndex uint32                 `protobuf:"varint,4,opt,name=from_node_index,json=fromNodeIndex" json:"from_node_index,omitempty"`
 	Step          uint32                 `protobuf:"varint,5,opt,name=step" json:"step,omitempty"`           // of the algorithm
 	Data          [][]byte               `protobuf:"bytes,6,rep,name=data" json:"data,omitempty"`            // pieces of nodes
-	Again         bool                   `protobuf:"varint,7,opt,name=again" json:"again,omitempty"`         // nothing else: the sender has restarted, and is to be told again
+	Again         bool                   `protobuf:"varint,7,opt,name=again" json:"again,omitempty"`         // nothing else: the sender has restarted, and asks for everything again
 	Algorithm     uint32                 `protobuf:"varint,8,opt,name=algorithm" json:"algorithm,omitempty"` // fence.Algorithm
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2768,7 +2768,7 @@ type Abort struct {
 	Rank          int32                  `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
 	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"`
 	Message       string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
-	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"`                 // the lease of its ranks: no leader was heard
+	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"`                 // the lease of its ranks: no leader was reached
 	AtNanos       int64                  `protobuf:"varint,5,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"` // cluster time at which the rank said so; 0: no rank did
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3122,7 +3122,7 @@ func (x *ChannelsReply) GetChannels() []*ChannelState {
 	return nil
 }
 
-// Suspicion is what an agent finds of a node that it watches. It is told when it changes.
+// Suspicion is an agent's finding about a node that it watches. It is sent when it changes.
 type Suspicion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -3221,7 +3221,7 @@ func (x *Watch) GetNeighbours() []*Watch_Neighbour {
 }
 
 // Cut says of a job's part on a node whether all its ranks sleep, and what its channels had done by then.
-// It is told unasked when that begins and when it ends, and in answer to AskCut.
+// It is sent unasked when that begins and when it ends, and in answer to AskCut.
 type Cut struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4229,7 +4229,7 @@ func (x *Servers) GetAddresses() []string {
 	return nil
 }
 
-// PartGone tells a node of a job that another one of its nodes is lost, without which the job goes on.
+// PartGone tells a node of a job that another node of the job is lost, and that the job goes on without it.
 type PartGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4290,7 +4290,7 @@ func (x *PartGone) GetReason() string {
 	return ""
 }
 
-// ChildEnded tells a node of a job that another one, which the job spawned, has left, while the job goes on. It may be told twice.
+// ChildEnded tells a node of a job that a job which it spawned has left, while the job goes on. It may be sent twice.
 type ChildEnded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5420,7 +5420,7 @@ type AskCut struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
 	JobId         uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Examine       bool                   `protobuf:"varint,3,opt,name=examine" json:"examine,omitempty"` // look what could wake its processes
+	Examine       bool                   `protobuf:"varint,3,opt,name=examine" json:"examine,omitempty"` // examine what could wake its processes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -196,7 +196,7 @@ func (MpiMode) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
-// ExchangeMode is how what ranks exchange in a fence goes between nodes; an empty fence goes by the tree.
+// ExchangeMode is the way in which the data of a fence travel between nodes; an empty fence uses the tree.
 type ExchangeMode int32
 
 const (
@@ -561,7 +561,7 @@ func (x *Command) GetSearchPath() string {
 	return ""
 }
 
-// JobSpec is what the user asked for.
+// JobSpec holds what the user asked for.
 type JobSpec struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Name               string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -1040,7 +1040,7 @@ func (x *StagedFile) GetKind() StagedKind {
 	return StagedKind_STAGED_KIND_UNSPECIFIED
 }
 
-// Identity is who submitted, as the kernel told the daemon (SO_PEERCRED).
+// Identity is the user who submitted, as the kernel reported it to the daemon (SO_PEERCRED).
 type Identity struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Uid    uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`
@@ -1265,7 +1265,7 @@ func (x *Verdict) GetNode() string {
 	return ""
 }
 
-// Usage is what a job has consumed.
+// Usage holds what a job has consumed.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CpuNanos      int64                  `protobuf:"varint,1,opt,name=cpu_nanos,json=cpuNanos" json:"cpu_nanos,omitempty"`
@@ -1427,7 +1427,7 @@ func (x *Fences) GetPackedBytes() uint64 {
 	return 0
 }
 
-// Messages are what ranks did with messages (package pm), by their own count.
+// Messages counts what ranks did with messages (package pm), by their own count.
 type Messages struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Contexts       uint64                 `protobuf:"varint,1,opt,name=contexts" json:"contexts,omitempty"` // channels of ranks that were made
@@ -1552,7 +1552,7 @@ func (x *Messages) GetTransports() *Transports {
 	return nil
 }
 
-// Transports are what the layers above channels did (packages pm/uct and pm/tag), by the ranks' own count.
+// Transports counts what the layers above channels did (packages pm/uct and pm/tag), by the ranks' own count.
 type Transports struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Lanes            uint64                 `protobuf:"varint,1,opt,name=lanes" json:"lanes,omitempty"` // lanes that ranks of one node opened to each other

@@ -33,7 +33,7 @@ const (
 	NodeState_NODE_STATE_UP          NodeState = 1
 	NodeState_NODE_STATE_DRAINING    NodeState = 2 // takes no new jobs, and has some
 	NodeState_NODE_STATE_DRAINED     NodeState = 3 // takes no new jobs, and has none
-	NodeState_NODE_STATE_SILENT      NodeState = 4 // not heard of; its jobs go on for now
+	NodeState_NODE_STATE_SILENT      NodeState = 4 // does not answer; its jobs go on for now
 	NodeState_NODE_STATE_LOST        NodeState = 5 // given up, with its jobs
 	NodeState_NODE_STATE_REVOKED     NodeState = 6 // not taken any more: its certificate was revoked
 )
@@ -149,7 +149,7 @@ type Server struct {
 	SilentNanos    int64                  `protobuf:"varint,5,opt,name=silent_nanos,json=silentNanos" json:"silent_nanos,omitempty"`            // for how long it has not answered the leader; 0: it answers
 	BehindEntries  uint64                 `protobuf:"varint,6,opt,name=behind_entries,json=behindEntries" json:"behind_entries,omitempty"`      // of the leader's log, that it had not when it last answered
 	RoundTripNanos int64                  `protobuf:"varint,7,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"` // of the leader's heartbeats to it, on average; 0: there were none
-	Disk           *Disk                  `protobuf:"bytes,8,opt,name=disk" json:"disk,omitempty"`                                              // absent: it did not tell in time, or is silent
+	Disk           *Disk                  `protobuf:"bytes,8,opt,name=disk" json:"disk,omitempty"`                                              // absent: it did not answer in time, or is silent
 	Program        *ProgramVersion        `protobuf:"bytes,70,opt,name=program" json:"program,omitempty"`                                       // not set: it is not known
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -248,7 +248,7 @@ func (x *Server) GetProgram() *ProgramVersion {
 	return nil
 }
 
-// Disk is how the disk does that a server's state is on.
+// Disk is the condition of the disk that holds a server's state.
 type Disk struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	SlowestWriteNanos int64                  `protobuf:"varint,1,opt,name=slowest_write_nanos,json=slowestWriteNanos" json:"slowest_write_nanos,omitempty"` // of the log, in the last minute or two
@@ -309,7 +309,7 @@ func (x *Disk) GetSizeBytes() uint64 {
 	return 0
 }
 
-// ProgramVersion is what a daemon is: its build, and which protocols it understands, see package protocol.
+// ProgramVersion is the version of a daemon: its build, and the protocols that it understands, see package protocol.
 type ProgramVersion struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Build          string                 `protobuf:"bytes,1,opt,name=build" json:"build,omitempty"`
@@ -1278,7 +1278,7 @@ type Output struct {
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
 	Stream        uint32                 `protobuf:"varint,2,opt,name=stream" json:"stream,omitempty"` // 1 stdout, 2 stderr
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data" json:"data,omitempty"`
-	Eof           bool                   `protobuf:"varint,4,opt,name=eof" json:"eof,omitempty"`  // not told of a stream from which nothing came
+	Eof           bool                   `protobuf:"varint,4,opt,name=eof" json:"eof,omitempty"`  // not sent for a stream from which nothing came
 	Mark          *OutputMark            `protobuf:"bytes,5,opt,name=mark" json:"mark,omitempty"` // of this message: 1, 2, 3 ... of its job and node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1577,7 +1577,7 @@ func (x *ListJobsResponse) GetNext() *JobPage {
 	return nil
 }
 
-// JobPage is where a list of jobs goes on: after one job, up to the one that was the last when the list began.
+// JobPage is the position at which a list of jobs goes on: after one job, up to the one that was the last when the list began.
 type JobPage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	After         uint64                 `protobuf:"varint,1,opt,name=after" json:"after,omitempty"` // a job's id
@@ -1758,7 +1758,7 @@ func (x *GetJobResponse) GetMeasuredSinceNanos() int64 {
 	return 0
 }
 
-// NodeShare is what a node measured of a job.
+// NodeShare holds what a node measured of a job.
 type NodeShare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -2306,7 +2306,7 @@ type ChannelState struct {
 	Counters      []uint64               `protobuf:"varint,10,rep,packed,name=counters" json:"counters,omitempty"` // in the order of abi.Counters
 	Port          *PortCounts            `protobuf:"bytes,11,opt,name=port" json:"port,omitempty"`                 // of the agent's port
 	Peers         []*ChannelPeer         `protobuf:"bytes,12,rep,name=peers" json:"peers,omitempty"`               // only of the one rank that was asked for
-	Trouble       string                 `protobuf:"bytes,13,opt,name=trouble" json:"trouble,omitempty"`           // why the peers are not told
+	Trouble       string                 `protobuf:"bytes,13,opt,name=trouble" json:"trouble,omitempty"`           // why the peers are not informed
 	Away          bool                   `protobuf:"varint,14,opt,name=away" json:"away,omitempty"`                // not resident: its gang is not on, and what comes is refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2563,7 +2563,7 @@ type ChannelPeer struct {
 	Suspended      bool                   `protobuf:"varint,8,opt,name=suspended" json:"suspended,omitempty"`
 	RoundTripNanos int64                  `protobuf:"varint,9,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"` // smoothed; 0: not measured yet
 	Received       uint32                 `protobuf:"varint,10,opt,name=received" json:"received,omitempty"`                                    // frames accepted
-	Answers        string                 `protobuf:"bytes,11,opt,name=answers" json:"answers,omitempty"`                                       // what the peer is told now: ack, full, gap, away, ready
+	Answers        string                 `protobuf:"bytes,11,opt,name=answers" json:"answers,omitempty"`                                       // what the peer gets as answer now: ack, full, gap, away, ready
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4904,7 +4904,7 @@ func (x *CreateTokenRequest) GetLifeNanos() int64 {
 
 type CreateTokenResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Token         string                 `protobuf:"bytes,1,opt,name=token" json:"token,omitempty"` // with its secret, which is told only here
+	Token         string                 `protobuf:"bytes,1,opt,name=token" json:"token,omitempty"` // with its secret, which is shown only here
 	About         *JoinToken             `protobuf:"bytes,2,opt,name=about" json:"about,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5519,7 +5519,7 @@ func (x *UserLimits) GetPriority() int32 {
 	return 0
 }
 
-// User is what the cluster knows of a user. Amounts of time are microseconds of one CPU.
+// User holds what the cluster knows of a user. Amounts of time are microseconds of one CPU.
 type User struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`

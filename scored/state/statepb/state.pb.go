@@ -1035,7 +1035,7 @@ func (x *MoveRow) GetRow() int32 {
 	return 0
 }
 
-// Requeue puts a job of which no process is left back into the queue.
+// Requeue puts a job that has no process left back into the queue.
 type Requeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2463,7 +2463,7 @@ type Job struct {
 	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // number of restarts after its ranks may have run
 	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier" json:"earlier,omitempty"`                                      // usage of the earlier attempts
 	Because            string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                                      // why it was last put back into the queue
-	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // why it is to be requeued once none of its processes is left; empty: it is not
+	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // the reason to requeue it once none of its processes is left; empty: do not requeue it
 	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`                                        // how it is to end once none of its processes is left; absent: not decided
 	Answers            []*NameAnswer          `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                                      // to its last requests about names that are gone, oldest first
 	unknownFields      protoimpl.UnknownFields

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// lateOutput is for how long processes that a command leaves behind are listened to.
+	// lateOutput is how long the output of processes is read that a command leaves behind.
 	lateOutput = 100 * time.Millisecond
 	// pipeSize is how much a pipe holds.
 	pipeSize = 1 << 16

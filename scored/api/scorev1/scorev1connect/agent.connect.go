@@ -87,7 +87,7 @@ type AgentServiceClient interface {
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// FindLeader names another leader to a node whose leader has fallen silent. Every server answers: at once if it knows of a
 	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
@@ -152,7 +152,7 @@ type AgentServiceHandler interface {
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
 	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader tells a node whose leader has fallen silent of another one. Every server answers: at once if it knows of a
+	// FindLeader names another leader to a node whose leader has fallen silent. Every server answers: at once if it knows of a
 	// later leader than the node, else when it hears of one, or after 3 s that it does not.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
@@ -217,9 +217,9 @@ type ServerServiceClient interface {
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
-	// GetDisk tells how the disk does that the server's state is on.
+	// GetDisk returns the condition of the disk that holds the server's state.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
-	// Describe tells the server's version.
+	// Describe returns the server's version.
 	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
 }
 
@@ -295,9 +295,9 @@ type ServerServiceHandler interface {
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
 	// Admit passes on what a newcomer has asked a server that does not lead.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
-	// GetDisk tells how the disk does that the server's state is on.
+	// GetDisk returns the condition of the disk that holds the server's state.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
-	// Describe tells the server's version.
+	// Describe returns the server's version.
 	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
 }
 
@@ -392,7 +392,7 @@ type PeerServiceClient interface {
 	PutStaged(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
 	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
 	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error)
-	// ListStaged tells what the node keeps.
+	// ListStaged lists what the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 
@@ -571,7 +571,7 @@ type PeerServiceHandler interface {
 	PutStaged(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
 	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
 	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error
-	// ListStaged tells what the node keeps.
+	// ListStaged lists what the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 

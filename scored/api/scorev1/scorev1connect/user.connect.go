@@ -151,7 +151,7 @@ type JobServiceClient interface {
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
-	// ListChannels tells how the channels of running jobs' ranks are.
+	// ListChannels returns the state of the channels of running jobs' ranks.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
@@ -382,7 +382,7 @@ type JobServiceHandler interface {
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
 	// WaitJob answers when the job is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
-	// ListChannels tells how the channels of running jobs' ranks are.
+	// ListChannels returns the state of the channels of running jobs' ranks.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
@@ -606,10 +606,10 @@ type ClusterServiceClient interface {
 	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
-	// SwitchMetrics tells how long the steps of the switches took.
+	// SwitchMetrics returns how long the steps of the switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
-	// GetTop tells at once what scored top shows.
+	// GetTop returns in one call what scored top shows.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
 	// CreateToken makes a token with which one daemon can join.
@@ -915,10 +915,10 @@ type ClusterServiceHandler interface {
 	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
-	// SwitchMetrics tells how long the steps of the switches took.
+	// SwitchMetrics returns how long the steps of the switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
-	// GetTop tells at once what scored top shows.
+	// GetTop returns in one call what scored top shows.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
 	// CreateToken makes a token with which one daemon can join.
