@@ -39,7 +39,7 @@ var dependencies = []string{"after", "afterany", "afterburstbuffer", "aftercorr"
 // isDependency reports whether a word is a value of srun's -d, and no program's name.
 func isDependency(word string) bool {
 	kind, _, found := strings.Cut(word, ":")
-	if word != "singleton" && !(found && slices.Contains(dependencies, kind)) {
+	if word != "singleton" && (!found || !slices.Contains(dependencies, kind)) {
 		return false
 	}
 	_, err := exec.LookPath(word)
