@@ -2,10 +2,8 @@
 package jobaccount
 
 import (
-	"os"
+	"score/nodeagent/launch"
 	"score/scored/api/scorev1"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -117,23 +115,7 @@ const maxResident = 64
 // processes do not count.
 func Largest(pids []int) (most uint64) {
 	for _, pid := range pids[:min(len(pids), maxResident)] {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		if err != nil {
-			continue
-		}
-		most = max(most, peakResident(string(text)))
+		most = max(most, launch.PeakResident(pid))
 	}
 	return most
-}
-
-// peakResident reads VmHWM, which the kernel gives in KiB, from a process's status.
-func peakResident(status string) uint64 {
-	_, rest, _ := strings.Cut(status, "\nVmHWM:")
-	line, _, _ := strings.Cut(rest, "\n")
-	number, _ := strings.CutSuffix(strings.TrimSpace(line), " kB")
-	kib, err := strconv.ParseUint(number, 10, 44)
-	if err != nil {
-		return 0 // a process that is ending has no memory
-	}
-	return kib << 10
 }

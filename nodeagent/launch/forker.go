@@ -108,7 +108,7 @@ func (f *Forker) Start(r *Rank) (*Process, error) {
 	var p *Process
 	err := f.Do(func() error {
 		return f.oom.asRanks(func() (err error) {
-			p, err = f.start(r)
+			p, err = f.start(r, ownResident())
 			return err
 		})
 	})
@@ -122,8 +122,9 @@ func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	started := make([]*Process, 0, len(ranks))
 	err := f.Do(func() error {
 		if err := f.oom.asRanks(func() error {
+			launcher := ownResident()
 			for i := range ranks {
-				p, err := f.start(&ranks[i])
+				p, err := f.start(&ranks[i], launcher)
 				if err != nil {
 					return err
 				}
@@ -138,7 +139,7 @@ func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	return started, err
 }
 
-func (f *Forker) start(r *Rank) (*Process, error) {
+func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func (f *Forker) start(r *Rank) (*Process, error) {
 	}
 	if err == nil {
 		var p *Process
-		if p, err = f.reaper.watch(r.ID, pid, pidfd); err == nil {
+		if p, err = f.reaper.watch(r.ID, pid, pidfd, launcher); err == nil {
 			return p, nil
 		}
 	}

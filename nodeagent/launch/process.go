@@ -15,6 +15,8 @@ type Process struct {
 	ID  int // the Rank's
 	Pid int
 
+	launcher uint64 // ownResident before its start
+
 	mu    sync.Mutex
 	pidfd int // -1 once reaped
 }
@@ -46,17 +48,19 @@ type Exit struct {
 // Usage is the resource use of a rank and of the children that it has waited for.
 type Usage struct {
 	User, System time.Duration
-	// MaxRSS is the most memory of the largest of them, in bytes.
+	// MaxRSS is the most memory of the largest of them, in bytes; 0 if that is unknown, since none
+	// had more than the launcher.
 	MaxRSS uint64
 }
 
 // CPU is the sum of user and system time.
 func (u Usage) CPU() time.Duration { return u.User + u.System }
 
-func usageOf(ru *unix.Rusage) Usage {
-	return Usage{
-		User:   time.Duration(ru.Utime.Nano()),
-		System: time.Duration(ru.Stime.Nano()),
-		MaxRSS: uint64(ru.Maxrss) << 10, // the kernel counts in KiB
+// usageOf returns what the kernel counted for a rank whose launcher may have had so many bytes.
+func usageOf(ru *unix.Rusage, launcher uint64) Usage {
+	u := Usage{User: time.Duration(ru.Utime.Nano()), System: time.Duration(ru.Stime.Nano())}
+	if resident := uint64(ru.Maxrss) << 10; resident > launcher { // the kernel counts in KiB
+		u.MaxRSS = resident
 	}
+	return u
 }

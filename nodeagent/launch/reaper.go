@@ -61,11 +61,11 @@ func NewReaper(onExit func(Exit)) (*Reaper, error) {
 }
 
 // watch adds a rank that was just started.
-func (r *Reaper) watch(id, pid, pidfd int) (*Process, error) {
+func (r *Reaper) watch(id, pid, pidfd int, launcher uint64) (*Process, error) {
 	if pidfd < 0 {
 		return nil, errors.New("the kernel gave no pidfd; Linux 5.4 or later is needed")
 	}
-	p := &Process{ID: id, Pid: pid, pidfd: pidfd}
+	p := &Process{ID: id, Pid: pid, pidfd: pidfd, launcher: launcher}
 	r.mu.Lock()
 	r.ranks[pid] = p
 	r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *Reaper) reap(pid int) {
 	r.mu.Lock()
 	delete(r.ranks, pid)
 	r.mu.Unlock()
-	exit := Exit{ID: p.ID, Pid: pid, Status: statusOf(ws), Usage: usageOf(&ru)}
+	exit := Exit{ID: p.ID, Pid: pid, Status: statusOf(ws), Usage: usageOf(&ru, p.launcher)}
 	if err != nil {
 		// Somebody else in this process has waited for the rank: whatever it
 		// was, it must not pass as a success.

@@ -53,9 +53,6 @@ func TestUsage(t *testing.T) {
 	if u.CPU() < time.Millisecond || u.CPU() > timeout {
 		t.Errorf("CPU time %v", u.CPU())
 	}
-	if u.MaxRSS < 100<<10 || u.MaxRSS > 1<<30 {
-		t.Errorf("%d bytes resident", u.MaxRSS)
-	}
 }
 
 func TestEveryRankIsReportedOnce(t *testing.T) {

@@ -31,11 +31,25 @@ func TestExitCodes(t *testing.T) {
 		if e.GetExitCode() != int32(rank) || e.GetSignal() != 0 || e.GetJobId() != testJob {
 			t.Errorf("rank %d: %v", rank, e)
 		}
-		if e.GetAtNanos() == 0 || e.GetMaxRssBytes() == 0 {
-			t.Errorf("rank %d has no time or no memory: %v", rank, e)
+		if e.GetAtNanos() == 0 {
+			t.Errorf("rank %d has no time: %v", rank, e)
 		}
 	}
-	if u := a.done().GetUsage(); u.GetMaxRssBytes() == 0 || u.GetCpuNanos() == 0 {
+	if u := a.done().GetUsage(); u.GetCpuNanos() == 0 {
+		t.Errorf("usage: %v", u)
+	}
+}
+
+// The memory of a rank is known if it is more than the steward's, which this process is.
+func TestUsageHasTheMemoryOfTheLargestRank(t *testing.T) {
+	const size = 400 << 20
+	a := start(t)
+	a.run(2, sh(fmt.Sprintf("[ $SCORE_RANK = 0 ] || dd if=/dev/zero of=/dev/null bs=%d count=1 2>/dev/null", size)))
+	exits := a.exits()
+	if small, large := exits[0].GetMaxRssBytes(), exits[1].GetMaxRssBytes(); small != 0 || large < size {
+		t.Errorf("memory of a shell: %d, of a rank of %d bytes: %d", small, size, large)
+	}
+	if u := a.done().GetUsage(); u.GetMaxRssBytes() != exits[1].GetMaxRssBytes() {
 		t.Errorf("usage: %v", u)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"score/scored/api/quote"
+	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,15 @@ func shortBytes(n uint64) string {
 		unit++
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + units[unit:unit+1]
+}
+
+// residentWords is the memory of a job's largest rank, which is not known of ranks that were small
+// and ended at once.
+func residentWords(usage *scorev1.Usage) string {
+	if usage.GetMaxRssBytes() == 0 {
+		return "-"
+	}
+	return shortBytes(usage.GetMaxRssBytes())
 }
 
 // numbers shortens ascending numbers: "0-3,7".

@@ -19,8 +19,9 @@ func historyCommand(c *caller) *cobra.Command {
 		Short: "list finished jobs with what they used",
 		Long: `Lists finished jobs that the cluster still remembers, the latest last: the time
 from their start to their end (ELAPSED), the time that their gang was on (RUN
-TIME), the CPU time of their ranks, the memory of their largest rank, and how they
-ended. Operators see the jobs of all users, others their own.`,
+TIME), the CPU time of their ranks, the memory of their largest rank (- if they
+ended before it was measured), and how they ended. Operators see the jobs of all
+users, others their own.`,
 		Example: `  scored history --since 24h -u ann
   scored history -s node-lost,time-limit -n 20`,
 		Args: cmdline.NoArgs,
@@ -54,7 +55,7 @@ func printHistory(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
 		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
 			strconv.Itoa(int(job.GetSpec().GetTasks())), instant(job.GetEndedNanos()), elapsed,
 			shortTime(time.Duration(usage.GetRunNanos())), shortTime(time.Duration(usage.GetCpuNanos())),
-			shortBytes(usage.GetMaxRssBytes()), endWords(job.GetVerdict()))
+			residentWords(usage), endWords(job.GetVerdict()))
 	}
 	return t.flush()
 }

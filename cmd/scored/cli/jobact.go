@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -119,7 +120,8 @@ func jobWaitCommand(c *caller) *cobra.Command {
 		Use:   "wait JOB...",
 		Short: "wait until jobs have ended; exit with the highest of their exit codes",
 		Long: `Waits until all these jobs have ended, and exits with the highest of their exit codes,
-or with 125 if one is not known or the cluster failed.`,
+or with 125 if one is not known or the cluster failed. Prints why a job ended if its ranks
+did not just exit.`,
 		Example:           `  scored job wait $(scrun -d -n 4 ./a.out) && ./next-step`,
 		ValidArgsFunction: c.completeJobs(0, 0, true),
 		Args:              needs(0, "the jobs to wait for"),
@@ -131,7 +133,11 @@ or with 125 if one is not known or the cluster failed.`,
 					if err != nil {
 						return err
 					}
-					highest = max(highest, int(reply.Msg.GetJob().GetVerdict().GetExitCode()))
+					verdict := reply.Msg.GetJob().GetVerdict()
+					if verdict.GetMessage() != "" { // nobody may have seen it: the job may be detached
+						fmt.Fprintf(command.ErrOrStderr(), "scored: job %d: %s\n", id, printable(verdict.GetMessage()))
+					}
+					highest = max(highest, int(verdict.GetExitCode()))
 					return nil
 				})
 			})(command, arguments)

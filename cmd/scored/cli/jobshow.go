@@ -131,7 +131,7 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 		[2]string{"CPU time", shortTime(time.Duration(usage.GetCpuNanos()))},
 	)
 	lines = append(lines, costLines(reply)...)
-	lines = append(lines, [2]string{"largest rank", shortBytes(usage.GetMaxRssBytes())})
+	lines = append(lines, [2]string{"largest rank", residentWords(usage)})
 	if verdict := job.GetVerdict(); verdict != nil {
 		lines = append(lines, [2]string{"ended", instant(job.GetEndedNanos())}, [2]string{"end", endWords(verdict)})
 		if verdict.GetMessage() != "" {

@@ -33,7 +33,7 @@ var foreign = map[string]string{
 	"host": "-w names the nodes to use", "H": noLater,
 	"relative": "-w names the nodes to use", "r": "-w names the nodes to use",
 	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
-	"array": "a loop in the shell submits jobs with -d, or one job's ranks choose by $SCORE_RANK",
+	"array": jobArrays, "a": jobArrays,
 	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
 	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
 	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",
@@ -74,6 +74,7 @@ const (
 	noCores         = "-c says how many CPUs each rank has, and -m (--distribution) how ranks go to nodes"
 	noShape         = "-N sets how many nodes, and -w which"
 	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another one"
+	jobArrays       = "a loop in the shell submits jobs with -d, or one job's ranks choose by $SCORE_RANK"
 	noScripts       = "run a script that does this before and after the program"
 	noNeed          = "it is not needed here"
 	noContainers    = "run the container's own launcher as the program"

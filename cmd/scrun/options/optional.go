@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -26,5 +27,21 @@ func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 			return fmt.Errorf("%s is no program: write --%s=%s for the value of that option", word, name, word)
 		}
 	}
+	if o.Detach && isDependency(word) {
+		return fmt.Errorf("%s is no program: -d detaches the job here; 'scored job wait' waits for the end of another one", word)
+	}
 	return nil
+}
+
+// dependencies begin the value that -d has in srun.
+var dependencies = []string{"after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok"}
+
+// isDependency reports whether a word is a value of srun's -d, and no program's name.
+func isDependency(word string) bool {
+	kind, _, found := strings.Cut(word, ":")
+	if word != "singleton" && (!found || !slices.Contains(dependencies, kind)) {
+		return false
+	}
+	_, err := exec.LookPath(word)
+	return err != nil
 }

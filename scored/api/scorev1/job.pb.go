@@ -1272,7 +1272,7 @@ type Usage struct {
 	RunNanos      int64                  `protobuf:"varint,2,opt,name=run_nanos,json=runNanos" json:"run_nanos,omitempty"` // time its gang was on
 	Slices        uint64                 `protobuf:"varint,3,opt,name=slices" json:"slices,omitempty"`
 	LateFreezes   uint64                 `protobuf:"varint,4,opt,name=late_freezes,json=lateFreezes" json:"late_freezes,omitempty"`
-	MaxRssBytes   uint64                 `protobuf:"varint,5,opt,name=max_rss_bytes,json=maxRssBytes" json:"max_rss_bytes,omitempty"` // largest of its ranks
+	MaxRssBytes   uint64                 `protobuf:"varint,5,opt,name=max_rss_bytes,json=maxRssBytes" json:"max_rss_bytes,omitempty"` // of its largest rank; 0: not known
 	SwitchNanos   int64                  `protobuf:"varint,6,opt,name=switch_nanos,json=switchNanos" json:"switch_nanos,omitempty"`   // time lost to switching
 	Messages      *Messages              `protobuf:"bytes,7,opt,name=messages" json:"messages,omitempty"`                             // not set: no channel was ever opened
 	Fences        *Fences                `protobuf:"bytes,20,opt,name=fences" json:"fences,omitempty"`                                // not set: the ranks here met those of other nodes in none

@@ -1,0 +1,40 @@
+package launch
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// inexact is the part of the launcher's memory by which the kernel's counts of it may differ: each
+// CPU has its own count and adds it in batches, and the launcher grows while it starts ranks.
+const inexact = 8
+
+// PeakResident returns the most memory that a process has had resident, in bytes, or 0 if it has
+// ended or is ending.
+func PeakResident(pid int) uint64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	return peakResident(string(text))
+}
+
+// peakResident reads VmHWM, which the kernel gives in KiB, from a process's status.
+func peakResident(status string) uint64 {
+	_, rest, _ := strings.Cut(status, "\nVmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	number, _ := strings.CutSuffix(strings.TrimSpace(line), " kB")
+	kib, err := strconv.ParseUint(number, 10, 44)
+	if err != nil {
+		return 0 // a process that is ending has no memory
+	}
+	return kib << 10
+}
+
+// ownResident returns the figures of a rank's memory that may be the launcher's: a rank has the
+// launcher's memory until its exec, and the kernel counts that as its own.
+func ownResident() uint64 {
+	peak := PeakResident(os.Getpid())
+	return peak + peak/inexact
+}
