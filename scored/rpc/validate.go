@@ -100,7 +100,8 @@ func checkProgram(s *scorev1.JobSpec) error {
 		return invalid("a submission finds its program by PATH; other directories are for what a program spawns")
 	}
 	if n := len(s.GetArgv()) + len(s.GetEnv()); n > maxArguments {
-		return invalid("%d arguments and environment variables are more than %d", n, maxArguments)
+		return invalid("%d arguments and environment variables are more than the %d a job takes; "+
+			"pass a long list in a file or by standard input, and fewer variables with --export", n, maxArguments)
 	}
 	total := 0
 	for _, texts := range [][]string{s.GetArgv(), s.GetEnv()} {
@@ -110,7 +111,7 @@ func checkProgram(s *scorev1.JobSpec) error {
 			case strings.ContainsRune(text, 0):
 				return invalid("an argument or environment variable holds a NUL: %q", clip(text))
 			case len(text) > maxString:
-				return invalid("an argument or environment variable is longer than the %d bytes the kernel takes: %q", maxString, clip(text))
+				return invalid("an argument or environment variable is longer than the %d bytes the kernel takes; pass it in a file: %q", maxString, clip(text))
 			}
 		}
 	}

@@ -82,11 +82,15 @@ func TestBadSpecs(t *testing.T) {
 		{"search path", func(s *scorev1.JobSpec) { s.SearchPath = "/opt" }, "a submission finds its program by PATH"},
 		{"empty program", func(s *scorev1.JobSpec) { s.Argv = []string{""} }, "the job names no program"},
 		{"NUL", func(s *scorev1.JobSpec) { s.Argv[1] = "a\x00b" }, `an argument or environment variable holds a NUL: "a\x00b"`},
-		{"long argument", func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) }, "an argument or environment variable is longer than the 131071 bytes"},
+		{
+			"long argument",
+			func(s *scorev1.JobSpec) { s.Argv[1] = long(1 << 17) },
+			"an argument or environment variable is longer than the 131071 bytes the kernel takes; pass it in a file: ",
+		},
 		{
 			"many arguments",
 			func(s *scorev1.JobSpec) { s.Argv = strings.Split(long(70000), "") },
-			"70002 arguments and environment variables are more than 65536",
+			"70002 arguments and environment variables are more than the 65536 a job takes; pass a long list in a file or by standard input",
 		},
 		{"large environment", func(s *scorev1.JobSpec) {
 			for range 20 {
