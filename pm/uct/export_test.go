@@ -17,7 +17,7 @@ func (i *Iface) Forget(rank int) {
 		return
 	}
 	ep.fail(ErrCanceled)
-	i.endLost(true)
+	i.endLost(len(i.lost), true)
 	ep.release()
 	for at, active := range i.active {
 		if active == ep {

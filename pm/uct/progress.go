@@ -25,7 +25,7 @@ func (i *Iface) progress() int {
 		return 0 // called by a handler
 	}
 	i.inside = true
-	n := 0
+	n, lost := 0, len(i.lost)
 	if i.bulk.pulls > 0 {
 		n += i.takeBulk()
 	}
@@ -42,7 +42,7 @@ func (i *Iface) progress() int {
 		n += i.advance()
 	}
 	if len(i.lost) > 0 {
-		n += i.endLost(drained)
+		n += i.endLost(lost, drained)
 	}
 	i.inside = false
 	if n > 0 {
@@ -82,12 +82,13 @@ func (i *Iface) receive() (n int, drained bool) {
 	return n, false
 }
 
-// endLost ends what waits for peers that were lost, if nothing more of them comes.
-func (i *Iface) endLost(drained bool) (n int) {
+// endLost ends what waits for peers that were lost, if nothing more of them comes. Only the first
+// known of them were lost before the inbox was drained: a later one may have left messages in it.
+func (i *Iface) endLost(known int, drained bool) (n int) {
 	lost := i.lost
 	i.lost = nil
-	for _, ep := range lost {
-		if !ep.deaf && (!drained || ep.arriving()) {
+	for at, ep := range lost {
+		if !ep.deaf && (at >= known || !drained || ep.arriving()) {
 			i.lost = append(i.lost, ep)
 			continue
 		}

@@ -245,6 +245,37 @@ func TestClosedPeer(t *testing.T) {
 	})
 }
 
+// atRetry is an operation that is called when Progress has drained the inbox.
+type atRetry func() error
+
+func (f atRetry) Retry() error { return f() }
+
+// A peer that sends its last message and closes after the inbox was drained, and before something is
+// sent to it: the message comes before the peer is reported as lost.
+func TestLastMessageOfAClosedPeer(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		came, gone, cameBefore := false, false, false
+		j[0].iface.Handle(firstID, func(*uct.Packet) { came = true })
+		j[0].iface.HandleGone(func(*uct.EP, error) { gone, cameBefore = true, came })
+		back := j.ep(t, 1, 0)
+		j.retry(t, func() error { return back.Send(uct.Header{ID: firstID}, nil) })
+		j.until(t, func() bool { return came })
+		came = false
+		ep := j.ep(t, 0, 1)
+		ep.Pend(atRetry(func() error {
+			j.retry(t, func() error { return back.Send(uct.Header{ID: firstID}, nil) })
+			if err := j[1].worker.Close(); err != nil {
+				t.Error(err)
+			}
+			return ep.Send(uct.Header{ID: firstID}, nil)
+		}))
+		job{j[0]}.until(t, func() bool { return gone })
+		if !cameBefore {
+			t.Error("the peer was lost before its last message came")
+		}
+	})
+}
+
 func TestNoAllocationPerOperation(t *testing.T) {
 	j := start(t, 1, 2)
 	j[1].iface.Handle(firstID, func(*uct.Packet) {})

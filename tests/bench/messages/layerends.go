@@ -30,6 +30,7 @@ func newUCTEnd(ch *pm.Channel) (*uctEnd, error) {
 	e := &uctEnd{worker: uct.NewWorker()}
 	iface := e.worker.Open(ch, uct.NewMD(0))
 	iface.Handle(uct.FirstID, e.onMessage)
+	iface.HandleGone(func(_ *uct.EP, err error) { e.err = err })
 	ep, err := iface.EP(1 - ch.Rank())
 	e.ep = ep
 	return e, err
@@ -56,11 +57,11 @@ func (e *uctEnd) send(data []byte) error {
 
 func (e *uctEnd) receive(data []byte) error {
 	e.to = data
-	for e.came == 0 && e.err == nil && e.ep.Err() == nil {
+	for e.came == 0 && e.err == nil {
 		e.worker.Progress()
 	}
 	if e.came == 0 {
-		return firstError(e.err, e.ep.Err())
+		return e.err
 	}
 	e.came--
 	return nil
