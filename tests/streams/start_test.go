@@ -35,6 +35,8 @@ const (
 	agentAway, serverAway, between = 1500 * time.Millisecond, 300 * time.Millisecond, time.Second
 	// unknownJob is said of a job that was lost with its agent before it had begun.
 	unknownJob = "does not know the job any more"
+	// noServer is said by a scrun that was too slow: its server was lost before it could submit.
+	noServer = "no daemon answers"
 )
 
 // startInputs are the most bytes of input: a pipe takes them, what is kept on the way, or neither.
@@ -67,10 +69,11 @@ func (c *compressing) run() error {
 	}
 	defer time.AfterFunc(echoed, func() { _ = c.command.Process.Kill() }).Stop()
 	if err := c.command.Wait(); err != nil {
-		if strings.Contains(c.said.String(), unknownJob) {
+		said := c.said.String()
+		if strings.Contains(said, unknownJob) || strings.Contains(said, noServer) && c.out.Len() == 0 {
 			return nil
 		}
-		return fmt.Errorf("%w, %d bytes of output: %s", err, c.out.Len(), c.said.String())
+		return fmt.Errorf("%w, %d bytes of output: %s", err, c.out.Len(), said)
 	}
 	r, err := gzip.NewReader(&c.out)
 	if err != nil {
