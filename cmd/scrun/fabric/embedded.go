@@ -13,12 +13,12 @@ const (
 	// loadingMark is the name of the function that libfabric looks for in a provider that it loads. A
 	// libfabric that was configured without dlopen loads none, and has no such text.
 	loadingMark = "fi_prov_ini\x00"
-	// embeddedMark is the name of libfabric's first function, which the library exports. A message of
-	// MPICH over UCX has it, too, in a sentence.
+	// embeddedMark is the name of libfabric's first function, which the library exports. Messages of any
+	// MPICH have it, too, in a sentence.
 	embeddedMark = "\x00fi_getinfo\x00"
 )
 
-// mpichKind tells an MPICH that needs no libfabric by what its MPI libraries contain.
+// mpichKind tells an MPICH that needs neither libfabric nor UCX by what its MPI libraries contain.
 func mpichKind(libraries []mpidetect.Library) Kind {
 	kind := OtherMPI
 	for _, l := range libraries {

@@ -125,6 +125,8 @@ func kindOf(program, libraryPath string) Kind {
 		return MPICH
 	case uses(isLibfabric):
 		return libfabricKind(program)
+	case report.Family == mpidetect.MPICH && uses(isUCX):
+		return OtherMPI
 	case report.Family == mpidetect.MPICH:
 		return mpichKind(libraries)
 	case interprets(program):
@@ -134,6 +136,10 @@ func kindOf(program, libraryPath string) Kind {
 }
 
 func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
+
+// isUCX reports whether the library is UCX, the network of Debian's MPICH. Its libmpich.so has 41 MB,
+// which need not be searched for a libfabric then.
+func isUCX(name string) bool { return strings.HasPrefix(name, "libucp.so") }
 
 // isOpenSHMEM reports whether the library is Sandia OpenSHMEM.
 func isOpenSHMEM(name string) bool { return strings.HasPrefix(name, "libsma.so") }
