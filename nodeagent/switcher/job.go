@@ -99,8 +99,8 @@ func (j *job) rest(still bool) {
 	}
 }
 
-// emptyMeasures are the measures of jobs that have gone, for reuse: tens of
-// kilobytes each, of which a short job touches only the first few.
+// emptyMeasures are the measures of ended jobs, for reuse. Each has tens of kilobytes; a short job
+// touches only the first few.
 var emptyMeasures = sync.Pool{New: func() any { return new(ctxswitch.Measures) }}
 
 func newJob(j Job) *job {

@@ -15,7 +15,7 @@ const maxServers = 32
 type servers struct {
 	mu     sync.Mutex
 	scheme string
-	first  []string // those of the configuration, of which at least one is right
+	first  []string // of the configuration; at least one is right
 	learnt []string
 	turn   int
 	to     string // where the last one redirected us; "": nowhere

@@ -74,7 +74,7 @@ type MROptions struct {
 	Access uct.Access
 	Key    uint64
 	HasKey bool   // Key is the caller's choice
-	All    bool   // all memory of the process, of which offsets are addresses, in place of a buffer
+	All    bool   // all memory of the process in place of a buffer; offsets are addresses
 	Base   uint64 // offset of the first byte, as peers count: its address, or 0
 }
 

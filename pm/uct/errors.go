@@ -17,7 +17,8 @@ var (
 	ErrAccess = errors.New("uct: the memory of the key does not allow this operation")
 	// ErrOperation means that the target does not know the atomic operation or its type.
 	ErrOperation = errors.New("uct: no such atomic operation on this type")
-	// ErrTooLong means that a message or an operation is longer than the interface's attributes allow.
+	// ErrTooLong means that a message or an operation is longer than the interface's attributes
+	// allow.
 	ErrTooLong = errors.New("uct: longer than the interface's attributes allow")
 	// ErrPeer means that the peer broke the protocol. Nothing more is exchanged with it.
 	ErrPeer = errors.New("uct: the peer sent what the protocol does not allow")
@@ -25,8 +26,8 @@ var (
 	ErrClosed = errors.New("uct: closed")
 	// ErrKeyInUse means that a region with the key exists.
 	ErrKeyInUse = errors.New("uct: a region of this process has the key already")
-	// ErrUnknowable means that all memory cannot be registered, since the system does not say what of it
-	// there is.
+	// ErrUnknowable means that all memory cannot be registered, since the system does not say what
+	// of it there is.
 	ErrUnknowable = errors.New("uct: all memory can be registered from Linux 5.14 on")
 	// ErrCanceled completes operations that were under way when their interface was closed.
 	ErrCanceled = errors.New("uct: the interface was closed before the operation completed")

@@ -89,8 +89,8 @@ func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error
 }
 
 // RegisterAll makes all memory of this process reachable, also what it will map later: offsets are
-// addresses. An address without memory is an error of the peer's operation, ErrRange. What peers write
-// over memory that the program did not mean is as if the program had done it. The error is
+// addresses. An address without memory is an error of the peer's operation, ErrRange. What peers
+// write over memory that the program did not mean is as if the program had done it. The error is
 // ErrUnknowable.
 //
 // A wrong address may lie in Go's heap where nothing is allocated, so the runtime must let such
@@ -251,7 +251,8 @@ func (md *MD) findPiece(key, offset, length, at, n uint64, want Access) (memory 
 	return memory, r, statusOK
 }
 
-// part returns the region's memory, whose piece is to be touched now; it is false if that is not there.
+// part returns length bytes of the region's memory. It reports false if the n bytes from at on,
+// which are touched now, are not there.
 func (r *Region) part(offset, length, at, n uint64, want Access) ([]byte, bool) {
 	if !r.all {
 		return cut(r.buf, offset, length)

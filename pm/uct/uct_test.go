@@ -250,8 +250,8 @@ type atRetry func() error
 
 func (f atRetry) Retry() error { return f() }
 
-// A peer that sends its last message and closes after the inbox was drained, and before something is
-// sent to it: the message comes before the peer is reported as lost.
+// A peer that sends its last message and closes after the inbox was drained, and before something
+// is sent to it: the message comes before the peer is reported as lost.
 func TestLastMessageOfAClosedPeer(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		came, gone, cameBefore := false, false, false

@@ -5,8 +5,8 @@
 // Nodes check at different instants, so each may find its ranks asleep while a message wakes one
 // after the other. As in Mattern's four-counter method (Algorithms for distributed termination
 // detection, 1987) there are two collections; the second begins when the first is complete. A node
-// whose ranks sleep has an epoch, which changes whenever anything happens there, and a rank whose
-// message has not been received does not count as asleep. If all epochs are the same in both
+// whose ranks sleep has an epoch. The epoch changes whenever anything happens there. A rank with an
+// unreceived message does not count as asleep. If all epochs are the same in both
 // collections, nothing happened anywhere in between, so there was one instant at which all slept
 // and nothing was on its way. Then only something outside can make anything happen later.
 package idle

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/replica/wal"
 	"strconv"
 	"strings"
 
@@ -118,16 +119,7 @@ func writeAtomically(path, text string) error {
 	if err := os.Rename(fresh, path); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
-	return syncDirectory(filepath.Dir(path))
-}
-
-// syncDirectory makes new file names durable.
-func syncDirectory(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+	if err := wal.SyncDirectory(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
 	return nil

@@ -60,8 +60,8 @@ func (r Request) Undecided() bool {
 // for the program. The library itself refuses less than a part of it.
 const leastAddressSpace = 4 << 30
 
-// Choice says whether channels are used, and for what reason, which -v prints. The reason is empty
-// where there was nothing to choose.
+// Choice is the decision whether channels are used. -v prints its reason, which is empty if there
+// was nothing to choose.
 type Choice struct {
 	Use bool
 	// IfAble leaves the decision to Open MPI: it is unknown whether what an interpreter starts has

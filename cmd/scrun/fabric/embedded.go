@@ -10,11 +10,11 @@ import (
 // An MPICH whose configuration finds no libfabric compiles its own into the MPI library, which then
 // needs no libfabric.so.1. What that one leaves there:
 const (
-	// loadingMark is the name of the function that libfabric looks for in a provider that it loads. A
-	// libfabric that was configured without dlopen loads none, and has no such text.
+	// loadingMark is the name of the function that libfabric looks for in a provider that it loads.
+	// A libfabric that was configured without dlopen loads none, and has no such text.
 	loadingMark = "fi_prov_ini\x00"
-	// embeddedMark is the name of libfabric's first function, which the library exports. Messages of any
-	// MPICH have it, too, in a sentence.
+	// embeddedMark is the name of libfabric's first function, which the library exports. Messages
+	// of any MPICH have it, too, in a sentence.
 	embeddedMark = "\x00fi_getinfo\x00"
 )
 
@@ -35,7 +35,7 @@ func mpichKind(libraries []mpidetect.Library) Kind {
 	return kind
 }
 
-// fileContains reports whether the file has the mark in what is looked at of it.
+// fileContains reports whether the first maxSearched bytes of the file have the mark.
 func fileContains(path, mark string) bool {
 	file, err := os.Open(path)
 	if err != nil {

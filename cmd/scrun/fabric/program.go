@@ -45,8 +45,8 @@ type Program struct {
 	Kind Kind
 }
 
-// interpreters are those of scripts and of languages that have MPI for themselves, as mpi4py; a digit
-// and what follows it in a program's name is left out.
+// interpreters are those of scripts and of languages that have MPI for themselves, as mpi4py; a
+// digit and what follows it in a program's name is left out.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
 // wrappers are programs that start another, named among their arguments, and find it by PATH.
@@ -137,8 +137,8 @@ func kindOf(program, libraryPath string) Kind {
 
 func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
 
-// isUCX reports whether the library is UCX, the network of Debian's MPICH. Its libmpich.so has 41 MB,
-// which need not be searched for a libfabric then.
+// isUCX reports whether the library is UCX, the network of Debian's MPICH. Its libmpich.so has 41
+// MB, which need not be searched for a libfabric then.
 func isUCX(name string) bool { return strings.HasPrefix(name, "libucp.so") }
 
 // isOpenSHMEM reports whether the library is Sandia OpenSHMEM.

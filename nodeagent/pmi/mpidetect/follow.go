@@ -60,8 +60,8 @@ type layer struct {
 	rpath []string
 }
 
-// newLayer is a layer of a file; loader are the directories of DT_RPATH of the file that loads it. A
-// file with a DT_RUNPATH has no DT_RPATH, whatever it says.
+// newLayer returns the layer of a file. loader are the DT_RPATH directories of the file that loads
+// it. DT_RUNPATH voids the file's own DT_RPATH.
 func newLayer(path string, report Report, loader []string) layer {
 	l := layer{path: path, Report: report}
 	if len(report.runpath) == 0 {
@@ -71,9 +71,9 @@ func newLayer(path string, report Report, loader []string) layer {
 	return l
 }
 
-// searchDirs are the directories in which the loader looks for the file's libraries, in order, before
-// those of the system; ld.so(8). DT_RUNPATH holds for the file's own libraries alone, and without it
-// DT_RPATH comes first.
+// searchDirs returns the directories in which the loader looks for the file's libraries, in order,
+// before those of the system; see ld.so(8). DT_RPATH comes first, unless the file has a DT_RUNPATH,
+// which holds for the file's own libraries alone.
 func (l *layer) searchDirs(libraryPath string) (dirs []string) {
 	if len(l.runpath) == 0 {
 		dirs = append(dirs, l.rpath...)
@@ -82,7 +82,7 @@ func (l *layer) searchDirs(libraryPath string) (dirs []string) {
 	return append(dirs, directories(l.runpath, l.path)...)
 }
 
-// directories are those of search paths in the file of that path. LD_LIBRARY_PATH may have semicolons,
+// directories splits the search paths of the file at path. LD_LIBRARY_PATH may have semicolons,
 // too.
 func directories(paths []string, path string) (dirs []string) {
 	origin := filepath.Dir(path)

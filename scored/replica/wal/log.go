@@ -70,7 +70,7 @@ func (l *Log) begin() error {
 		return err
 	}
 	l.segments = []*segment{s}
-	return syncDirectory(filepath.Dir(l.dir))
+	return SyncDirectory(filepath.Dir(l.dir))
 }
 
 // Close waits for the write under way and closes the files.

@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// recordHead is the size of a record's head: length of the payload (4 bytes, at least 1), CRC-32C
-	// of the payload (4), kind (1), zeros (3), CRC-32C of all this (4). All numbers are
+	// recordHead is the size of a record's head: length of the payload (4 bytes, at least 1),
+	// CRC-32C of the payload (4), kind (1), zeros (3), CRC-32C of all this (4). All numbers are
 	// little-endian. The head has a checksum of its own, since the length of a record that was
 	// interrupted must be known.
 	recordHead = 16

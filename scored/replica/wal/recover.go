@@ -170,8 +170,8 @@ func isTorn(data []byte, salt uint64, end int) (bool, error) {
 	return true, nil
 }
 
-// lacksSector reports whether a sector of the record at an offset, or the record's part of a sector,
-// was not written.
+// lacksSector reports whether a sector of the record at an offset, or the record's part of a
+// sector, was not written.
 func lacksSector(data []byte, salt uint64, at int) bool {
 	if at+recordHead > len(data) {
 		return false

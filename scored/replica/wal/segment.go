@@ -97,7 +97,7 @@ func createSegment(dir string, number uint64, before int, values map[string][]by
 		return nil, errors.Join(err, file.Close(), os.Remove(path+freshSuffix))
 	}
 	if err = os.Rename(path+freshSuffix, path); err == nil {
-		err = syncDirectory(dir)
+		err = SyncDirectory(dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -109,7 +109,7 @@ func createSegment(dir string, number uint64, before int, values map[string][]by
 // remove closes the segment and removes its file. It waits until the directory is on disk, so that
 // after a power failure no segment is missing between others.
 func (s *segment) remove(dir string) error {
-	return errors.Join(s.file.Close(), os.Remove(filepath.Join(dir, segmentName(s.number))), syncDirectory(dir))
+	return errors.Join(s.file.Close(), os.Remove(filepath.Join(dir, segmentName(s.number))), SyncDirectory(dir))
 }
 
 func newSalt() uint64 {
@@ -131,7 +131,8 @@ func (s *segment) write(data []byte, at int) error {
 	}
 }
 
-func syncDirectory(dir string) error {
+// SyncDirectory makes new and removed file names durable.
+func SyncDirectory(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {
 		return err

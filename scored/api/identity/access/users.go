@@ -8,7 +8,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// way tells whether agents forward a method for the users of their host.
+// way is whether agents forward a method for the users of their host.
 type way uint8
 
 const (
