@@ -253,6 +253,29 @@ func TestPeerGone(t *testing.T) {
 	}
 }
 
+// A rank sends its last message and dies between the receiver's poll and its check for deaths: the
+// message comes first.
+func TestLastMessageOfADeadRank(t *testing.T) {
+	ranks, hub := join(t, 2, abi.Geometry{})
+	if _, err := ranks[0].Receive(); !errors.Is(err, pm.ErrEmpty) {
+		t.Fatal(err)
+	}
+	if err := ranks[1].SendBytes(0, []byte("last words")); err != nil {
+		t.Fatal(err)
+	}
+	hub.Ended(1)
+	m, err := ranks[0].ReceiveAfterPoll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := m.Bytes(); string(b) != "last words" {
+		t.Errorf("%q", b)
+	}
+	if _, err := receive(ranks[0]); !errors.Is(err, pm.ErrPeerGone) {
+		t.Error(err)
+	}
+}
+
 // TestGoneWakesSleeper: the news of a death wakes a rank that waits.
 func TestGoneWakesSleeper(t *testing.T) {
 	ranks, hub := join(t, 2, abi.Geometry{})

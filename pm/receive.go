@@ -117,7 +117,19 @@ func (c *Channel) Receive() (Message, error) {
 	if !c.in.Due() && len(c.gone) == 0 {
 		return Message{}, ErrEmpty
 	}
-	return Message{}, c.emptyError()
+	return c.receiveLast()
+}
+
+// receiveLast is Receive after a poll that found nothing, when there may be an error. A rank may have
+// sent its last message and died since that poll, so the inbox is polled once more.
+func (c *Channel) receiveLast() (Message, error) {
+	if !c.pendingError() {
+		return Message{}, ErrEmpty
+	}
+	if m, ok := c.poll(); ok {
+		return Message{m, c}, nil
+	}
+	return Message{}, c.takeError()
 }
 
 // Each calls f with up to most messages that came whole and follow the last one received, gives
@@ -164,10 +176,8 @@ func (c *Channel) pendingError() bool {
 	return c.in.Damage() != nil
 }
 
-func (c *Channel) emptyError() error {
-	if !c.pendingError() {
-		return ErrEmpty
-	}
+// takeError returns the error that pendingError has found.
+func (c *Channel) takeError() error {
 	if len(c.gone) > 0 {
 		err := c.gone[0]
 		c.gone = c.gone[1:]
