@@ -91,7 +91,33 @@ func (r *Root) Dir() string { return r.dir }
 func (r *Root) Memory() Memory { return r.memory }
 
 // Create makes the group of a slot. It fails if the slot's group exists.
-func (r *Root) Create(slot int) (*Group, error) { return r.group(slot, true) }
+func (r *Root) Create(slot int) (*Group, error) {
+	g, err := r.group(slot, true)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return g, err
+	}
+	// The last steward of a dead agent has removed the node's group meanwhile.
+	if err := r.remake(); err != nil {
+		return nil, err
+	}
+	return r.group(slot, true)
+}
+
+// remake makes the node's group again, with the controllers that it had.
+func (r *Root) remake() error {
+	for _, dir := range append([]string{r.dir}, r.v1Dirs()...) {
+		if err := makeDir(dir); err != nil {
+			return fmt.Errorf("making the node's group: %w", err)
+		}
+	}
+	if r.memory == MemoryV2 {
+		r.enable(filepath.Dir(r.dir), "memory")
+	}
+	if r.pidsV2 {
+		r.enable(filepath.Dir(r.dir), "pids")
+	}
+	return nil
+}
 
 // Open takes a group that exists: an agent that was restarted finds the jobs
 // of its stewards so.
@@ -161,7 +187,7 @@ func (r *Root) Slots() ([]int, error) {
 	var slots []int
 	for _, dir := range append([]string{r.dir}, r.v1Dirs()...) {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("listing groups: %w", err)
 		}
 		for _, e := range entries {

@@ -184,6 +184,32 @@ func TestSweepTakesHalves(t *testing.T) {
 	}
 }
 
+// The last steward of a dead agent removes the node's group when the next agent has just found it.
+func TestCreateInAVanishedRoot(t *testing.T) {
+	r := testRoot(t)
+	if err := r.Remove(soon()); err != nil {
+		t.Fatal(err)
+	}
+	if slots, err := r.Slots(); err != nil || len(slots) != 0 {
+		t.Errorf("slots %v, %v", slots, err)
+	}
+	g, err := r.Create(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.memory != MemoryNone {
+		if err := g.LimitMemory(64 << 20); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := g.LimitProcesses(10); err != nil && !errors.Is(err, ErrNoPidsControl) {
+		t.Error(err)
+	}
+	if err := g.Close(soon()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpenRootTakesAFormerOne(t *testing.T) {
 	r := testRoot(t)
 	name := filepath.Base(r.Dir())

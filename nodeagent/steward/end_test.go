@@ -238,8 +238,8 @@ func TestNoOtherAgentComes(t *testing.T) {
 		if a.group == nil {
 			return
 		}
-		if _, err := os.Stat(a.group.Dir()); err == nil {
-			t.Error("the control group is left")
+		if _, err := os.Stat(filepath.Dir(a.group.Dir())); err == nil {
+			t.Error("the control group of the node is left")
 		}
 	})
 }

@@ -21,31 +21,35 @@ const (
 // that others lose nothing. It moves all threads, since Go gives work to any of them.
 type keepCPUs struct {
 	cpus  []int // the job's; none: the kernel chooses
-	read  int   // bytes, until it keeps to them
+	read  int   // bytes
+	next  int   // bytes at which threads are moved again
 	kept  bool
 	usual unix.CPUSet // where it was before
 }
 
-// took records output.
+// took records output. At each doubling of it threads are moved again: one that was being made when
+// its parent was moved has the CPUs that the parent had before.
 func (k *keepCPUs) took(bytes int) {
-	if k.kept || len(k.cpus) == 0 {
+	if len(k.cpus) == 0 {
 		return
 	}
-	if k.read += bytes; k.read < muchOutput {
+	if k.read += bytes; k.read < max(k.next, muchOutput) {
 		return
 	}
+	k.next = 2 * k.read
 	var set unix.CPUSet
 	for _, cpu := range k.cpus {
 		set.Set(cpu)
 	}
-	if k.kept = true; unix.SchedGetaffinity(0, &k.usual) == nil {
+	if k.kept || unix.SchedGetaffinity(0, &k.usual) == nil {
+		k.kept = true
 		allThreadsOn(&set)
 	}
 }
 
 // leave lets the steward run anywhere again, for another job.
 func (k *keepCPUs) leave() {
-	if k.kept && k.usual.Count() > 0 {
+	if k.kept {
 		allThreadsOn(&k.usual)
 	}
 	*k = keepCPUs{}

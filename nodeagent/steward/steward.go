@@ -25,6 +25,7 @@ type steward struct {
 	reaper   *launch.Reaper
 	forker   *launch.Forker
 	relay    *relay
+	root     *cgroup.Root  // of the node, nil like group
 	group    *cgroup.Group // nil: no control group, signals instead
 	groupErr error         // why the group that was named cannot be used
 
@@ -78,7 +79,7 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	}
 	go s.relay.run()
 	if c.cgroups {
-		s.group, s.groupErr = openGroup(c)
+		s.root, s.group, s.groupErr = openGroup(c)
 	}
 	s.joinGroups()
 	if err = unix.SetNonblock(listener, true); err != nil {
@@ -102,12 +103,13 @@ func (s *steward) joinGroups() {
 	}
 }
 
-func openGroup(c config) (*cgroup.Group, error) {
+func openGroup(c config) (*cgroup.Root, *cgroup.Group, error) {
 	root, err := cgroup.FindRoot(c.cluster, c.node)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return root.Open(c.slot)
+	group, err := root.Open(c.slot)
+	return root, group, err
 }
 
 func (s *steward) relayEvents() relayEvents {
@@ -215,8 +217,8 @@ func (s *steward) waitHelpers() {
 // helperWait is how long the steward waits for a blocked file system before it exits anyway.
 const helperWait = 2 * time.Second
 
-// closeGroup leaves the control group to the agent. Without an agent it removes the group, since
-// nobody else will for a while.
+// closeGroup leaves the control group to the agent. Without an agent it removes the group, and the
+// last steward the node's, since nobody else will for a while.
 func (s *steward) closeGroup() {
 	if s.group == nil {
 		return
@@ -230,6 +232,7 @@ func (s *steward) closeGroup() {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
 	}
 	s.group.Release()
+	_ = s.root.Remove(s.now()) // fails while others have groups in it: the last of them removes it
 }
 
 // groupCloseWait is how long the kernel may take to release an empty group: longest after gigabytes
