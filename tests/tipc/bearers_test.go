@@ -27,9 +27,11 @@ func TestBearersDisagree(t *testing.T) {
 	two.must("ip link set vec1 up")
 	two.enable("vec1")
 	one.await("! scored node show host2 | grep -q 'no bearer, so'")
-	one.started("scrun -N 2 -n 2 exchange -for 60s", "/run/east")
+	// Each job ends when its ranks have missed each other for some seconds, and its note with it.
+	one.started("until [ -e /run/seen ]; do scrun -N 2 -n 2 exchange -for 60s; done", "/run/east")
 	one.await("scored node show host1 | grep 'note *job [0-9]*: TIPC shows no names of node host2'")
 	one.await("grep 'node host1: TIPC shows no names of node host2, so that channels do not reach it: give both bearers' /run/east")
+	one.must("touch /run/seen")
 	one.await("! scored node show host1 | grep 'shows no names'")
 
 	// Only a kernel that has not joined a network takes another id, as that of a namespace.
