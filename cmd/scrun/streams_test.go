@@ -151,7 +151,7 @@ func TestFullDisk(t *testing.T) {
 		},
 	})
 	code, _, errs := outcomeOf(t, scrun(t, socket, "-o", "/dev/full", "prog"))
-	if want := "scrun: writing the output file /dev/full: write /dev/full: no space left on device\n"; code != 125 || errs != want {
+	if want := "scrun: writing the output file /dev/full: no space left on device\n"; code != 125 || errs != want {
 		t.Errorf("exit code %d, %q; want 125, %q", code, errs, want)
 	}
 }
@@ -189,7 +189,7 @@ func TestFullDiskAtTheEnd(t *testing.T) {
 		},
 	})
 	code, _, errs := outcomeOf(t, scrun(t, socket, "-o", "/dev/full", "prog"))
-	if want := "scrun: writing the output file /dev/full: write /dev/full: no space left on device\n"; code != 125 || errs != want {
+	if want := "scrun: writing the output file /dev/full: no space left on device\n"; code != 125 || errs != want {
 		t.Errorf("exit code %d, %q; want 125, %q", code, errs, want)
 	}
 }

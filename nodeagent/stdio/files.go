@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"syscall"
 )
@@ -84,7 +85,7 @@ func (s *Sink) Write(piece []byte) error {
 		return s.err
 	}
 	if _, err := s.to.Write(piece); err != nil {
-		s.err = fmt.Errorf("writing the output file %s: %w", s.path, err)
+		s.err = fmt.Errorf("writing the output file %s: %w", s.path, withoutPath(err))
 	}
 	return s.err
 }
@@ -93,11 +94,19 @@ func (s *Sink) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.to.Close(); err != nil && s.err == nil {
-		s.err = fmt.Errorf("closing the output file %s: %w", s.path, err)
+		s.err = fmt.Errorf("closing the output file %s: %w", s.path, withoutPath(err))
 	}
 	failed := s.err
 	if s.err == nil {
 		s.err = fmt.Errorf("writing the output file %s: it is closed", s.path)
 	}
 	return failed
+}
+
+// withoutPath is what the kernel said of a file that the sentence names already.
+func withoutPath(err error) error {
+	if said, ok := errors.AsType[*fs.PathError](err); ok {
+		return said.Err
+	}
+	return err
 }
