@@ -5,6 +5,7 @@ import (
 	"score/scored/state/statepb"
 
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 )
 
 // Link is the connection to one agent. Its methods do not block.
@@ -90,9 +91,16 @@ func (o *outbox) log(line string, fields ...zap.Field) {
 	o.emit(effect{line: line, fields: fields})
 }
 
-// takeCommands returns at most max decided commands for the log, and the number of the last one.
+// takeCommands returns at most max decided commands for the log, of at most maxEntryBytes unless it
+// is one, and the number of the last one.
 func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint64) {
-	n := min(len(o.commands), max)
+	n, bytes := 0, 0
+	for n < min(len(o.commands), max) {
+		if bytes += proto.Size(o.commands[n]); n > 0 && bytes > maxEntryBytes {
+			break
+		}
+		n++
+	}
 	commands = o.commands[:n:n]
 	o.commands = o.commands[n:]
 	if len(o.commands) == 0 {

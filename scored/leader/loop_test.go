@@ -8,6 +8,7 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -477,5 +478,29 @@ func BenchmarkList1000(b *testing.B) {
 		if views := w.b.listed(&listing{request: &scorev1.ListJobsRequest{}, last: 1000}); len(views) < 1000 {
 			b.Fatal(len(views))
 		}
+	}
+}
+
+// Submissions with long command lines share entries only as far as these stay small.
+func TestEntriesAreBoundedInBytes(t *testing.T) {
+	const each = maxEntryBytes/2 - 1<<10
+	o := new(outbox)
+	sizes := []int{each, each, each, 1, maxEntryBytes + 1, 1}
+	for _, size := range sizes {
+		spec := &scorev1.JobSpec{Argv: []string{strings.Repeat("x", size)}}
+		o.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: &statepb.Submit{Spec: spec}}})
+	}
+	var got []int
+	for {
+		commands, taken := o.takeCommands(maxEntry)
+		if len(commands) == 0 {
+			break
+		}
+		if got = append(got, len(commands)); taken != o.decided-uint64(len(o.commands)) {
+			t.Errorf("taken up to %d", taken)
+		}
+	}
+	if want := []int{2, 2, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("entries of %v commands, want %v", got, want)
 	}
 }

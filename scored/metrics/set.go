@@ -3,18 +3,26 @@ package metrics
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // statsTimeout bounds how long a scrape waits for the leader. Without a leader its metrics are left
 // out.
 const statsTimeout = time.Second
+
+// liveHeap adds the heap that was in use at the end of the last collection, without garbage: if it
+// grows without end, memory leaks.
+var liveHeap = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+	Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`),
+})
 
 // Sources are where the metrics come from.
 type Sources struct {
@@ -32,7 +40,7 @@ type Set struct {
 	errors   *prometheus.CounterVec
 }
 
-// New returns a Set with all metrics of the table.
+// New returns a Set with all metrics of the table, and those of the process.
 func New(sources Sources) *Set {
 	s := &Set{sources: sources, registry: prometheus.NewRegistry(), descs: make(map[string]*prometheus.Desc)}
 	for _, m := range Table {
@@ -47,7 +55,8 @@ func New(sources Sources) *Set {
 			s.descs[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 		}
 	}
-	s.registry.MustRegister((*collector)(s))
+	s.registry.MustRegister((*collector)(s),
+		collectors.NewGoCollector(liveHeap), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }
 

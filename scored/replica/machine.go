@@ -22,6 +22,7 @@ type machine Replica
 
 // Apply implements raft.FSM.
 func (m *machine) Apply(log *raft.Log) any {
+	m.growth.add(len(log.Data))
 	entry := new(statepb.Entry)
 	if err := proto.Unmarshal(log.Data, entry); err != nil {
 		m.logger.Error("an entry of the log is damaged", zap.Uint64("index", log.Index), zap.Error(err))
@@ -62,7 +63,7 @@ func (m *machine) notifyObserver(entry *statepb.Entry) {
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return snapshot{m.state.Image()}, nil
+	return snapshot{m.state.Image(), m.growth, m.growth.bytes.Load()}, nil
 }
 
 // Restore implements raft.FSM.
@@ -80,11 +81,16 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state = restored
+	m.growth.onRestored(len(data))
 	m.notifyObserver(nil)
 	return nil
 }
 
-type snapshot struct{ image *state.Image }
+type snapshot struct {
+	image    *state.Image
+	growth   *growth
+	contains int64 // of the bytes that growth counts
+}
 
 // Persist implements raft.FSMSnapshot.
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
@@ -96,7 +102,11 @@ func (s snapshot) Persist(sink raft.SnapshotSink) error {
 		_ = sink.Cancel() // the first error has the reason
 		return err
 	}
-	return sink.Close()
+	if err := sink.Close(); err != nil {
+		return err
+	}
+	s.growth.onSnapshot(s.contains, len(data))
+	return nil
 }
 
 // Release implements raft.FSMSnapshot.

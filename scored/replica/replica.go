@@ -62,6 +62,7 @@ type Options struct {
 	Logger *zap.Logger
 
 	writeBound     time.Duration // default guard.WriteBound; for tests
+	growthLeast    int64         // default growthLeast; for tests
 	electionFactor time.Duration // by which elections are slower, default 1; for tests
 }
 
@@ -84,6 +85,9 @@ func (o Options) withDefaults() Options {
 	if o.writeBound == 0 {
 		o.writeBound = guard.WriteBound
 	}
+	if o.growthLeast == 0 {
+		o.growthLeast = growthLeast
+	}
 	o.electionFactor = max(o.electionFactor, 1)
 	if o.Network == nil {
 		o.Name, o.Address, o.Start = loneName, loneName, StartCluster
@@ -102,6 +106,7 @@ type Replica struct {
 	logger      *zap.Logger
 	leaderWatch *leaderWatch
 	rounds      rounds
+	growth      *growth
 	verifying   sync.WaitGroup // calls of Verify's rounds
 	leadership  chan Leadership
 	stop        chan struct{}
@@ -136,6 +141,7 @@ func Open(options Options) (*Replica, error) {
 		leadership:  make(chan Leadership, 1),
 		stop:        make(chan struct{}),
 		tooOld:      make(chan error, 1),
+		growth:      newGrowth(options.growthLeast),
 		state:       state.New(),
 	}
 	if err := r.start(stores, options); err != nil {

@@ -10,13 +10,19 @@ import (
 )
 
 const (
-	// snapshotThreshold is the number of entries after which the log is cut: at most this many are
-	// applied again at the next start, which takes some 100 ms.
+	// snapshotThreshold is the number of entries after which the log is cut, if its bytes do not
+	// require it sooner (see growth): at most this many are applied again at the next start, which
+	// takes some 100 ms.
 	snapshotThreshold = 8192
 	// snapshotInterval is how often Raft checks the threshold.
 	snapshotInterval = time.Minute
-	// trailingLogs entries stay in the log after a snapshot, for replicas that lag a little.
-	trailingLogs = 1024
+	// trailingLogs entries stay in the log after a snapshot. Replicas that lag need no more, since
+	// all entries after the snapshot before stay, too (guard.Log.KeepFrom), and an entry can have
+	// MiB. It must not be 0: a cut up to the last entry would be one of the log's end.
+	trailingLogs = 8
+	// maxAppendEntries is how many entries a replica that lags is sent in one call, which has to
+	// end within a step's time even if each entry has MiB.
+	maxAppendEntries = 16
 	// electionTimeout is how long a replica waits for heartbeats before it stands for election,
 	// plus up to as much again at random: another replica leads within two seconds, even after one
 	// split vote, and a machine under load is not taken for dead. A single replica does not wait,
@@ -59,6 +65,7 @@ func (r *Replica) start(stores *stores, options Options) error {
 	r.raft = node
 	r.transport.begin()
 	r.stopped.Go(func() { r.watch(changes) })
+	r.stopped.Go(r.boundLog)
 	r.observeRaft()
 	r.electNow()
 	return nil
@@ -95,6 +102,7 @@ func raftConfig(name string, logger *zap.Logger, changes chan<- bool) *raft.Conf
 	config.SnapshotThreshold = snapshotThreshold
 	config.SnapshotInterval = snapshotInterval
 	config.TrailingLogs = trailingLogs
+	config.MaxAppendEntries = maxAppendEntries
 	config.NotifyCh = changes
 	config.ShutdownOnRemove = false // removal is reported to the server, which then stops in order
 	config.NoLegacyTelemetry = true

@@ -19,8 +19,6 @@ const (
 	logName = "log"
 	// keptSnapshots are the newest snapshot, and the previous one in case the newest is damaged.
 	keptSnapshots = 2
-	// cachedLogs is how many recent entries are cached.
-	cachedLogs = 512
 )
 
 // stores keep Raft's log, votes and snapshots.
@@ -137,8 +135,8 @@ func (s *stores) openLog(dir string) error {
 	s.log = guard.NewLog(s.disk, files)
 	s.closers = append(s.closers, s.log)
 	s.stable, s.first = s.log, s.log.Direct()
-	s.logs, err = raft.NewLogCache(cachedLogs, s.log)
-	return err
+	s.logs = &logCache{LogStore: s.log}
+	return nil
 }
 
 // failed returns a channel that is closed when the disk fails.

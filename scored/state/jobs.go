@@ -154,7 +154,7 @@ func (s *State) end(c *statepb.End, now int64) error {
 	next.Phase, next.Row, next.Ended = Done, -1, now
 	next.Verdict, next.Usage, next.Start = c.GetVerdict(), atLeast(c.GetUsage(), job.Usage), c.GetStart()
 	s.book(job, next.Usage, 1, now)
-	next.Spec = withoutEnvironment(job.Spec)
+	next.Spec = finishedSpec(job.Spec)
 	next.Preput, next.Ordered, next.Ending = nil, "", nil
 	s.unpublishAll(&next)
 	put(s, s.jobs, job.ID, &next)

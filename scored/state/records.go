@@ -40,7 +40,7 @@ type Pair struct{ Key, Value string }
 // Job is a job as the log knows it.
 type Job struct {
 	ID     JobID
-	Spec   *scorev1.JobSpec // without environment and limits once Done
+	Spec   *scorev1.JobSpec // as finishedSpec makes it once Done
 	User   *scorev1.Identity
 	Parent JobID // 0: none
 	Preput []Pair

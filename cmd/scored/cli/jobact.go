@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -19,6 +21,10 @@ func each(arguments []string, act func(id uint64) error) error {
 	if err != nil {
 		return err
 	}
+	return eachOf(ids, act)
+}
+
+func eachOf(ids []uint64, act func(id uint64) error) error {
 	var failures []error
 	for _, id := range ids {
 		if err := act(id); err != nil {
@@ -52,7 +58,13 @@ first: 'scored job signal TERM'.`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return each(arguments, func(id uint64) error {
+			ids, err := parseJobs(arguments)
+			if err != nil {
+				return err
+			}
+			// The latest first: the end of a job that runs would start one that waits and is named, too.
+			slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(b, a) })
+			return eachOf(ids, func(id uint64) error {
 				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
 				return err
 			})

@@ -29,6 +29,8 @@ other nodes were refused (no room, or the gang was not on there), and how many w
 sent again. Ranks update their counts when they are idle, and every 64 messages. Nodes
 report once a second.
 
+Of a finished job with long arguments the first 8 KiB are kept.
+
 Bytes of arguments and directories that are not UTF-8 are shown as escapes (\xff).
 With --json, command_base64 and directory_base64 hold such texts unchanged.
 

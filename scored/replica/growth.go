@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+const (
+	// growthLeast is how many bytes of entries are applied between two snapshots at least, unless
+	// there are as many entries as snapshotThreshold. Entries with the command lines of users have
+	// up to some MiB, so their number alone does not bound the log.
+	growthLeast = 32 << 20
+	// growthRetry is the time after which a snapshot that could not be made is tried again.
+	growthRetry = 10 * time.Second
+)
+
+// growth counts the bytes of the entries applied since the last snapshot, and requests the next
+// one. A snapshot that is larger than least is followed by as many bytes of entries, so that
+// snapshots never write more than the log does.
+type growth struct {
+	least int64 // growthLeast, except in tests
+	bytes atomic.Int64
+	limit atomic.Int64
+	due   chan struct{} // one element: a snapshot is due
+}
+
+func newGrowth(least int64) *growth {
+	g := &growth{least: least, due: make(chan struct{}, 1)}
+	g.limit.Store(least)
+	return g
+}
+
+// add counts an entry that was applied.
+func (g *growth) add(bytes int) {
+	if g.bytes.Add(int64(bytes)) < g.limit.Load() {
+		return
+	}
+	select {
+	case g.due <- struct{}{}:
+	default: // one is pending
+	}
+}
+
+// onSnapshot records a snapshot of a size that contains what was counted when it was captured.
+func (g *growth) onSnapshot(contains int64, size int) {
+	g.bytes.Add(-contains)
+	g.limit.Store(max(g.least, int64(size)))
+}
+
+// onRestored records that a snapshot of a size has replaced the state.
+func (g *growth) onRestored(size int) { g.onSnapshot(g.bytes.Load(), size) }
+
+// boundLog makes a snapshot, and so cuts the log, whenever one is due, until the replica stops.
+func (r *Replica) boundLog() {
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-r.growth.due:
+		}
+		made := make(chan error, 1)
+		go func() { made <- r.raft.Snapshot().Error() }() // waits for the disk
+		var retry <-chan time.Time
+		select {
+		case <-r.stop:
+			return
+		case err := <-made:
+			if err == nil || err == raft.ErrNothingNewToSnapshot { //nolint:errorlint // Raft does not wrap it
+				continue
+			}
+			r.logger.Warn("the log could not be cut: no snapshot was made", zap.Error(err))
+			retry = time.After(growthRetry)
+		}
+		select {
+		case <-r.stop:
+			return
+		case <-retry: // the next entry requests it again
+		}
+	}
+}
