@@ -71,11 +71,14 @@ func score_wait(microseconds C.int64_t, w *C.score_watch) {
 	_ = d.Wait(ctx)
 }
 
+// score_nap sleeps for a reader of a queue that is empty.
+//
 //export score_nap
-func score_nap(microseconds C.int64_t) {
+func score_nap(h, microseconds C.int64_t) {
 	d := locked()
 	defer d.Unlock()
-	d.Nap(time.Duration(microseconds) * time.Microsecond)
+	c, _ := object[*ofi.CQ](h)
+	d.Nap(time.Duration(microseconds)*time.Microsecond, c)
 }
 
 const (

@@ -103,7 +103,7 @@ static void rest(struct pm_cq *q)
 		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
 	}
 	if (pm_enter() == 0) {
-		score_nap(nap);
+		score_nap(q->handle, nap);
 		pm_leave();
 	}
 	q->idle = 0;

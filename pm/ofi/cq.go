@@ -150,6 +150,9 @@ func (c *CQ) Read(to []Entry) int {
 	return n
 }
 
+// filled reports whether there is an entry to read.
+func (c *CQ) filled() bool { return c != nil && *c.tail != atomic.LoadUint64(c.head) }
+
 // Counter counts completions, and failures apart.
 type Counter struct{ value, failed *uint64 }
 

@@ -364,6 +364,20 @@ func TestLockEndsASleep(t *testing.T) {
 	<-slept
 }
 
+// TestNoNapBesideAnEntry: what another goroutine put into a queue, after its reader found it empty,
+// does not wait until the reader's nap is over.
+func TestNoNapBesideAnEntry(t *testing.T) {
+	j := start(t, 1, 2, 0, ofi.EndpointOptions{})
+	ok(t, j[0].ep.Receive(ofi.Receive{From: j[0].peers[1], Flags: ofi.Tagged | ofi.Peek}))
+	begun := time.Now()
+	for range 2 * int(patience/time.Second) { // a sleep of a channel ends after a second at most
+		j[0].d.Nap(time.Hour, j[0].cq)
+	}
+	if took := time.Since(begun); took > patience {
+		t.Errorf("naps took %v, and their queue has an entry", took)
+	}
+}
+
 func TestNoAllocationPerMessage(t *testing.T) {
 	j := start(t, 1, 2, 0, ofi.EndpointOptions{})
 	data, got, entries := make([]byte, 8), make([]byte, 8), make([]ofi.Entry, 4)
