@@ -115,7 +115,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 		newParsed(&o.Time, "time", cmdline.ParseTime),
 		"time",
 		"t",
-		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks are killed (see --signal)",
+		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks get SIGTERM, and SIGKILL after kill_wait (30 seconds, see 'scored config' and --signal)",
 	)
 	flags.Var(
 		newParsed(&o.Warning, "signal", cmdline.ParseWarning),
