@@ -431,7 +431,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestNoDaemon(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "none")
+	missing := filepath.Join(t.TempDir(), "none", "s")
 	code, _, errs := scored(missing, "job", "list")
 	want := "scored: no daemon answers at " + missing + ", which --cluster names: no such file or directory; start it, or give another socket\n"
 	if code != 1 || errs != want {

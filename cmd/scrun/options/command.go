@@ -257,7 +257,7 @@ func (o *Options) addCluster(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.Patience, "time", cmdline.ParseTime),
 		"patience",
-		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs)",
+		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs, 6 before the job is submitted)",
 	)
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings, and not what the job waits for")
