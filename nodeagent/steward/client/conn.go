@@ -152,6 +152,11 @@ func (c *Conn) Ending() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Ending{Ending: true}})
 }
 
+// Reason says why the job is killed next. It is for the output file of a job that has not started.
+func (c *Conn) Reason(reason string) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Reason{Reason: reason}})
+}
+
 // Kill ends the job here, whatever it is doing; NodeDone answers.
 func (c *Conn) Kill() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Kill{Kill: true}})
