@@ -86,9 +86,7 @@ func mayComeBack(err error) bool {
 // patienceOf returns how long scrun waits for a cluster that cannot answer. Its own one does not
 // come back.
 func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
-	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: func(err error) {
-		messages.print(client.Sentence(err) + "; scrun waits")
-	}}
+	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: messages.waiting}
 	switch {
 	case own:
 		p.Gone, p.Undecided = 0, 0
@@ -96,6 +94,14 @@ func patienceOf(o *options.Options, messages messenger, own bool) client.Patienc
 		p.Gone, p.Undecided = o.Patience, o.Patience
 	}
 	return p
+}
+
+// dialing returns the context of the search for a cluster. A job waits longer for one that has it.
+func dialing(ctx context.Context, o *options.Options, messages messenger) context.Context {
+	if o.Patience > 0 {
+		return client.WithPatience(ctx, patienceOf(o, messages, false))
+	}
+	return client.WithNotice(ctx, messages.waiting)
 }
 
 // refused reports whether the daemon has said why it breaks the attachment off: while another

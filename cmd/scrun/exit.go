@@ -74,6 +74,9 @@ func (v messenger) note(format string, arguments ...any) {
 	}
 }
 
+// waiting says why scrun waits for the cluster.
+func (v messenger) waiting(err error) { v.print(client.Sentence(err) + "; scrun waits") }
+
 // print writes one line in one write, so that lines of ranks do not mix in.
 func (v messenger) print(sentence string) {
 	lines := strings.Split(strings.TrimRight(sentence, "\n"), "\n")

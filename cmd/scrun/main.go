@@ -58,7 +58,7 @@ func perform(o *options.Options) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found := inspectProgram(o, here)
-	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o) })
+	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o, messages) })
 	if err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
@@ -97,8 +97,8 @@ func perform(o *options.Options) int {
 }
 
 // reach finds the cluster that is meant, or makes one for this job.
-func reach(ctx context.Context, o *options.Options) (*reached, error) {
-	daemon, err := client.Dial(ctx, client.ChoiceFrom(o.Cluster, os.Getenv))
+func reach(ctx context.Context, o *options.Options, messages messenger) (*reached, error) {
+	daemon, err := client.Dial(dialing(ctx, o, messages), client.ChoiceFrom(o.Cluster, os.Getenv))
 	if err == nil {
 		return &reached{Client: daemon}, nil
 	}

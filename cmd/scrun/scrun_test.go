@@ -194,7 +194,7 @@ func TestOwnErrors(t *testing.T) {
 		"-o DIR/missing/file prog": "opening the output file: open DIR/missing/file: no such file or directory",
 		"-i DIR/missing prog":      "cannot read the input: open DIR/missing: no such file or directory",
 		"-i DIR prog":              "cannot read the input: DIR is a directory",
-		"--cluster DIR/x prog":     "no daemon answers at DIR/x, which --cluster names: no such file or directory; start it, or give another socket",
+		"--cluster DIR/no/x prog":  "no daemon answers at DIR/no/x, which --cluster names: no such file or directory; start it, or give another socket",
 	} {
 		code, out, errs := outcomeOf(t, scrun(t, socket, strings.Fields(strings.ReplaceAll(arguments, "DIR", dir))...))
 		want := "scrun: " + strings.ReplaceAll(want, "DIR", dir) + "\n"

@@ -3,6 +3,7 @@ package jobs
 import (
 	"score/ctxswitch"
 	"score/nodeagent/jobstate"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 	"time"
@@ -93,6 +94,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 // kill ends the job here in any phase; NodeDone reports its end.
 func (j *Job) kill(reason string) {
 	j.options.Logger.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
+	j.withSteward(func(s *stewardpool.Steward) error { return s.Reason(reason) })
 	j.step(jobstate.Kill)
 }
 

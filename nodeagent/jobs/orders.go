@@ -54,7 +54,12 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 	if order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
 		return
 	}
-	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.Signal(order.GetSignal()) })
+	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error {
+		if order.GetEndsJob() {
+			_ = s.Ending() // Signal has the same error
+		}
+		return s.Signal(order.GetSignal())
+	})
 }
 
 // NameReply takes a reply of the name service.

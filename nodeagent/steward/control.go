@@ -137,6 +137,10 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 		s.life.Launch(s.now())
 	case *stewardpb.ToSteward_Signal:
 		s.signal(unix.Signal(body.Signal))
+	case *stewardpb.ToSteward_Ending:
+		s.life.Ending()
+	case *stewardpb.ToSteward_Reason:
+		s.noteReason(body.Reason)
 	case *stewardpb.ToSteward_Kill:
 		s.life.Kill(s.now())
 	case *stewardpb.ToSteward_PartLost:

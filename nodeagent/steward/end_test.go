@@ -180,6 +180,28 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+func TestARankThatDiesOfTheLastSignalDoesNotEndTheOthers(t *testing.T) {
+	a := start(t)
+	fifo, pid := makeFIFO(t), filepath.Join(t.TempDir(), "pid")
+	if err := unix.Mkfifo(pid, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Rank 0 ends only when rank 1 is dead.
+	a.run(2, sh(`if [ $PMI_RANK = 1 ]; then echo $$ >`+pid+`; exec sleep 1000; fi
+read other <`+pid+`; trap 'while kill -0 $other; do sleep 0.01; done 2>/dev/null; exit 7' TERM
+echo up >`+fifo.path+`; while :; do sleep 0.01; done`))
+	fifo.read(t)
+	a.do(a.conn.Ending())
+	a.do(a.conn.Signal(int32(unix.SIGTERM)))
+	exits := a.exits()
+	if e := exits[0]; e.GetExitCode() != 7 {
+		t.Errorf("rank 0: %v", e)
+	}
+	if e := exits[1]; e.GetSignal() != int32(unix.SIGTERM) {
+		t.Errorf("rank 1: %v", e)
+	}
+}
+
 func TestASignalBeforeTheRanksIsKept(t *testing.T) {
 	a := start(t)
 	a.ready(a.order(2, []string{"sleep", "1000"}))

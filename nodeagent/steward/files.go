@@ -45,17 +45,26 @@ func (j *job) together() bool {
 // there is an error of the job. An empty pattern means no file; an attached reader sees the stream
 // all the same.
 func openFiles(j *job) (*files, error) {
-	as, err := launch.NewActor(j.user)
+	f, err := newJobFiles(j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFiles, err)
 	}
-	var f *files
-	f = newFiles(as, func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
 	for i := range j.outputs {
 		if err := f.open(j, &j.outputs[i]); err != nil {
 			return f, fmt.Errorf("%w: %w", errFiles, err)
 		}
 	}
+	return f, nil
+}
+
+// newJobFiles returns the job's output files, none of them open.
+func newJobFiles(j *job) (*files, error) {
+	as, err := launch.NewActor(j.user)
+	if err != nil {
+		return nil, err
+	}
+	var f *files
+	f = newFiles(as, func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
 	return f, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,8 @@ type job struct {
 	outputs []output        // streams to come, in the order of the ranks; the relay's from Prepared on
 	files   *files          // the relay's from Prepared on
 	stored  <-chan struct{} // closed once a detached job's files have everything; nil: there are none
+
+	killedFor atomic.Pointer[string] // why the job was killed while it was prepared; nil: it was not
 }
 
 // localRank is one rank on this node.

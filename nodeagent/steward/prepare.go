@@ -53,6 +53,11 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	go func() {
 		defer s.helpers.Done()
 		err := j.prepare(s)
+		if reason := j.killedFor.Load(); reason != nil {
+			j.storeReason(*reason)
+		} else if err != nil {
+			j.storeReason(j.failure(err))
+		}
 		s.loop.post(func() { s.prepared(err) })
 	}()
 }
@@ -77,7 +82,7 @@ func (s *steward) prepared(err error) {
 	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
 	if err != nil {
 		answer.ExitCode = int32(launch.ExitCode(err))
-		answer.Error = fmt.Sprintf("node %s: %v", j.node, err)
+		answer.Error = j.failure(err)
 	}
 	if s.life.Phase() == life.Preparing {
 		if err == nil {
@@ -93,12 +98,12 @@ func (s *steward) prepared(err error) {
 // prepare does everything for the job that needs no process of it. Until it
 // is done, the core loop leaves the fields that it uses alone.
 func (j *job) prepare(s *steward) error {
-	if err := j.chooseContainer(s); err != nil {
-		return err
-	}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 { // before anything can fail: storeReason opens files
 		u := j.order.GetJob().GetUser()
 		j.user = &launch.User{UID: u.GetUid(), GID: u.GetGid(), Groups: u.GetGroups()}
+	}
+	if err := j.chooseContainer(s); err != nil {
+		return err
 	}
 	if err := j.resolve(); err != nil {
 		return err
@@ -180,10 +185,16 @@ func (j *job) openStreams() error {
 	if !j.spec.GetDetached() {
 		return nil
 	}
+	if j.killedFor.Load() != nil { // another node may have written the reason: the file is not truncated
+		return errStopped
+	}
 	var err error
 	j.files, err = openFiles(j)
 	return err
 }
+
+// failure returns the sentence that a job cannot start here.
+func (j *job) failure(err error) string { return fmt.Sprintf("node %s: %v", j.node, err) }
 
 const (
 	// ownFDs is how many descriptors a steward has besides those of ranks, one

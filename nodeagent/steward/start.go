@@ -48,10 +48,11 @@ func (s *steward) forkAll(j *job) (whole bool) {
 			continue
 		}
 		failed := low + len(started)
+		if j.spec.GetDetached() {
+			s.relay.post(func() { s.relay.storeReason(j, failed, j.failure(err)) })
+		}
 		s.loop.post(func() {
-			s.life.StartFailed(s.now(), life.Abort{
-				Rank: failed, ExitCode: launch.ExitCode(err), Message: fmt.Sprintf("node %s: %v", j.node, err),
-			})
+			s.life.StartFailed(s.now(), life.Abort{Rank: failed, ExitCode: launch.ExitCode(err), Message: j.failure(err)})
 		})
 		return false
 	}

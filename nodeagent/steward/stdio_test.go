@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
@@ -295,6 +296,59 @@ func TestDetachedFiles(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "out-7.0")); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode of the file: %v (%v)", info.Mode(), err)
 	}
+}
+
+// Nobody is attached to a detached job that cannot start: its file says why. The nodes may share the
+// file, so only the first writes it.
+func TestADetachedJobThatCannotStartSaysWhyInItsFile(t *testing.T) {
+	toFiles := func(dir string, node uint32) change {
+		return func(p *stewardpb.PrepareJob) {
+			p.Job.Spec.Detached, p.Job.Spec.Label, p.Job.Spec.WorkDir = true, true, dir
+			p.Job.Spec.StdoutPattern, p.Job.Spec.StderrPattern = "out", "err.%t"
+			if node != 0 {
+				here := p.Job.Places[0]
+				p.Job.NodeIndex = node
+				p.Job.Places = []*scorev1.NodePlace{{Node: "n0", Ranks: []uint32{2}}, here}
+				p.Job.Spec.Tasks = 3
+			}
+		}
+	}
+	expect := func(t *testing.T, dir string, want map[string]string) {
+		t.Helper()
+		for name, want := range want {
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil && want != "" || string(got) != want {
+				t.Errorf("%s holds %q, want %q (%v)", name, got, want, err)
+			}
+		}
+	}
+	end := func(a *agent) {
+		a.do(a.conn.Forget())
+		a.left()
+	}
+	t.Run("no program", func(t *testing.T) {
+		a, dir := start(t), t.TempDir()
+		a.do(a.conn.Prepare(a.order(2, []string{"./none"}, toFiles(dir, 0))))
+		line := "score: job 7 did not start: " + a.prepared().GetError() + "\n"
+		expect(t, dir, map[string]string{"err.0": line, "err.1": "", "out": ""})
+		end(a)
+	})
+	t.Run("no program on another node", func(t *testing.T) {
+		a, dir := start(t), t.TempDir()
+		a.ready(a.order(2, []string{"true"}, toFiles(dir, 0)))
+		a.do(a.conn.Reason("node n2: ./none: no such file"))
+		a.do(a.conn.Kill())
+		a.done()
+		end(a)
+		expect(t, dir, map[string]string{"err.0": "score: job 7 did not start: node n2: ./none: no such file\n", "err.1": "", "out": ""})
+	})
+	t.Run("not the first node", func(t *testing.T) {
+		a, dir := start(t), t.TempDir()
+		a.do(a.conn.Prepare(a.order(2, []string{"./none"}, toFiles(dir, 1))))
+		a.prepared()
+		end(a)
+		expect(t, dir, map[string]string{"err.0": "", "err.1": "", "out": ""})
+	})
 }
 
 func TestDetachedTogetherWithLabels(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	// notifyAfter is how long a call is repeated before its user is told that it waits: an election
 	// and a half.
 	notifyAfter = 3 * time.Second
+	// notifyGoneAfter is the same before the first call, while no daemon listens: no election is
+	// expected that ends within that time.
+	notifyGoneAfter = time.Second
 )
 
 // Patience is how long a call waits for a cluster that cannot answer.
@@ -36,20 +39,37 @@ var usual = Patience{Gone: againFor, Undecided: againFor}
 
 type patienceKey struct{}
 
+// patienceOf returns the patience of a context's calls, and whether their user has chosen it.
+func patienceOf(ctx context.Context) (p Patience, chosen bool) {
+	if p, chosen = ctx.Value(patienceKey{}).(Patience); !chosen {
+		p = usual
+	}
+	return p, chosen
+}
+
 // WithPatience returns a context whose calls have another patience.
 func WithPatience(ctx context.Context, p Patience) context.Context {
 	return context.WithValue(ctx, patienceKey{}, p)
 }
 
+// WithNotice returns a context whose calls have the usual patience, and call waiting as
+// Patience.Waiting.
+func WithNotice(ctx context.Context, waiting func(error)) context.Context {
+	p := usual
+	p.Waiting = waiting
+	return WithPatience(ctx, p)
+}
+
 // Wait is one wait of a call or stream for a cluster that cannot answer.
 type Wait struct {
 	patience    Patience
+	notifyAfter time.Duration
 	since, gone time.Time // its beginning, and that of the latest time without any answer
 	told        bool
 }
 
 // NewWait returns a Wait that has not begun.
-func (p Patience) NewWait() *Wait { return &Wait{patience: p} }
+func (p Patience) NewWait() *Wait { return &Wait{patience: p, notifyAfter: notifyAfter} }
 
 // Answered ends the wait.
 func (w *Wait) Answered() { w.since, w.gone, w.told = time.Time{}, time.Time{}, false }
@@ -72,7 +92,7 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 	if limit >= 0 && now.Sub(began) > limit {
 		return false
 	}
-	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= notifyAfter {
+	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= w.notifyAfter {
 		w.told = true
 		w.patience.Waiting(err)
 	}
@@ -84,19 +104,14 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 // changed something are made once.
 func again(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		patience, chosen := ctx.Value(patienceKey{}).(Patience)
-		if !chosen {
-			patience = usual
-		}
+		patience, chosen := patienceOf(ctx)
 		wait, began, doubtful := patience.NewWait(), time.Now(), false
 		for {
 			response, err := next(ctx, request)
 			if err == nil || ctx.Err() != nil || !mayRepeat(err, request, chosen) || !wait.Continue(time.Now(), err) {
 				return response, err
 			}
-			select {
-			case <-time.After(againPause):
-			case <-ctx.Done():
+			if !pause(ctx) {
 				return nil, err
 			}
 			doubtful = doubtful || !IsUndecided(err) && !isGone(err)
@@ -104,6 +119,16 @@ func again(next connect.UnaryFunc) connect.UnaryFunc {
 				submission.WaitedNanos = time.Since(began).Nanoseconds()
 			}
 		}
+	}
+}
+
+// pause waits between two tries, and reports whether the context goes on.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(againPause):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

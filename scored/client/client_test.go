@@ -9,9 +9,11 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/scored/client/clienttest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 )
@@ -70,7 +72,7 @@ func TestDialFindsNothing(t *testing.T) {
 		"chosen dead": {client.Choice{Socket: dead, Origin: "SCORE_SOCKET"}, "no daemon answers at DEAD, which SCORE_SOCKET names: connection refused; start it, or give another socket"},
 		"host's dead": {client.Choice{System: dead, Dev: missing}, "the daemon of this host does not answer at DEAD: connection refused; start it with 'scored server', or run on this machine alone with --cluster=embedded"},
 	} {
-		c, err := client.Dial(t.Context(), test.choice)
+		c, err := client.Dial(client.WithPatience(t.Context(), client.Patience{}), test.choice)
 		switch {
 		case err == nil:
 			c.Close()
@@ -79,6 +81,58 @@ func TestDialFindsNothing(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNoCluster", name, err)
 		case test.want != "" && strings.ReplaceAll(err.Error(), dead, "DEAD") != test.want:
 			t.Errorf("%s:\n got %v\nwant %s", name, err, test.want)
+		}
+	}
+}
+
+// TestDialWaitsForARestart: a daemon that is being restarted has removed its socket, or has left one
+// at which nobody listens.
+func TestDialWaitsForARestart(t *testing.T) {
+	for name, usual := range map[string]bool{"chosen": false, "system": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			socket := deadSocket(t)
+			choice := client.Choice{Socket: socket, Origin: "--cluster"}
+			if usual {
+				if err := os.Remove(socket); err != nil {
+					t.Fatal(err)
+				}
+				choice = client.Choice{System: socket, Dev: filepath.Join(t.TempDir(), "missing")}
+			}
+			var told []string
+			c, err := client.Dial(client.WithPatience(t.Context(), client.Patience{Gone: time.Minute, Waiting: func(err error) {
+				told = append(told, err.Error())
+				if err := os.Rename(clienttest.Serve(t, version(name)), socket); err != nil {
+					t.Error(err)
+				}
+			}}), choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if want := []string{"no daemon listens at " + socket}; !slices.Equal(told, want) {
+				t.Errorf("told %q, want %q", told, want)
+			}
+		})
+	}
+}
+
+// TestDialFailsAtOnce where no daemon can be expected: it would wait for ever.
+func TestDialFailsAtOnce(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "none", "s")
+	notSocket := filepath.Join(t.TempDir(), "file", "s")
+	if err := os.WriteFile(filepath.Dir(notSocket), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx := client.WithPatience(t.Context(), client.Patience{Gone: -1, Undecided: -1})
+	for _, choice := range []client.Choice{
+		{Socket: absent, Origin: "--cluster"},
+		{Socket: notSocket, Origin: "--cluster"},
+		{Socket: client.Embedded},
+		{System: absent, Dev: absent},
+	} {
+		if _, err := client.Dial(ctx, choice); err == nil {
+			t.Errorf("%+v: a daemon was found", choice)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"score/scored/api"
 	"syscall"
+	"time"
 )
 
 const (
@@ -56,8 +58,39 @@ func ChoiceFrom(flag string, getenv func(string) string) Choice {
 // Dial connects to the chosen daemon, else to the host's, a server or where there is none an agent,
 // else to the user's own (of scored dev). It returns ErrNoCluster if there is none of them. A
 // daemon that should be there and does not answer is an error, so that nobody gets an unexpected
-// cluster.
+// cluster. Before it returns such an error it waits for as long as the context's patience says, since
+// the daemon may be restarting.
 func Dial(ctx context.Context, choice Choice) (*Client, error) {
+	patience, _ := patienceOf(ctx)
+	wait := patience.NewWait()
+	wait.notifyAfter = notifyGoneAfter
+	for {
+		c, err := dialOnce(ctx, choice)
+		if err == nil {
+			return c, nil
+		}
+		socket := choice.expected(err)
+		if socket == "" || !wait.Continue(time.Now(), fmt.Errorf("no daemon listens at %s", socket)) || !pause(ctx) {
+			return nil, err
+		}
+	}
+}
+
+// expected returns the socket at which a daemon may listen soon, after a failure to connect; "":
+// none. A daemon that ends removes its socket and leaves the directory, so where there is no
+// directory there was no daemon.
+func (c *Choice) expected(err error) string {
+	socket := cmp.Or(c.Socket, c.System, SystemSocket)
+	if socket == Embedded || !isGone(err) && !errors.Is(err, ErrNoCluster) {
+		return ""
+	}
+	if info, err := os.Stat(filepath.Dir(socket)); err != nil || !info.IsDir() {
+		return ""
+	}
+	return socket
+}
+
+func dialOnce(ctx context.Context, choice Choice) (*Client, error) {
 	if choice.Socket == Embedded {
 		return nil, ErrNoCluster
 	}
@@ -77,10 +110,7 @@ func dialChosen(ctx context.Context, choice Choice) (*Client, error) {
 }
 
 func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
-	system := choice.System
-	if system == "" {
-		system = SystemSocket
-	}
+	system := cmp.Or(choice.System, SystemSocket)
 	sockets := candidates(system)
 	conn, err := dialFirst(ctx, sockets)
 	if err == nil {

@@ -122,6 +122,7 @@ func exitCode(exit *scorev1.RankExited) int32 {
 // onAbort handles the abort of the job by a rank, or by its node.
 func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
+	c.step(j, evKill{}) // a program that aborts needs no more time
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {
 		c.step(j, evStop{v})
 		return
@@ -236,8 +237,13 @@ func (c *controller) endChildren(j *job) {
 		return
 	}
 	for _, child := range slices.Clone(j.children) {
-		c.stop(child, verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", j.id))
+		c.stop(child, spawnerEnded(j))
 	}
+}
+
+// spawnerEnded returns the verdict of a job whose spawner has ended.
+func spawnerEnded(spawner *job) *scorev1.Verdict {
+	return verdict(cancelled, exitEnded, "job %d, which spawned it, was ended", spawner.id)
 }
 
 // stop ends a job or, if it has ended, the jobs that it spawned.

@@ -33,7 +33,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 		c.onAbortReport(n, m.Abort)
 	case *scorev1.AgentMessage_TimeUp:
 		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
-			c.step(j, evStop{timeVerdict(j.spec)})
+			c.step(j, evTerminate{timeVerdict(j.spec)})
 		}
 	case *scorev1.AgentMessage_TimeNear:
 		c.onTimeNear(n, m.TimeNear)

@@ -79,7 +79,7 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 // get the same answer, so that a caller who lost an answer may ask again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
 	err := l.control(ctx, id, caller, func(c *controller, j *job) error {
-		c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
+		c.terminate(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
 	if errors.Is(err, ErrState) {
@@ -111,20 +111,22 @@ func (c *controller) signal(j *job, signal int32) error {
 		c.step(j, evStop{verdict(cancelled, exitSignal+signal, "the job was ended by signal %s before it ran", signalText(signal))})
 		return nil
 	}
-	if j.state == ending {
+	if j.state == ending && j.graceUntil == 0 {
 		return nil
 	}
 	for _, p := range j.parts {
 		if n := c.nodes[p.Node]; n != nil && !p.done {
-			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{
-				Signal: &scorev1.SignalRanks{JobId: j.id, Signal: signal},
-			}})
+			c.send(n.link, signalMessage(&scorev1.SignalRanks{JobId: j.id, Signal: signal}))
 		}
 	}
 	for _, child := range j.children {
 		_ = c.signal(child, signal) // those that do not run yet get none
 	}
 	return nil
+}
+
+func signalMessage(m *scorev1.SignalRanks) *scorev1.ServerMessage {
+	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{Signal: m}}
 }
 
 // endSignals are the signals that ask a program to end.

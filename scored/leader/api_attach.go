@@ -81,10 +81,10 @@ func (a *Attachment) Signal(ctx context.Context, signal int32) error {
 	})
 }
 
-// Kill ends the job on its owner's behalf.
+// Kill ends the job at once on its owner's behalf.
 func (a *Attachment) Kill(ctx context.Context) error {
 	return a.do(ctx, func(c *controller, j *job) {
-		c.stop(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
+		c.killNow(j, verdict(cancelled, exitEnded, "the job was killed by its user"))
 	})
 }
 

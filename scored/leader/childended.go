@@ -14,7 +14,7 @@ func (c *controller) childLeft(j *job) {
 	parent := j.parent
 	parent.recordChildEnd(j)
 	c.call(func(err error) {
-		if err != nil || parent.state != running {
+		if err != nil || parent.state != running && parent.graceUntil == 0 {
 			return
 		}
 		for _, p := range parent.parts {

@@ -45,7 +45,7 @@ func TestFirstProtocol(t *testing.T) {
 	if err := w.b.requeueFor(w.b.jobs[1], "ada", ""); !errors.Is(err, ErrState) {
 		t.Errorf("requeued: %v", err)
 	}
-	w.stop(1)
+	w.kill(1)
 	w.receive("n1", nodeDone(1))
 	if got := w.log.Job(1).Verdict.GetReason(); got != cancelled {
 		t.Errorf("it ended as %v", got)

@@ -111,6 +111,7 @@ type job struct {
 	idle          *idleness // nil: its ranks were never all asleep
 	deadline      int64     // of its state; 0: none
 	killDeadline  int64     // when its end is no longer awaited
+	graceUntil    int64     // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
 	ownerDeadline int64     // when it ends without an owner; 0: none
 	watchers      []*Attachment
 	notes         []string

@@ -27,6 +27,10 @@ type (
 	}
 	// evStop: the job shall end, with this verdict unless it has one.
 	evStop struct{ verdict *scorev1.Verdict }
+	// evTerminate: the same, but ranks that run get SIGTERM and time to end by themselves.
+	evTerminate struct{ verdict *scorev1.Verdict }
+	// evKill: ranks that have got SIGTERM get no more time.
+	evKill struct{}
 	// evPartLost: a node is gone, or has come back without the job.
 	evPartLost struct {
 		part   *part
@@ -38,15 +42,17 @@ type (
 	evDeadline struct{}
 )
 
-func (evPlaced) isEvent()   {}
-func (evPrepared) isEvent() {}
-func (evLaunched) isEvent() {}
-func (evExited) isEvent()   {}
-func (evNodeDone) isEvent() {}
-func (evStop) isEvent()     {}
-func (evPartLost) isEvent() {}
-func (evDrain) isEvent()    {}
-func (evDeadline) isEvent() {}
+func (evPlaced) isEvent()    {}
+func (evPrepared) isEvent()  {}
+func (evLaunched) isEvent()  {}
+func (evExited) isEvent()    {}
+func (evNodeDone) isEvent()  {}
+func (evStop) isEvent()      {}
+func (evTerminate) isEvent() {}
+func (evKill) isEvent()      {}
+func (evPartLost) isEvent()  {}
+func (evDrain) isEvent()     {}
+func (evDeadline) isEvent()  {}
 
 // step makes a job's transitions, which DESIGN.md draws. Only become* changes the state. Events
 // without meaning in a state change nothing, since agents repeat themselves after every
@@ -54,6 +60,9 @@ func (evDeadline) isEvent() {}
 func (c *controller) step(j *job, e event) {
 	if j.state == starting && j.inherited && launchedMeanwhile(e) {
 		c.becomeRunning(j)
+	}
+	if t, ok := e.(evTerminate); ok && (j.state != running || j.started == 0) {
+		e = evStop(t) // nothing runs that SIGTERM could reach
 	}
 	switch j.state {
 	case queued:
@@ -131,6 +140,9 @@ func (c *controller) stepRunning(j *job, e event) {
 	case evStop:
 		c.orderEnd(j, e.verdict)
 		c.becomeEnding(j, e.verdict)
+	case evTerminate:
+		c.orderEnd(j, e.verdict)
+		c.becomeTerminating(j, e.verdict)
 	case evPartLost:
 		if j.spec.GetRecover() {
 			e.part.lose(j)
@@ -159,9 +171,14 @@ func (c *controller) stepEnding(j *job, e event) {
 			j.again, j.restarting, j.verdict = "", false, e.verdict
 			c.orderEnd(j, e.verdict)
 		}
+	case evKill:
+		c.endGrace(j)
 	case evPartLost:
 		e.part.lose(j)
 		c.blameLoss(j, e.part, e.reason)
+		if !j.spec.GetRecover() {
+			c.endGrace(j) // the gang is not whole and runs no more
+		}
 		c.awaitPart(j, e.part) // the last: to done, or to queued
 	case evDeadline:
 		c.onEndDeadline(j) // at last: to done

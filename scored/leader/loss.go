@@ -79,6 +79,9 @@ func lostReason(node string) string { return "node " + node + " was lost" }
 // awaitEnd sets the time of the next check of a job that is being ended.
 func (c *controller) awaitEnd(j *job) {
 	wait := killAgain
+	if j.graceUntil != 0 {
+		wait = min(wait, time.Duration(j.graceUntil-c.now))
+	}
 	if next := c.expireLeases(j); next != 0 {
 		wait = min(wait, time.Duration(next-c.now))
 	}
@@ -89,6 +92,14 @@ func (c *controller) awaitEnd(j *job) {
 
 // onEndDeadline repeats the order to kill, and gives up after endTimeout.
 func (c *controller) onEndDeadline(j *job) {
+	if c.now < j.graceUntil {
+		c.awaitEnd(j)
+		return
+	}
+	if j.graceUntil != 0 {
+		c.endGrace(j)
+		return
+	}
 	if c.now < j.killDeadline {
 		c.kill(j, j.verdict.GetMessage())
 		c.awaitEnd(j)

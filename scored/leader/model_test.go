@@ -106,6 +106,10 @@ func (a *simAgent) handleMessages() {
 			a.plan(m.Plan)
 		case *scorev1.ServerMessage_Kill:
 			a.kill(m.Kill.GetJobId())
+		case *scorev1.ServerMessage_Signal:
+			if m.Signal.GetEndsJob() && m.Signal.GetJobId()%2 == 0 { // programs of the others ignore it
+				a.finish(m.Signal.GetJobId(), 0, m.Signal.GetSignal())
+			}
 		case *scorev1.ServerMessage_Forget:
 			delete(a.jobs, m.Forget.GetJobId())
 		}
@@ -284,11 +288,17 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 22).Draw(t, "what") {
+	switch rapid.IntRange(0, 23).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
-		s.stop(id)
+		if rapid.Bool().Draw(t, "at once") {
+			s.kill(id)
+		} else {
+			s.cancel(id)
+		}
+	case 23:
+		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case 4, 5, 6:
 		a.finish(id, rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "code"), rapid.SampledFrom([]int32{0, 0, 11}).Draw(t, "signal"))
 	case 7:
@@ -389,7 +399,7 @@ func (s *simulation) settleAll() {
 		s.quiesce()
 		for _, j := range s.b.sortedJobs() {
 			if j.active() || j.state == queued {
-				s.stop(j.id)
+				s.kill(j.id)
 			}
 		}
 		s.quiesce()

@@ -138,6 +138,8 @@ func (c *controller) resume(n *node, j *job, held bool) {
 		c.send(n.link, killMessage(j.id, j.verdict.GetMessage())) // the job may start again once it has ended there
 	case !held:
 		c.step(j, evPartLost{p, "node " + n.name + " does not know the job any more since its agent was restarted"})
+	case j.graceUntil != 0:
+		c.sendTerminate(n, j) // it may not have got the signal
 	case j.state == ending:
 		c.send(n.link, killMessage(j.id, j.verdict.GetMessage()))
 	case j.state == running:

@@ -40,11 +40,25 @@ func (c *controller) resumeOrders(records []*state.Job) {
 		}
 		switch {
 		case record.Ending != nil:
-			c.becomeEnding(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records must not be changed
+			c.resumeEnd(j, proto.Clone(record.Ending).(*scorev1.Verdict)) // records must not be changed
 		case record.Ordered != "":
 			c.becomeEnding(j, j.endToRequeue(record.Ordered))
 		}
 	}
+}
+
+// resumeEnd continues the end of a job. The log does not say how much of their time to end by
+// themselves its ranks have had, so they get all of it.
+func (c *controller) resumeEnd(j *job, v *scorev1.Verdict) {
+	switch v.GetReason() {
+	case timeLimit, cancelled:
+		if j.state == running {
+			c.becomeTerminating(j, v)
+			return
+		}
+	default:
+	}
+	c.becomeEnding(j, v)
 }
 
 // requireProtocol returns an error if the log is written in an older protocol.

@@ -169,7 +169,8 @@ func (c *controller) becomeQueued(j *job) {
 // before.
 func (j *job) resetAttempt(earlier *scorev1.Usage) {
 	j.earlier = earlier
-	j.state, j.deadline, j.killDeadline, j.row, j.founder, j.parts, j.byNode = queued, 0, 0, -1, 0, nil, nil
+	j.state, j.deadline, j.killDeadline, j.graceUntil = queued, 0, 0, 0
+	j.row, j.founder, j.parts, j.byNode = -1, 0, nil, nil
 	j.allocated, j.ready, j.started = 0, 0, 0
 	j.verdict, j.decidedAt, j.again, j.restarting = nil, 0, "", false
 	j.inherited, j.forgotten, j.outputRead, j.unstored = false, false, false, ""

@@ -20,7 +20,7 @@ import (
 //	gone NAME                   its stream ends
 //	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
-//	cancel|signal|requeue|because|attach|detach ...
+//	cancel|kill|signal|requeue|because|attach|detach ...
 //	drain|resume|remove NODE, states
 //	wait DURATION, restart [AHEAD] (another leader takes over), settings, names
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
@@ -77,7 +77,9 @@ func (s *scripted) run(words []string) {
 	case "say":
 		s.sayLine(words[1], words[2], s.number(words[3]), words[4:])
 	case "cancel":
-		s.stop(s.number(words[1]))
+		s.cancel(s.number(words[1]))
+	case "kill":
+		s.kill(s.number(words[1]))
 	case "requeue": // job, reason
 		s.noteRefusal(s.b.requeueFor(s.b.jobs[s.number(words[1])], "ada", strings.Join(words[2:], " ")))
 		s.settle()

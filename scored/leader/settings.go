@@ -17,6 +17,7 @@ import (
 var settingNames = []string{
 	"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
 	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes",
+	"kill_wait_nanos",
 }
 
 // CheckSettings refuses settings that the cluster cannot work with.
@@ -43,6 +44,9 @@ func CheckSettings(s *scorev1.Settings) error {
 	}
 	if silence := time.Duration(s.GetNodeSilenceNanos()); silence != 0 && (silence < MinNodeSilence || silence > MaxNodeSilence) {
 		return fmt.Errorf("%w: a node may be silent for %v to %v, not %v", ErrInvalid, MinNodeSilence, MaxNodeSilence, silence)
+	}
+	if wait := time.Duration(s.GetKillWaitNanos()); wait != 0 && (wait < MinKillWait || wait > MaxKillWait) {
+		return fmt.Errorf("%w: %v from SIGTERM to SIGKILL are not between %v and %v", ErrInvalid, wait, MinKillWait, MaxKillWait)
 	}
 	if age := time.Duration(s.GetAgePerPointNanos()); age != 0 && (age < MinAgePerPoint || age > gang.MaxAgePerPoint) {
 		return fmt.Errorf("%w: %v of waiting for a point of priority are not between %v and %v", ErrInvalid, age, MinAgePerPoint, gang.MaxAgePerPoint)
@@ -105,6 +109,8 @@ func (c *controller) setSettings(from *scorev1.Settings, fields []string, answer
 			next.History = from.GetHistory()
 		case field == "max_processes":
 			next.MaxProcesses = from.GetMaxProcesses()
+		case field == "kill_wait_nanos":
+			next.KillWaitNanos = from.GetKillWaitNanos()
 		case field == "node_silence_nanos":
 			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
 		}

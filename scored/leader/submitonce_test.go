@@ -44,7 +44,7 @@ func TestSubmissionsMadeAgain(t *testing.T) {
 	w.restart()
 	again()
 	w.settle()
-	w.stop(1)
+	w.kill(1)
 	again()
 	w.settle()
 	for _, id := range ids {

@@ -168,7 +168,7 @@ func TestLimitsAtSubmission(t *testing.T) {
 			if _, again := w.submit(spec); again == nil || again.Error() != err.Error() {
 				t.Errorf("after a restart: %v", again)
 			}
-			w.stop(first)
+			w.kill(first)
 			w.limit(&scorev1.UserLimits{})
 			if _, err := w.submit(spec); err != nil {
 				t.Errorf("without limits: %v", err)
@@ -456,7 +456,7 @@ func TestBurstLeavesRoom(t *testing.T) {
 	if state := w.b.jobs[other].state; state != starting {
 		t.Errorf("the other's job is %v", state)
 	}
-	w.stop(other)
+	w.kill(other)
 	again := w.submitAs(2, jobSpec(1)) // at once after the first: users get points at most every shareEvery
 	w.advance(shareEvery)
 	if points := w.b.accounts[2].points; points <= w.b.accounts[1].points {
@@ -478,7 +478,7 @@ func TestDescriptionsHaveABound(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	w.submitAs(8, large) // another has not
-	w.stop(9)
+	w.kill(9)
 	if _, err := w.submit(large); err != nil {
 		t.Errorf("after the end of one: %v", err)
 	}

@@ -99,14 +99,19 @@ func (w *world) attach(id uint64, options AttachOptions) *Attachment {
 	return a
 }
 
-// stop ends a job as a user's order does.
-func (w *world) stop(id uint64) {
+// cancel ends a job as 'scored job cancel' does.
+func (w *world) cancel(id uint64) { w.end(id, w.b.terminate) }
+
+// kill ends a job as ^C twice in its scrun does.
+func (w *world) kill(id uint64) { w.end(id, w.b.killNow) }
+
+func (w *world) end(id uint64, how func(*job, *scorev1.Verdict)) {
 	w.t.Helper()
 	if w.b.jobs[id] == nil {
 		w.note("there is no job %d", id)
 		return
 	}
-	w.b.stop(w.b.jobs[id], verdict(cancelled, exitEnded, "the job was cancelled by ada"))
+	how(w.b.jobs[id], verdict(cancelled, exitEnded, "the job was cancelled by ada"))
 	w.settle()
 }
 

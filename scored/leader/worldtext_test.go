@@ -119,6 +119,9 @@ func messageText(message *scorev1.ServerMessage) string {
 	case *scorev1.ServerMessage_Kill:
 		return fmt.Sprintf("Kill %d %q", m.Kill.GetJobId(), m.Kill.GetReason())
 	case *scorev1.ServerMessage_Signal:
+		if m.Signal.GetEndsJob() {
+			return fmt.Sprintf("Signal %d %d ends the job", m.Signal.GetJobId(), m.Signal.GetSignal())
+		}
 		return fmt.Sprintf("Signal %d %d", m.Signal.GetJobId(), m.Signal.GetSignal())
 	case *scorev1.ServerMessage_Forget:
 		return fmt.Sprintf("Forget %d", m.Forget.GetJobId())

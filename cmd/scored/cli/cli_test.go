@@ -392,7 +392,7 @@ func TestActions(t *testing.T) {
 		"config set max_rows 0":            {1, "scored: max_rows \"0\": write a number, 1 to 64\n"},
 		"config get slice max_rows":        {1, "scored: name one setting, or none for all\n"},
 		"config set memory_per_cpu":        {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
-		"config set color blue":            {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence\n"},
+		"config set color blue":            {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence, kill_wait\n"},
 		"config set slcie 10ms":            {1, "scored: there is no setting \"slcie\"; did you mean slice?\n"},
 		"config get max-rows":              {1, "scored: there is no setting \"max-rows\"; did you mean max_rows?\n"},
 		"config set age_per_point 2h":      {1, "scored: age_per_point \"2h\": it is 100ms to 1h, or default\n"},
@@ -400,7 +400,7 @@ func TestActions(t *testing.T) {
 		"config set weight_step 0":         {1, "scored: weight_step \"0\": write a number, 1 to 1000000, or default\n"},
 		"config set memory_per_cpu x":      {1, "scored: memory_per_cpu \"x\": write an amount of memory up to 1048576T, as in 512M, or share\n"},
 		"config list slice":                {1, "scored: 'scored config list' takes no arguments, and slice is one; 'scored config list --help' explains it\n"},
-		"config get color":                 {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence\n"},
+		"config get color":                 {1, "scored: there is no setting \"color\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence, kill_wait\n"},
 		"user set ann role=operator share=200 jobs=none memory=2G time=12h": {},
 		"user set ann":                        {1, "scored: name a user and what to set, as in: scored user set ann share=200 cpus=64\n"},
 		"user set ann colour=blue":            {1, "scored: a user has no \"colour\": it is role, share, jobs, running, cpus, memory, time, priority\n"},
@@ -431,7 +431,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestNoDaemon(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "none")
+	missing := filepath.Join(t.TempDir(), "none", "s")
 	code, _, errs := scored(missing, "job", "list")
 	want := "scored: no daemon answers at " + missing + ", which --cluster names: no such file or directory; start it, or give another socket\n"
 	if code != 1 || errs != want {

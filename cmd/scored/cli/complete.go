@@ -25,7 +25,7 @@ func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *clien
 	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
 	defer cancel()
 	command.SetContext(ctx)
-	daemon, err := c.dial(command)
+	daemon, err := c.dialIn(client.WithPatience(ctx, client.Patience{}), command)
 	if err != nil {
 		return nil
 	}

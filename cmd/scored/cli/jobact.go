@@ -50,11 +50,11 @@ func jobCancelCommand(c *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel JOB...",
 		Short: "end jobs",
-		Long: `Ends jobs that wait or run: the owner of a job and operators may do this. Ranks are
-killed at once (SIGKILL). For an end that the program can prepare, send it a signal
-first: 'scored job signal TERM'.`,
+		Long: `Ends jobs that wait or run: the owner of a job and operators may do this. Ranks get
+SIGTERM, so that a program can end by itself, and SIGKILL if that takes longer than the
+setting kill_wait (30 seconds). 'scored job signal KILL' does not wait.`,
 		Example: `  scored job cancel 7 8
-  scored job signal TERM 7 && sleep 30 && scored job cancel 7`,
+  scored job cancel 9 && scored job signal KILL 9`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -98,13 +99,20 @@ type caller struct {
 	socket string
 }
 
-// dial connects to it.
+// dial connects to it, and waits for it if it restarts.
 func (c *caller) dial(command *cobra.Command) (*client.Client, error) {
+	return c.dialIn(client.WithNotice(command.Context(), func(err error) {
+		fmt.Fprintln(command.ErrOrStderr(), "scored: "+client.Sentence(err)+"; scored waits")
+	}), command)
+}
+
+// dialIn connects to it with the context's patience.
+func (c *caller) dialIn(ctx context.Context, command *cobra.Command) (*client.Client, error) {
 	socket := c.socket
 	if flag := command.Flag("cluster"); flag != nil {
 		socket = flag.Value.String() // also for commands below those of other packages
 	}
-	return client.Dial(command.Context(), client.ChoiceFrom(socket, os.Getenv))
+	return client.Dial(ctx, client.ChoiceFrom(socket, os.Getenv))
 }
 
 // with runs call with a connection.

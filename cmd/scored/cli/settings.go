@@ -142,10 +142,11 @@ func printSettingsJSON(out io.Writer, values *scorev1.Settings) error {
 		FairShare    *uint32 `json:"fair_share_points"`     // null: the default
 		NodeSilence  int64   `json:"node_silence_nanos"`    // 0: the default
 		MaxProcesses uint32  `json:"max_processes"`         // 0: the default
+		KillWait     int64   `json:"kill_wait_nanos"`       // 0: the default
 	}{
 		schema, values.GetSliceNanos(), values.GetMaxRows(), values.GetDefaultMemoryPerCpuBytes(),
 		values.GetAgePerPointNanos(), values.GetWeightStep(), values.GetUsageHalfLifeNanos(), values.FairSharePoints,
-		values.GetNodeSilenceNanos(), values.GetMaxProcesses(),
+		values.GetNodeSilenceNanos(), values.GetMaxProcesses(), values.GetKillWaitNanos(),
 	})
 }
 

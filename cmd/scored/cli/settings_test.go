@@ -43,6 +43,7 @@ func TestBoundsAreTheServers(t *testing.T) {
 		"usage_half_life": {{"1m", "8784h"}, {"59s", "8785h"}},
 		"max_processes":   {{"16", "4194304", "default"}, {"15", "4194305"}},
 		"node_silence":    {{"1s", "1h"}, {"999ms", "61m"}},
+		"kill_wait":       {{"100ms", "1h", "default"}, {"99ms", "61m"}},
 		"fair_share":      {{"0", "100000"}, {"100001"}},
 	} {
 		one, err := findSetting(key)

@@ -74,6 +74,15 @@ var settings = []setting{
 	),
 	timeSetting("node_silence", "node_silence_nanos", "time within which the loss of a node is detected; default: "+plainTime(leader.DefaultNodeSilence),
 		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
+	timeSetting(
+		"kill_wait",
+		"kill_wait_nanos",
+		"time from SIGTERM to SIGKILL for a job that is cancelled or over its time; default: "+plainTime(leader.DefaultKillWait),
+		leader.MinKillWait,
+		leader.MaxKillWait,
+		usual,
+		func(s *scorev1.Settings) *int64 { return &s.KillWaitNanos },
+	),
 }
 
 // timeSetting returns a setting that is a time within bounds; unset, unless empty, is the word that

@@ -115,7 +115,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 		newParsed(&o.Time, "time", cmdline.ParseTime),
 		"time",
 		"t",
-		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks are killed (see --signal)",
+		"time limit: minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]; time in which other gangs run is not counted, and at the limit ranks get SIGTERM, and SIGKILL after kill_wait (30 seconds, see 'scored config' and --signal)",
 	)
 	flags.Var(
 		newParsed(&o.Warning, "signal", cmdline.ParseWarning),
@@ -257,7 +257,7 @@ func (o *Options) addCluster(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.Patience, "time", cmdline.ParseTime),
 		"patience",
-		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs)",
+		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs, 6 before the job is submitted)",
 	)
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print what happens")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings, and not what the job waits for")

@@ -147,6 +147,16 @@ func (c *Conn) Signal(signal int32) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Signal{Signal: signal}})
 }
 
+// Ending says that the next signals end the job: a rank that dies does not end the others.
+func (c *Conn) Ending() error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Ending{Ending: true}})
+}
+
+// Reason says why the job is killed next. It is for the output file of a job that has not started.
+func (c *Conn) Reason(reason string) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Reason{Reason: reason}})
+}
+
 // Kill ends the job here, whatever it is doing; NodeDone answers.
 func (c *Conn) Kill() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Kill{Kill: true}})

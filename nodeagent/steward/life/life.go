@@ -27,6 +27,7 @@ type job struct {
 	failed     bool // some rank has, and the gang went on
 	closed     int  // alive ranks that closed their PMI connection too early
 
+	ending  bool // the ranks shall end by themselves, and one that fails does not end the others
 	killed  bool // Kill was ordered
 	ended   bool // Kill was ordered by the agent, or for want of one, not because of a failure
 	aborted bool // one reason is enough
@@ -196,7 +197,7 @@ func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	r.exit = exit
 	m.orders = append(m.orders, Order{Kind: ReportExit, Rank: k})
 	m.failed = m.failed || exit.Survived
-	if failed && !exit.Survived {
+	if failed && !exit.Survived && !m.ending {
 		m.kill()
 	}
 	m.reapedAll(now)
@@ -237,6 +238,14 @@ func (m *Machine) Abort(_ time.Time, abort Abort) {
 		m.orders = append(m.orders, Order{Kind: ReportAbort, Abort: abort})
 	}
 	m.kill()
+}
+
+// Ending reports that the ranks get a signal by which the job shall end. Those that handle it go on
+// when it has killed others, until they have ended or Kill is ordered.
+func (m *Machine) Ending() {
+	if m.phase != Free {
+		m.ending = true
+	}
 }
 
 // Kill is the agent's order to end the job. It is always answered by

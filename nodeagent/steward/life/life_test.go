@@ -75,6 +75,18 @@ func TestCleanEnd(t *testing.T) {
 	expect(t, m, "leave")
 }
 
+func TestAnEndingGangLeavesTheOthersTime(t *testing.T) {
+	m := running(t, Rules{Ranks: 3, Respawn: 2, KillOnBadExit: true})
+	m.Ending()
+	m.Exited(epoch, 0, Exit{Signal: 15})
+	expect(t, m, "report-exit 0")
+	m.Exited(epoch, 1, Exit{Code: 1})
+	expect(t, m, "report-exit 1")
+	m.Kill(epoch)
+	m.Exited(epoch, 2, Exit{Signal: 9})
+	expect(t, m, "kill", "report-exit 2", "sweep")
+}
+
 func TestRanksMayEndWhileOthersAreForked(t *testing.T) {
 	m := ready(Rules{Ranks: 2})
 	m.Launch(epoch)

@@ -15,7 +15,7 @@ func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns 
 // since the next process needs as much.
 func (m *Machine) respawn(k int, exit Exit) bool {
 	r := &m.ranks[k]
-	if r.respawns == 0 || m.killed || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
+	if r.respawns == 0 || m.killed || m.ending || m.phase != Starting && m.phase != Running || exit.OutOfMemory || exit.ByUs {
 		return false
 	}
 	if exit.Code == 0 && exit.Signal == 0 && !exit.BeforeFinalize {

@@ -54,6 +54,8 @@ type ToSteward struct {
 	//	*ToSteward_RankFailure
 	//	*ToSteward_ChildEnded
 	//	*ToSteward_Pace
+	//	*ToSteward_Reason
+	//	*ToSteward_Ending
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -294,6 +296,24 @@ func (x *ToSteward) GetPace() uint64 {
 	return 0
 }
 
+func (x *ToSteward) GetReason() string {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Reason); ok {
+			return x.Reason
+		}
+	}
+	return ""
+}
+
+func (x *ToSteward) GetEnding() bool {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Ending); ok {
+			return x.Ending
+		}
+	}
+	return false
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -386,6 +406,14 @@ type ToSteward_Pace struct {
 	Pace uint64 `protobuf:"varint,81,opt,name=pace,oneof"` // as in PaceOutputRequest.bytes_per_second
 }
 
+type ToSteward_Reason struct {
+	Reason string `protobuf:"bytes,83,opt,name=reason,oneof"` // of the kill that follows
+}
+
+type ToSteward_Ending struct {
+	Ending bool `protobuf:"varint,82,opt,name=ending,oneof"` // the next signals end the job: a rank that dies does not end the others
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -429,6 +457,10 @@ func (*ToSteward_RankFailure) isToSteward_Message() {}
 func (*ToSteward_ChildEnded) isToSteward_Message() {}
 
 func (*ToSteward_Pace) isToSteward_Message() {}
+
+func (*ToSteward_Reason) isToSteward_Message() {}
+
+func (*ToSteward_Ending) isToSteward_Message() {}
 
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1613,7 +1645,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xa7\a\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xe2\a\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1640,7 +1672,9 @@ const file_steward_proto_rawDesc = "" +
 	"\frank_failure\x18A \x01(\v2\x1a.score.steward.RankFailureH\x00R\vrankFailure\x127\n" +
 	"\vchild_ended\x18P \x01(\v2\x14.score.v1.ChildEndedH\x00R\n" +
 	"childEnded\x12\x14\n" +
-	"\x04pace\x18Q \x01(\x04H\x00R\x04paceB\t\n" +
+	"\x04pace\x18Q \x01(\x04H\x00R\x04pace\x12\x1f\n" +
+	"\x06reason\x18S \x01(\tB\x05\xaa\x01\x02 \x03H\x00R\x06reason\x12\x18\n" +
+	"\x06ending\x18R \x01(\bH\x00R\x06endingB\t\n" +
 	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -1862,6 +1896,8 @@ func file_steward_proto_init() {
 		(*ToSteward_RankFailure)(nil),
 		(*ToSteward_ChildEnded)(nil),
 		(*ToSteward_Pace)(nil),
+		(*ToSteward_Reason)(nil),
+		(*ToSteward_Ending)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),

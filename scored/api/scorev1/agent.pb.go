@@ -4991,6 +4991,7 @@ type SignalRanks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Signal        int32                  `protobuf:"varint,2,opt,name=signal" json:"signal,omitempty"`
+	EndsJob       bool                   `protobuf:"varint,82,opt,name=ends_job,json=endsJob" json:"ends_job,omitempty"` // the job ends by it: a rank that dies does not end the others
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5037,6 +5038,13 @@ func (x *SignalRanks) GetSignal() int32 {
 		return x.Signal
 	}
 	return 0
+}
+
+func (x *SignalRanks) GetEndsJob() bool {
+	if x != nil {
+		return x.EndsJob
+	}
+	return false
 }
 
 type Forget struct {
@@ -6202,10 +6210,11 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x04jobs\x18\x03 \x03(\x04R\x04jobs\"<\n" +
 	"\x04Kill\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1d\n" +
-	"\x06reason\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x06reason\"<\n" +
+	"\x06reason\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x06reason\"W\n" +
 	"\vSignalRanks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\x05R\x06signal\"\x1f\n" +
+	"\x06signal\x18\x02 \x01(\x05R\x06signal\x12\x19\n" +
+	"\bends_job\x18R \x01(\bR\aendsJob\"\x1f\n" +
 	"\x06Forget\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"g\n" +
 	"\tNameReply\x12\x15\n" +

@@ -3671,6 +3671,7 @@ type Settings struct {
 	History                  uint32                 `protobuf:"varint,70,opt,name=history" json:"history,omitempty"`                                                    // how many finished jobs are remembered; 0: the default
 	MaxProcesses             uint32                 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`                      // processes and threads that a job may have on a node; 0: the default
 	NodeSilenceNanos         int64                  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos" json:"node_silence_nanos,omitempty"`        // within what time the loss of a node is found; 0: the default
+	KillWaitNanos            int64                  `protobuf:"varint,82,opt,name=kill_wait_nanos,json=killWaitNanos" json:"kill_wait_nanos,omitempty"`                 // from SIGTERM to SIGKILL for a job that is cancelled or over its time; 0: the default
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
@@ -3771,6 +3772,13 @@ func (x *Settings) GetMaxProcesses() uint32 {
 func (x *Settings) GetNodeSilenceNanos() int64 {
 	if x != nil {
 		return x.NodeSilenceNanos
+	}
+	return 0
+}
+
+func (x *Settings) GetKillWaitNanos() int64 {
+	if x != nil {
+		return x.KillWaitNanos
 	}
 	return 0
 }
@@ -7145,7 +7153,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x10ListNodesRequest\"V\n" +
 	"\x11ListNodesResponse\x12$\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x0e.score.v1.NodeR\x05nodes\x12\x1b\n" +
-	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xa9\x03\n" +
+	"\tnow_nanos\x18< \x01(\x03R\bnowNanos\"\xd1\x03\n" +
 	"\bSettings\x12\x1f\n" +
 	"\vslice_nanos\x18\x01 \x01(\x03R\n" +
 	"sliceNanos\x12\x19\n" +
@@ -7158,7 +7166,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"weightStep\x12\x18\n" +
 	"\ahistory\x18F \x01(\rR\ahistory\x12#\n" +
 	"\rmax_processes\x18P \x01(\rR\fmaxProcesses\x12,\n" +
-	"\x12node_silence_nanos\x18< \x01(\x03R\x10nodeSilenceNanos\"\x14\n" +
+	"\x12node_silence_nanos\x18< \x01(\x03R\x10nodeSilenceNanos\x12&\n" +
+	"\x0fkill_wait_nanos\x18R \x01(\x03R\rkillWaitNanos\"\x14\n" +
 	"\x12GetSettingsRequest\"E\n" +
 	"\x13GetSettingsResponse\x12.\n" +
 	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\\\n" +

@@ -1,0 +1,71 @@
+package steward
+
+import (
+	"fmt"
+	"score/nodeagent/steward/life"
+)
+
+// Why a detached job could not start is in its output file, since nobody is attached to read it.
+// The first node writes it, into the file of its first rank: the others may have the same file.
+
+// noteReason takes the reason of a kill that comes next.
+func (s *steward) noteReason(reason string) {
+	if s.job == nil {
+		return
+	}
+	switch s.life.Phase() {
+	case life.Preparing:
+		s.job.killedFor.Store(&reason)
+	case life.Ready:
+		if s.job.writesReason() {
+			s.relay.post(func() { s.relay.storeReason(s.job, 0, reason) })
+		}
+	case life.Free, life.Starting, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:
+	}
+}
+
+// writesReason reports whether this node writes why the job cannot start.
+func (j *job) writesReason() bool {
+	return j.spec.GetDetached() && j.order.GetJob().GetNodeIndex() == 0
+}
+
+// storeReason writes why the job cannot start. Before that it opens the file, unless the job has
+// opened it. It does not report errors: the job's end has the reason as well.
+func (j *job) storeReason(reason string) {
+	if !j.writesReason() {
+		return
+	}
+	if j.files != nil {
+		_ = j.outputs[j.errorStream(0)].file.say(j, reason)
+		return
+	}
+	f, err := newJobFiles(j)
+	if err != nil {
+		return
+	}
+	defer f.close(func(error) {})
+	o := output{rank: j.ranks[0].rank, stream: uint32(stdoutStream + j.errorStream(0))}
+	if f.open(j, &o) == nil {
+		_ = o.file.say(j, reason)
+	}
+}
+
+// errorStream returns the index in outputs of the errors of local rank k.
+func (j *job) errorStream(k int) int { return (k+1)*j.streams() - 1 }
+
+// storeReason writes why a job cannot start to the file of local rank k.
+func (r *relay) storeReason(j *job, k int, reason string) {
+	if i := j.errorStream(k); i < len(r.outputs) {
+		_ = r.outputs[i].file.say(j, reason)
+	}
+}
+
+// say appends a line of the system. There may be no file.
+func (s *fileStream) say(j *job, reason string) error {
+	if s == nil {
+		return nil
+	}
+	return s.as.Do(func() error {
+		return s.sink.Write(fmt.Appendf(nil, "score: job %d did not start: %s\n", j.id, reason))
+	})
+}
