@@ -92,9 +92,9 @@ func TestModel(t *testing.T) {
 				out = append(out, held{m, q[0]})
 			},
 			"each": func(r *rapid.T) {
-				most := rapid.IntRange(1, 2*burst).Draw(r, "most")
+				limit := rapid.IntRange(1, 2*burst).Draw(r, "most")
 				met := 0
-				n := in.Each(most, func(rank int, data []byte) {
+				n := in.Each(limit, func(rank int, data []byte) {
 					q := queues[rank]
 					if len(q) == 0 || !bytes.Equal(data, q[0]) {
 						r.Fatalf("rank %d: %d bytes that are not the next", rank, len(data))
@@ -102,8 +102,8 @@ func TestModel(t *testing.T) {
 					queues[rank] = q[1:]
 					met++
 				})
-				if n != met || n > most {
-					r.Fatalf("%d messages of at most %d, %d were met", n, most, met)
+				if n != met || n > limit {
+					r.Fatalf("%d messages of at most %d, %d were met", n, limit, met)
 				}
 			},
 			"release": func(r *rapid.T) {
@@ -155,8 +155,8 @@ func headOf(data []byte) (h Head) {
 	return h
 }
 
-// TestEachEndsWithItsInbox: a function that closes the inbox is not called again, and its message is
-// not given back.
+// TestEachEndsWithItsInbox: a function that closes the inbox is not called again, and its message
+// is not given back.
 func TestEachEndsWithItsInbox(t *testing.T) {
 	in, s := newPair(t, 2, small)
 	for range 3 {
@@ -194,8 +194,8 @@ func TestManySenders(t *testing.T) {
 	}
 }
 
-// exchangeMany has each rank send 3,000 messages to the inbox, and checks each. sent, if not nil, is
-// called after each message, by the goroutine of its sender.
+// exchangeMany has each rank send 3,000 messages to the inbox, and checks each. sent, if not nil,
+// is called after each message, by the goroutine of its sender.
 func exchangeMany(t *testing.T, img *Image, in *Inbox, ranks int, sent func(s *Sender, rank, i uint32)) {
 	t.Helper()
 	const each = 3000

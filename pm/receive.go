@@ -120,8 +120,8 @@ func (c *Channel) Receive() (Message, error) {
 	return c.receiveLast()
 }
 
-// receiveLast is Receive after a poll that found nothing, when there may be an error. A rank may have
-// sent its last message and died since that poll, so the inbox is polled once more.
+// receiveLast is Receive after a poll that found nothing, when there may be an error. A rank may
+// have sent its last message and died since that poll, so the inbox is polled once more.
 func (c *Channel) receiveLast() (Message, error) {
 	if !c.pendingError() {
 		return Message{}, ErrEmpty
@@ -135,11 +135,11 @@ func (c *Channel) receiveLast() (Message, error) {
 // Each calls f with up to most messages that came whole and follow the last one received, gives
 // each back when f returns, and returns their number. It is faster than Receive, which returns the
 // messages that Each leaves.
-func (c *Channel) Each(most int, f func(rank int, data []byte)) int {
+func (c *Channel) Each(limit int, f func(rank int, data []byte)) int {
 	if c.hasAhead || c.closed {
 		return 0
 	}
-	n := c.in.Each(most, f)
+	n := c.in.Each(limit, f)
 	if c.net != nil && !c.closed {
 		if c.net.taken += n; c.net.taken >= attendEvery {
 			c.drive(1)

@@ -20,8 +20,8 @@ const (
 	// loop has slept. Ordinary users may not set it; then the loop is late by a slice of the
 	// kernel's scheduler.
 	niceness = -10
-	// eventsMost is how many events are taken from the kernel at a time.
-	eventsMost = 64
+	// maxEvents is how many events are taken from the kernel at a time.
+	maxEvents = 64
 )
 
 // Events by number; contexts are numbered from eventFirst on.
@@ -61,7 +61,7 @@ type loop struct {
 	settleBy  int64
 	stopping  bool
 	armedFor  int64 // what the timer is set to
-	events    [eventsMost]unix.EpollEvent
+	events    [maxEvents]unix.EpollEvent
 	byEvent   map[int32]*Context
 	last      int32 // event number given last
 	waiting   []waiting

@@ -35,7 +35,7 @@ func (j *Job) Resume() {
 	}
 	defer l.giveBack()
 	l.settle()
-	if len(j.pause.rests) > ownMost {
+	if len(j.pause.rests) > maxOwnContexts {
 		l.request(j)
 		return
 	}
@@ -56,7 +56,7 @@ func (l *loop) leaveAlone(c *Context, now int64) bool {
 		if drives := c.img.Drives(); drives != c.drives {
 			c.drives, c.paused = drives, 0 // it has run, and polled, since the last check
 		}
-		if c.paused < pausedMost {
+		if c.paused < maxPausedCheck {
 			step := c.pace()
 			c.paused += step
 			l.at(c, nextTick(now, step))

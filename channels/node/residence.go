@@ -25,9 +25,9 @@ const (
 	stepMask = 1<<stepBits - 1
 )
 
-// ownMost is the largest number of a job's contexts that the caller of Order takes through a step
-// itself. More would keep it from its other jobs, since each takes some microseconds.
-const ownMost = 8
+// maxOwnContexts is the largest number of a job's contexts that the caller of Order takes through a
+// step itself. More would keep it from its other jobs, since each takes some microseconds.
+const maxOwnContexts = 8
 
 // order is the newest order to a job. The caller of Order writes it, the loop reads it.
 type order struct {
@@ -51,7 +51,7 @@ func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool)
 		return out, !l.request(j)
 	}
 	defer l.giveBack()
-	if j.residence.Contexts() > ownMost {
+	if j.residence.Contexts() > maxOwnContexts {
 		return out, !l.request(j)
 	}
 	l.startNewest(j)

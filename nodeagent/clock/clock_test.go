@@ -228,8 +228,8 @@ func TestClusterTimeIsMonotone(t *testing.T) {
 			e, _ := f.Estimate(now)
 			if lastAt != 0 {
 				local, cluster := now-lastAt, now+e.Offset-last
-				most := local/(1_000_000/SlewPPM) + 1
-				if cluster < 0 || cluster < local-most || cluster > local+most {
+				maxSlew := local/(1_000_000/SlewPPM) + 1
+				if cluster < 0 || cluster < local-maxSlew || cluster > local+maxSlew {
 					t.Fatalf("in %d ns the cluster's time went on by %d", local, cluster)
 				}
 			}

@@ -91,8 +91,8 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 	j.changed = make(chan struct{})
 }
 
-// isNew reports whether a child of the steward may be a rank that was started again and is not known
-// yet. When that changes, changed is closed.
+// isNew reports whether a child of the steward may be a rank that was started again and is not
+// known yet. When that changes, changed is closed.
 func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -207,7 +207,7 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 func (j *Job) mayWait() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.handle.Connections()+j.waiting >= j.connectionsMost() {
+	if j.handle.Connections()+j.waiting >= j.maxConnections() {
 		return false
 	}
 	j.waiting++
@@ -220,7 +220,7 @@ func (j *Job) waited() {
 	j.waiting--
 }
 
-func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
+func (j *Job) maxConnections() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
 func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
@@ -233,7 +233,7 @@ func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rank, ok := j.rankOf(p)
-	if !ok || j.handle.Connections() >= j.connectionsMost() {
+	if !ok || j.handle.Connections() >= j.maxConnections() {
 		j.plane.refuse(conn, "not a rank, or too many connections", int32(p.PID))
 		return
 	}

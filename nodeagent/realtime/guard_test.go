@@ -31,8 +31,8 @@ func awaitPolicy(t *testing.T, tid int, policy uint32) {
 	}
 }
 
-// spinMost bounds how long a failure of this test takes all processors.
-const spinMost = 5 * time.Second
+// maxSpin bounds how long a failure of this test takes all processors.
+const maxSpin = 5 * time.Second
 
 // spinner is a real-time thread that computes without a pause until it is told to stop.
 type spinner struct {
@@ -72,7 +72,7 @@ func TestAThreadThatSpinsIsLowered(t *testing.T) {
 			}
 			began, tid := Now(), unix.Gettid()
 			before, _ := threadTime(tid)
-			for lowered := false; !lowered && time.Duration(Now()-began) < spinMost; {
+			for lowered := false; !lowered && time.Duration(Now()-began) < maxSpin; {
 				attr, err := unix.SchedGetAttr(0, 0)
 				lowered = err == nil && attr.Policy == unix.SCHED_NORMAL
 			}

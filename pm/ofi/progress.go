@@ -65,10 +65,10 @@ func (d *Domain) Wait(ctx context.Context) error { return d.gate.wait(ctx, d.wor
 // Nap sleeps until Progress may have something to do, another goroutine wants the lock, or the time
 // is over. It is for programs that poll for something that does not come: unlike Wait it does not
 // poll first, and the node sees successive naps as one wait with a deadline.
-func (d *Domain) Nap(most time.Duration) {
+func (d *Domain) Nap(timeout time.Duration) {
 	d.gate.waiter.Store(&d.rouse)
 	defer d.gate.waiter.Store(nil)
-	d.worker.Nap(most, d.gate.isWanted)
+	d.worker.Nap(timeout, d.gate.isWanted)
 }
 
 // automatic is the goroutine that makes progress for a program that computes.

@@ -9,7 +9,8 @@ const MaxAtomicBytes = 1 << 10
 const atomicHead = 24 // key, offset and a word that describes the operation
 
 // AtomicKind says what an atomic operation does, and to what. With Swap it is a compare-and-swap,
-// and Op is not looked at; with Masked too it replaces the bits that compare has, whatever they were.
+// and Op is not looked at; with Masked too it replaces the bits that compare has, whatever they
+// were.
 type AtomicKind struct {
 	Op     atomics.Op
 	Type   atomics.Type
@@ -67,7 +68,7 @@ func (e *EP) atomic(k AtomicKind, operand, compare, result []byte, at Remote, do
 	if !k.Valid() || n%k.Type.Size() != 0 || k.Swap && len(compare) != n {
 		return ErrOperation
 	}
-	if n+len(compare) > min(MaxAtomicBytes, e.iface.most-atomicHead) {
+	if n+len(compare) > min(MaxAtomicBytes, e.iface.maxPayload-atomicHead) {
 		return ErrTooLong
 	}
 	if e.local && e.ops == 0 {

@@ -53,7 +53,7 @@ func (e *EP) bulky(n int) bool {
 		return false
 	}
 	b := e.iface.bulkLink()
-	return b != nil && b.Most(e.rank) > 0
+	return b != nil && b.MaxFrame(e.rank) > 0
 }
 
 // startPull begins to pull the bytes of an operation that is in calls.

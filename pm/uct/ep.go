@@ -12,10 +12,10 @@ import (
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
 
-// lingerMost is how long this rank waits for the last messages of a peer on another node after the
-// notice that it closed: agents resend them for that long, and it covers a few slices of other
+// lingerTimeout is how long this rank waits for the last messages of a peer on another node after
+// the notice that it closed: agents resend them for that long, and it covers a few slices of other
 // gangs.
-const lingerMost = time.Second
+const lingerTimeout = time.Second
 
 // EP is the way to one peer.
 type EP struct {
@@ -49,8 +49,8 @@ type EP struct {
 	sources []source // of long pulls, as they began
 	oldest  int      // in sources: the next that is replaced
 
-	// Answers that were not sent whole. They never wait for this rank's own operations in out: those
-	// may wait for the peer's answers, which wait for nothing but the channel.
+	// Answers that were not sent whole. They never wait for this rank's own operations in out:
+	// those may wait for the peer's answers, which wait for nothing but the channel.
 	replies opList
 
 	pending []Pending
@@ -92,8 +92,8 @@ func (e *EP) send(h Header, data []byte) error {
 	return e.sendHead(pm.Head{First: h.word(), Words: 1}, data)
 }
 
-// SendWord is Send of a payload that begins with a word, before the copy of data. With up to 32 bytes
-// of data it is one cache line, as what Send sends with up to 40.
+// SendWord is Send of a payload that begins with a word, before the copy of data. With up to 32
+// bytes of data it is one cache line, as what Send sends with up to 40.
 func (e *EP) SendWord(h Header, word uint64, data []byte) error {
 	if err := e.ready(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (e *EP) fail(err error) {
 
 // arriving reports whether messages of a lost peer may still come. One on another node that closed
 // its channel says so by a datagram, which may overtake its last messages.
-func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerMost }
+func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerTimeout }
 
 // end completes everything under way with the reason why the peer was lost.
 func (e *EP) end() {

@@ -3,7 +3,8 @@ package uct
 const (
 	// MaxRMA is the longest Put, Get or Pull: its length has 38 bits in the header of a put.
 	MaxRMA = 1 << 37
-	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
+	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for
+	// each.
 	MaxGets = 64
 	// copyFrom is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
 	// processes instead of twice through the channel, which costs a switch of processes for each
@@ -11,10 +12,10 @@ const (
 	// copies (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1
 	// MiB in 32 and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
 	copyFrom = 16 << 10
-	// snapMost is the longest answer to a get, in bytes, that is copied if it cannot be sent at
+	// maxSnapshot is the longest answer to a get, in bytes, that is copied if it cannot be sent at
 	// once: later requests may write to the memory. For longer gets the origin holds such requests
 	// back.
-	snapMost = MaxAtomicBytes
+	maxSnapshot = MaxAtomicBytes
 	// piecesPerTurn bounds what one operation sends before Progress looks at others.
 	piecesPerTurn = 16
 )
@@ -81,7 +82,7 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	o.data, o.key, o.offset, o.port = data, from.Key, from.Offset, from.Port
 	o.copied = e.once(len(data)) && e.peerCopies()
 	o.pulled = e.bulky(len(data))
-	o.reads = !o.copied && len(data) > snapMost
+	o.reads = !o.copied && len(data) > maxSnapshot
 	e.start(o)
 	return nil
 }

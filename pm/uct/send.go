@@ -70,7 +70,7 @@ func (e *EP) sendPut(o *op) (n int, whole bool) {
 
 func (e *EP) sendPiece(o *op) bool {
 	head, bits := 16, uint8(0)
-	size := min(len(o.data)-o.at, e.iface.most-24)
+	size := min(len(o.data)-o.at, e.iface.maxPayload-24)
 	switch last := o.at+size == len(o.data); {
 	case !last:
 		bits = bitMore
@@ -163,8 +163,8 @@ func putWords(buf []byte, words ...uint64) {
 	}
 }
 
-// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they are
-// there, so that requests are served in their order.
+// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they
+// are there, so that requests are served in their order.
 func (e *EP) sendPutPull(o *op) (int, bool) {
 	n, bits := 40, uint8(0)
 	if o.hasData {

@@ -192,7 +192,7 @@ func onGet(p *Packet) {
 	}
 	if o := e.newReply(replyData, p.Arg); o != nil {
 		o.data, o.region, o.incarnation = data, r, r.incarnation
-		if !e.answer(o) && len(data) <= snapMost {
+		if !e.answer(o) && len(data) <= maxSnapshot {
 			o.buf = append(o.buf[:0], data...)
 			o.data, o.region = o.buf, nil
 		}
@@ -230,7 +230,7 @@ func (e *EP) sendReply(o *op) (n int, whole bool) {
 			return e.sendReply(o)
 		}
 		for whole = false; !whole && n < piecesPerTurn; n++ {
-			size := min(len(o.data)-o.at, e.iface.most-dataHead)
+			size := min(len(o.data)-o.at, e.iface.maxPayload-dataHead)
 			if !e.sendDataPiece(o, o.at, size) {
 				return n, false
 			}

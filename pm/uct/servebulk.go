@@ -61,22 +61,22 @@ func (e *EP) sendBulk(o *op) (n int, whole bool) {
 	return n, e.Commit() == nil
 }
 
-// sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one of
-// both has no socket for it. It is false if nothing can be sent now.
+// sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one
+// of both has no socket for it. It is false if nothing can be sent now.
 func (e *EP) sendFrame(o *op) bool {
-	b, most := e.iface.bulkLink(), 0
+	b, maxFrame := e.iface.bulkLink(), 0
 	if b != nil && o.to != 0 {
-		most = b.Most(e.rank)
+		maxFrame = b.MaxFrame(e.rank)
 	}
-	if most == 0 {
-		at, size, _ := o.piece.Next(uint64(e.iface.most - dataHead))
+	if maxFrame == 0 {
+		at, size, _ := o.piece.Next(uint64(e.iface.maxPayload - dataHead))
 		if !e.sendDataPiece(o, int(at), int(size)) {
 			return false
 		}
 		o.piece.Passed(size)
 		return true
 	}
-	at, size, _ := o.piece.Next(uint64(most))
+	at, size, _ := o.piece.Next(uint64(maxFrame))
 	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.to, o.data[at:at+size])
 	switch {
 	case err == nil:

@@ -14,8 +14,8 @@ const (
 	// carriedPerCPU is how much output a host carries per second and CPU, in bytes, while other
 	// jobs compute on its CPUs: it costs some hundredths of their time (docs/BENCHMARKS.md).
 	carriedPerCPU = 2 << 20
-	// carriedLeast is what each stream may always have, however many there are.
-	carriedLeast = 64 << 10
+	// minCarried is what each stream may always have, however many there are.
+	minCarried = 64 << 10
 	// messageCost is added to the bytes of each message; the nodes' stewards count the same way.
 	messageCost = 32 << 10
 	// paceEvery is the least time between two checks whether other jobs compute on the hosts, and
@@ -69,7 +69,7 @@ func (f *flows) end(p *outputProgress) {
 // rate returns how many bytes per second the contended hosts carry for a stream; 0: no limit.
 func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rate uint64) {
 	for _, host := range hosts {
-		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), carriedLeast))
+		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), minCarried))
 		if rate == 0 || part < rate {
 			rate = part
 		}

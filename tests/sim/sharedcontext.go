@@ -125,7 +125,7 @@ func (c *sharedContext) drive(now int64) {
 	if !driven {
 		driven = c.asProcess(section)
 	}
-	c.lateAt = now + c.dice.span(1, idleMost)
+	c.lateAt = now + c.dice.span(1, maxIdle)
 	if !driven || c.end.ruined {
 		c.retryAt = now + undriven
 	}

@@ -91,7 +91,7 @@ func (k *cluster) fault(ev event) {
 	switch ev.kind {
 	case evAgentDies:
 		if h := k.hosts[ev.ref]; h.alive {
-			h.dies = 1 + int(ev.arg)%actsMost
+			h.dies = 1 + int(ev.arg)%maxActs
 			w.queue.add(w.now+int64(5*time.Millisecond), evAgentIdle, ev.ref, 0)
 		}
 	case evAgentIdle:

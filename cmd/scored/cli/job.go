@@ -45,12 +45,12 @@ func parseJobs(arguments []string) ([]uint64, error) {
 }
 
 // needs returns a check of the number of arguments. Its error says what the command expects.
-func needs(most int, what string) cobra.PositionalArgs {
+func needs(limit int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		switch {
 		case len(arguments) == 0:
 			return errors.New("name " + what)
-		case most > 0 && len(arguments) > most:
+		case limit > 0 && len(arguments) > limit:
 			return errors.New("name " + what + " only")
 		default:
 			return nil

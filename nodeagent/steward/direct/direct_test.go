@@ -48,9 +48,12 @@ func TestSealed(t *testing.T) {
 
 func TestLongestFits(t *testing.T) {
 	a := path(t, testKey(7, 1), 0)
-	most := ^uint64(0)
-	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, AckStream: most, Ack: most}, Data: make([]byte, MaxData)}
-	a.peer(1).received = most
+	maxUint64 := ^uint64(0)
+	p := Packet{
+		Header: reliable.Header{Stream: maxUint64, Number: maxUint64, Least: maxUint64, AckStream: maxUint64, Ack: maxUint64},
+		Data:   make([]byte, MaxData),
+	}
+	a.peer(1).received = maxUint64
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)
 	}
