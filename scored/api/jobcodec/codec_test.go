@@ -116,7 +116,7 @@ func sample(field protoreflect.FieldDescriptor) protoreflect.Value {
 	case protoreflect.BytesKind:
 		return protoreflect.ValueOfBytes([]byte{0, 0xff})
 	case protoreflect.MessageKind:
-		panic("a message below depthMost")
+		panic("a message below maxDepth")
 	default:
 		panic(fmt.Sprintf("a field of kind %v has no sample", field.Kind()))
 	}
