@@ -132,7 +132,7 @@ func (c *Channel) receiveLast() (Message, error) {
 	return Message{}, c.takeError()
 }
 
-// Each calls f with up to most messages that came whole and follow the last one received, gives
+// Each calls f with up to limit messages that came whole and follow the last one received, gives
 // each back when f returns, and returns their number. It is faster than Receive, which returns the
 // messages that Each leaves.
 func (c *Channel) Each(limit int, f func(rank int, data []byte)) int {

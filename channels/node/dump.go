@@ -26,7 +26,7 @@ type Dumped struct {
 
 // Dump copies the contexts of the wanted ranks as of one instant: it copies them, checks whether
 // all are still the same, and tries again if not, for at most patience. After that it marks those
-// that moved. The error is dump.ErrTooLarge if the copies take more than most bytes, the error of
+// that moved. The error is dump.ErrTooLarge if the copies take more than limit bytes, the error of
 // ctx, or the system's.
 func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, limit int64, patience time.Duration) ([]Dumped, error) {
 	all, files, err := j.dumpFiles(wanted)

@@ -66,7 +66,7 @@ func (s *seenNodes) see(node uint32) {
 	}
 }
 
-// unseen returns the nodes that have not been seen, up to most of them.
+// unseen returns the nodes that have not been seen, up to limit of them.
 func (s *seenNodes) unseen(limit int) (nodes []uint32) {
 	for node, seen := range s.seen {
 		if !seen && len(nodes) < limit {

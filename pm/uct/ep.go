@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxOps bounds the operations of one EP that are under way: each costs some 150 bytes, and a
+// MaxOps bounds the operations of one EP that are under way: each costs some 320 bytes, and a
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
 
@@ -313,9 +313,21 @@ func (e *EP) peerProcess() *mem.Peer {
 	return e.process
 }
 
-// once reports whether n bytes should be copied once between the processes, if the system allows
-// that, instead of going in pieces through the channel.
-func (e *EP) once(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
+// prefersCopy reports whether n bytes should be copied once between the processes, if the system
+// allows that, instead of going in pieces through the channel.
+func (e *EP) prefersCopy(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
+
+// transferFor returns how the n bytes of a put or a get move.
+func (e *EP) transferFor(n int) transfer {
+	switch {
+	case e.prefersCopy(n) && e.peerCopies():
+		return byCopy
+	case e.usesBulk(n):
+		return byBulk
+	default:
+		return byPieces
+	}
+}
 
 // canCopy reports whether this process may copy from and to the peer's memory.
 func (e *EP) canCopy() bool {

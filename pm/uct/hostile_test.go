@@ -395,8 +395,8 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// names reports whether a message names memory of its sender by address: here that is the test's own,
-// and copying to it is what the peer asks for.
+// names reports whether a message names memory of its sender by address: here that is the test's
+// own, and copying to it is what the peer asks for.
 func names(message []byte) bool {
 	return len(message) > 0 && (message[0] == uct.IDPutCopy || message[0] == uct.IDGet)
 }

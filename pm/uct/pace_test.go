@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestPaceFollowsWhatIsFaster: each way is tried once, then the faster one is used, and the other one
-// tried now and then.
+// TestPaceFollowsWhatIsFaster: each way is tried once, then the faster one is used, and the other
+// one tried now and then.
 func TestPaceFollowsWhatIsFaster(t *testing.T) {
 	for name, took := range map[string][2]time.Duration{"stream": {100, 200}, "copy": {200, 100}} {
 		var p pace

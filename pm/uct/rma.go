@@ -50,7 +50,7 @@ func (e *EP) PutData(data []byte, to Remote, immediate uint64, done Completion) 
 		return err
 	}
 	o := e.newPut(data, to, done)
-	o.hasData, o.extra = true, immediate
+	o.hasImmediate, o.immediate = true, immediate
 	e.start(o)
 	return nil
 }
@@ -61,9 +61,7 @@ func (e *EP) startPut(data []byte, to Remote, done Completion) {
 
 func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	o := e.newOp(opPut, done)
-	o.data, o.key, o.offset, o.port, o.from = data, to.Key, to.Offset, to.Port, to.From
-	o.copied = e.once(len(data)) && e.peerCopies()
-	o.pulled = e.bulky(len(data))
+	o.data, o.remote, o.transfer = data, to, e.transferFor(len(data))
 	return o
 }
 
@@ -79,10 +77,8 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 		}
 	}
 	o := e.newOp(opGet, done)
-	o.data, o.key, o.offset, o.port = data, from.Key, from.Offset, from.Port
-	o.copied = e.once(len(data)) && e.peerCopies()
-	o.pulled = e.bulky(len(data))
-	o.reads = !o.copied && len(data) > maxSnapshot
+	o.data, o.remote, o.transfer = data, from, e.transferFor(len(data))
+	o.holdsWrites = o.transfer != byCopy && len(data) > maxSnapshot
 	e.start(o)
 	return nil
 }

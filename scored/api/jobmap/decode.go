@@ -92,7 +92,7 @@ type reader struct {
 	bad  bool
 }
 
-// number reads a number of at most most.
+// number reads a number up to limit.
 func (r *reader) number(limit int) int {
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 || v > uint64(limit) {
