@@ -27,16 +27,16 @@ func (j *Job) Pause() { j.pause.ordered.Store(true) }
 func (j *Job) Resume() {
 	j.pause.ordered.Store(false)
 	l := j.node.loop
-	if !l.borrow() {
+	if !l.tryAcquire() {
 		if j.pause.resting.Load() {
-			l.request(j)
+			l.queueOrder(j)
 		}
 		return
 	}
-	defer l.giveBack()
+	defer l.releaseWork()
 	l.settle()
-	if len(j.pause.rests) > maxOwnContexts {
-		l.request(j)
+	if len(j.pause.rests) > maxInlineContexts {
+		l.queueOrder(j)
 		return
 	}
 	l.resume(j)

@@ -74,7 +74,7 @@ func TestAwayIsQuiet(t *testing.T) {
 	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
 	for _, n := range c.nodes {
 		eventually(t, "nothing is due", func() (still bool) {
-			n.loop.do(func() { still = n.loop.patience() < 0 && n.loop.armedFor > far() })
+			n.loop.do(func() { still = n.loop.armTimer() < 0 && n.loop.armedFor > far() })
 			return still
 		})
 	}
