@@ -17,17 +17,17 @@ const (
 	newThreads = 4
 )
 
-// keepCPUs makes a steward read and store much output on the CPUs of the job that writes it, so
+// affinity makes a steward read and store much output on the CPUs of the job that writes it, so
 // that others lose nothing. It moves all threads, since Go gives work to any of them.
-type keepCPUs struct {
+type affinity struct {
 	cpus  []int // the job's; none: the kernel chooses
 	read  int   // bytes, until it keeps to them
 	kept  bool
 	usual unix.CPUSet // where it was before
 }
 
-// took records output.
-func (k *keepCPUs) took(bytes int) {
+// charge counts output.
+func (k *affinity) charge(bytes int) {
 	if k.kept || len(k.cpus) == 0 {
 		return
 	}
@@ -43,12 +43,12 @@ func (k *keepCPUs) took(bytes int) {
 	}
 }
 
-// leave lets the steward run anywhere again, for another job.
-func (k *keepCPUs) leave() {
+// reset lets the steward run anywhere again, for another job.
+func (k *affinity) reset() {
 	if k.kept && k.usual.Count() > 0 {
 		allThreadsOn(&k.usual)
 	}
-	*k = keepCPUs{}
+	*k = affinity{}
 }
 
 // allThreadsOn restricts the threads of this process to the CPUs of the set; new threads inherit
