@@ -177,30 +177,37 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 	}
 	j.plane.tasks.Go(func() {
 		defer j.waited()
-		timer := time.NewTimer(launchWait)
-		defer timer.Stop()
-		for {
-			var ready <-chan struct{}
-			is, changed := j.isNew(rank)
-			if !is {
-				ready = j.launched
-			}
-			select {
-			case <-ready:
-				if is, _ := j.isNew(rank); !is {
-					j.serve(conn, rank)
-					return
-				}
-			case <-changed:
-			case <-j.left:
-				j.plane.refuse(conn, "the job is over", int32(rank.PID))
-				return
-			case <-timer.C:
-				j.plane.refuse(conn, "the job was not started in time", int32(rank.PID))
-				return
-			}
+		if why := j.awaitRank(rank); why != "" {
+			j.plane.refuse(conn, why, int32(rank.PID))
+			return
 		}
+		j.serve(conn, rank)
 	})
+}
+
+// awaitRank waits until it is known which rank the process is. It returns why the process cannot be
+// served; "": it can.
+func (j *Job) awaitRank(rank ancestry.Process) (refusal string) {
+	timer := time.NewTimer(launchWait)
+	defer timer.Stop()
+	for {
+		var ready <-chan struct{}
+		is, changed := j.isNew(rank)
+		if !is {
+			ready = j.launched
+		}
+		select {
+		case <-ready:
+			if is, _ := j.isNew(rank); !is {
+				return ""
+			}
+		case <-changed:
+		case <-j.left:
+			return "the job is over"
+		case <-timer.C:
+			return "the job was not started in time"
+		}
+	}
 }
 
 // mayWait counts a connection that must wait, if there is room for it.
