@@ -238,8 +238,8 @@ func exchangeMany(t *testing.T, img *Image, in *Inbox, ranks int, sent func(s *S
 	all.Wait()
 }
 
-// TestGrowing reads the head of a message before its tail is there.
-func TestGrowing(t *testing.T) {
+// TestHeadBeforeTail reads the head of a message before its tail is there.
+func TestHeadBeforeTail(t *testing.T) {
 	in, out := newPair(t, 2, abi.Geometry{})
 	if err := out.Send(nil); err != nil { // opens the lane
 		t.Fatal(err)

@@ -49,8 +49,8 @@ func TestAccountOfLevels(t *testing.T) {
 	}
 }
 
-// TestAccountOfALiar: whatever a rank writes, the sums neither fall nor overflow.
-func TestAccountOfALiar(t *testing.T) {
+// TestHostileCounters: whatever a rank writes, the sums neither fall nor overflow.
+func TestHostileCounters(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero := c.join(t, c.jobs, 0, 1)
 	var last uint64

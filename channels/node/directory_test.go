@@ -35,7 +35,7 @@ func ask(t *testing.T, n *Node) *asker {
 func needUDP(t testing.TB, n *Node) {
 	t.Helper()
 	if n.config.Link != link.UDP {
-		t.Skip("names have no hosts; what comes to them is tested by TestSquatter")
+		t.Skip("names have no hosts; what comes to them is tested by TestNamesBoundByOthers")
 	}
 }
 

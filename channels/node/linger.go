@@ -42,7 +42,7 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, timeout time.Duratio
 		return
 	}
 	if over != nil {
-		patiently(settled, over)
+		awaitEnd(settled, over)
 	}
 	l.do(func() {
 		l.rest = append(l.rest, all...)
@@ -61,8 +61,8 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, timeout time.Duratio
 	})
 }
 
-// patiently waits until the contexts are settled and their ends are announced, or the job is over.
-func patiently(settled, over <-chan struct{}) {
+// awaitEnd waits until the contexts are settled and their ends are announced, or the job is over.
+func awaitEnd(settled, over <-chan struct{}) {
 	select {
 	case <-settled:
 		within(over, maxNoticeTime)

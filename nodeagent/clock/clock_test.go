@@ -125,9 +125,9 @@ func TestShortestRoundTripWins(t *testing.T) {
 	}
 }
 
-// TestOldSamplesLoseTheirWorth: a short round trip of long ago is worth less
+// TestOldSamplesCountLess: a short round trip of long ago is worth less
 // than a longer one of now.
-func TestOldSamplesLoseTheirWorth(t *testing.T) {
+func TestOldSamplesCountLess(t *testing.T) {
 	c := twoClocks{base: leader, ppm: MaxDriftPPM}
 	var f Filter
 	if err := f.Add(1, c.beat(start, 20*time.Microsecond, 20*time.Microsecond)); err != nil {

@@ -113,7 +113,7 @@ func (g *Guard) check() {
 			continue // the time is too short to judge
 		}
 		t.used, t.checked = used, now
-		if sentence := t.judge(part, elapsed); sentence != "" {
+		if sentence := t.update(part, elapsed); sentence != "" {
 			g.log(sentence)
 		}
 	}
@@ -121,9 +121,9 @@ func (g *Guard) check() {
 	g.threads = kept
 }
 
-// judge lowers or raises the thread by its use of the time since the last check, and returns a
+// update lowers or raises the thread by its use of the time since the last check, and returns a
 // sentence about a change.
-func (t *guarded) judge(used, elapsed time.Duration) string {
+func (t *guarded) update(used, elapsed time.Duration) string {
 	percent := int(100 * used / elapsed)
 	switch {
 	case !t.lowered && percent >= maxGuardUse:

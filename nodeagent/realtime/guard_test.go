@@ -115,18 +115,18 @@ func TestAThreadThatSpinsIsLowered(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestGuardUpdate(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	self := unix.Gettid()
 	for _, used := range []time.Duration{0, guardPeriod / 2} {
 		g := guarded{name: "it", tid: self, priority: 1}
-		if text := g.judge(used, guardPeriod); text != "" || g.lowered {
+		if text := g.update(used, guardPeriod); text != "" || g.lowered {
 			t.Errorf("%v of %v: %q", used, guardPeriod, text)
 		}
 	}
 	g := guarded{name: "it", tid: self, priority: 1, lowered: true, calm: calmPeriods - 1}
-	if text := g.judge(guardPeriod/2, guardPeriod); text != "" || g.calm != 0 {
+	if text := g.update(guardPeriod/2, guardPeriod); text != "" || g.calm != 0 {
 		t.Errorf("a thread that is not calm: %q, %d", text, g.calm)
 	}
 }

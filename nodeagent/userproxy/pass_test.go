@@ -115,9 +115,9 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestLost: a call of which it is not known whether it was carried out goes to another server only
-// if it does no harm twice.
-func TestLost(t *testing.T) {
+// TestAmbiguousCallIsRepeatedIfSafe: a call of which it is not known whether it was carried out
+// goes to another server only if it does no harm twice.
+func TestAmbiguousCallIsRepeatedIfSafe(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, kind string
 		again      bool
@@ -146,9 +146,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestNobody: a call waits for a server for as long as an election takes, and no longer; then one
-// sentence says what is wrong, and whether something may have been done.
-func TestNobody(t *testing.T) {
+// TestNoServerReachable: a call waits for a server for as long as an election takes, and no longer;
+// then one sentence says what is wrong, and whether something may have been done.
+func TestNoServerReachable(t *testing.T) {
 	for name, test := range map[string]struct {
 		err       error
 		unchanged string

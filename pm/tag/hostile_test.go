@@ -83,7 +83,7 @@ func packet(h uct.Header, words ...uint64) []byte {
 
 var everything = tag.Criteria{Source: tag.AnyPeer, Ignore: ^uint64(0)}
 
-func TestLies(t *testing.T) {
+func TestForgedMessages(t *testing.T) {
 	offer := uct.Header{ID: idOffer, Arg: 1}
 	const far = ^uint64(0)
 	eager := func(n int) []byte { return append(packet(uct.Header{ID: idEager}, 5), make([]byte, n)...) }

@@ -99,7 +99,7 @@ func (v *victim) checkGuards(t testing.TB) {
 	}
 }
 
-func TestLies(t *testing.T) {
+func TestForgedMessages(t *testing.T) {
 	const no, all = uint64(99), ^uint64(0)
 	get := uct.Header{ID: uct.IDGet, Arg: 1}
 	for name, c := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 
 // A host is contended for a job's output if other jobs use its CPUs in the job's slices, and few
 // are left.
-func TestCrowds(t *testing.T) {
+func TestContendedHost(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		cpus          uint32

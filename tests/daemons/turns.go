@@ -37,14 +37,14 @@ func (c *Cluster) Turns(ctx context.Context, gangs ...*Job) (*Turns, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.look(ctx, id); err != nil {
+		if err := t.await(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *Turns) look(ctx context.Context, id uint64) error {
+func (t *Turns) await(ctx context.Context, id uint64) error {
 	return Await(ctx, fmt.Sprintf("job %d has had slices on all its nodes", id), func() bool {
 		reply, err := t.cluster.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 		if err != nil {

@@ -109,7 +109,7 @@ func (s *scene) look(m meters, off, on *job) {
 
 // Two programs take turns. The one that is off has no processor and no packet on any link, whether
 // its channels stay in the network or leave it.
-func TestOff(t *testing.T) {
+func TestStoppedGangIsSilent(t *testing.T) {
 	s := newScene(t)
 	for _, tt := range []struct {
 		name     string

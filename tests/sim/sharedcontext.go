@@ -169,8 +169,8 @@ func (c *sharedContext) Tick(now int64) {
 	}
 }
 
-// look is the agent's check of a context of a job that is off.
-func (c *sharedContext) look(now int64) {
+// check is the agent's check of a context of a job that is off.
+func (c *sharedContext) check(now int64) {
 	if c.end.part.residence.Check(now, &c.member) {
 		hand{c}.Drive(now)
 		if due := c.agent.Due(); due != flowctl.NoDeadline {

@@ -211,8 +211,8 @@ func (k *cluster) launched(p *part) {
 	k.tell(p.host, ctxswitch.JobLaunched(p.id()))
 }
 
-// look is an agent's check of a context.
-func (k *cluster) look(e *end, at int64) {
+// check is an agent's check of a context.
+func (k *cluster) check(e *end, at int64) {
 	if !e.made || e.silent() {
 		return
 	}
@@ -222,7 +222,7 @@ func (k *cluster) look(e *end, at int64) {
 		c.lookAt = 0
 	}
 	if due && c.off() {
-		c.look(k.w.now)
+		c.check(k.w.now)
 		k.progress(p)
 	}
 	k.w.touch(e)

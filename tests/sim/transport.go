@@ -240,8 +240,8 @@ func (t *transport) schedule() {
 	}
 }
 
-// look is a look that was scheduled.
-func (t *transport) look(at int64) {
+// check is a look that was scheduled.
+func (t *transport) check(at int64) {
 	if t.tickAt == at {
 		t.tickAt = 0
 	}

@@ -31,9 +31,9 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestBorrow: a tail is of the datagram queued next alone, counts as bytes of the flush, and is
+// TestTail: a tail is of the datagram queued next alone, counts as bytes of the flush, and is
 // forgotten with it.
-func TestBorrow(t *testing.T) {
+func TestTail(t *testing.T) {
 	to := link.AddressOf(netip.MustParseAddrPort("127.0.0.1:7"))
 	tail := make([]byte, 32<<10)
 	var q Queue

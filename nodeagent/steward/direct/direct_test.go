@@ -102,7 +102,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 }
 
 // No two datagrams of a steward are sealed alike, nor are those of two.
-func TestNothingIsSealedAlike(t *testing.T) {
+func TestNoncesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
 		r := path(t, testKey(7, 1), 0)

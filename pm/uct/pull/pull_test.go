@@ -52,8 +52,8 @@ func TestSilentOwnerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestOwnersLie: what was not asked for is an error, or not expected.
-func TestOwnersLie(t *testing.T) {
+// TestForgedOwnerAnswers: what was not asked for is an error, or not expected.
+func TestForgedOwnerAnswers(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 40)
 	r.Asked(0)

@@ -50,7 +50,7 @@ func TestTheOldestOfAnAddressGoes(t *testing.T) {
 	}
 }
 
-func TestWhoHasMostGivesWay(t *testing.T) {
+func TestBusiestAddressIsEvicted(t *testing.T) {
 	w := Waiting{Max: 4, MaxPerAddress: 100}
 	few := &fake{from: "10.0.0.2"}
 	w.Add(few)
