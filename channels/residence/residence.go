@@ -13,8 +13,8 @@ const (
 	minShare = 50 * time.Microsecond
 	// MaxStrikes bounds how often the time for revoking, and that for flushing, is halved.
 	MaxStrikes = 5
-	// claimAgain is the wait until the next try while the step's end is awaited.
-	claimAgain = int64(20 * time.Microsecond)
+	// claimRetry is the wait until the next try while the step's end is awaited.
+	claimRetry = int64(20 * time.Microsecond)
 	// retryFirst is the wait until the next try when nobody waits for it, doubled with each up to
 	// retryDoublings times, 64 ms.
 	retryFirst     = int64(time.Millisecond)
@@ -205,7 +205,7 @@ func (m *Machine) advance(c *Member, now int64) {
 func (m *Machine) claim(c *Member, now int64) bool {
 	if c.Context.Take(m.patience(c)) != nil { // which leaves the lock revoked
 		c.stage = stageWanted
-		wait := claimAgain
+		wait := claimRetry
 		if !m.awaited {
 			wait = retryFirst << min(c.tries, retryDoublings)
 			c.tries++

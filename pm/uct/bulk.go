@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// bulkFrom is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
+	// minBulk is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
 	// less, asking for the bytes and confirming the end cost more than the copies that they save.
-	bulkFrom = 64 << 10
+	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
 	// some 50 us of the longest ones.
 	bulkPerTurn = 8
@@ -49,7 +49,7 @@ func (i *Iface) bulkLink() *pm.Bulk {
 
 // usesBulk reports whether a transfer of n bytes from or to the peer goes as bulk datagrams.
 func (e *EP) usesBulk(n int) bool {
-	if e.local || e.other != nil || n < bulkFrom || e.iface.ch.Flow() != pm.FlowNack {
+	if e.local || e.other != nil || n < minBulk || e.iface.ch.Flow() != pm.FlowNack {
 		return false
 	}
 	b := e.iface.bulkLink()

@@ -315,7 +315,7 @@ func (e *EP) peerProcess() *mem.Peer {
 
 // prefersCopy reports whether n bytes should be copied once between the processes, if the system
 // allows that, instead of going in pieces through the channel.
-func (e *EP) prefersCopy(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
+func (e *EP) prefersCopy(n int) bool { return e.local && e.iface.crowded && n >= minCopy }
 
 // transferFor returns how the n bytes of a put or a get move.
 func (e *EP) transferFor(n int) transfer {

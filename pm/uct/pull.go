@@ -103,7 +103,7 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 }
 
 func (e *EP) pullsByCopy(n int) bool {
-	return e.prefersCopy(n) || n >= paceFrom && e.local && e.canCopy() && e.pace.copies()
+	return e.prefersCopy(n) || n >= minTimed && e.local && e.canCopy() && e.pace.copies()
 }
 
 // read copies memory of the peer's process.
@@ -112,7 +112,7 @@ func (e *EP) read(data []byte, address uint64) bool {
 	if !e.canCopy() || e.process.Read(data, address) != nil {
 		return false
 	}
-	if len(data) >= paceFrom {
+	if len(data) >= minTimed {
 		observe(&e.pace.copied, len(data), time.Since(start))
 	}
 	e.iface.counts.Copied += uint64(len(data))

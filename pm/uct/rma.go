@@ -6,12 +6,12 @@ const (
 	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for
 	// each.
 	MaxGets = 64
-	// copyFrom is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
+	// minCopy is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
 	// processes instead of twice through the channel, which costs a switch of processes for each
 	// full lane. With CPUs of their own both ranks copy at the same time, and only pulls may be
 	// copies (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1
 	// MiB in 32 and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
-	copyFrom = 16 << 10
+	minCopy = 16 << 10
 	// maxSnapshot is the longest answer to a get, in bytes, that is copied if it cannot be sent at
 	// once: later requests may write to the memory. For longer gets the origin holds such requests
 	// back.

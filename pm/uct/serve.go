@@ -318,7 +318,7 @@ func onData(p *Packet) {
 		}
 	}
 	o.received += size
-	if o.source != 0 && len(o.data) >= paceFrom {
+	if o.source != 0 && len(o.data) >= minTimed {
 		e.timePull(o)
 	}
 	if o.received >= len(o.data) {

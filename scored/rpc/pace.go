@@ -22,9 +22,9 @@ const (
 	// paceAfter the output between two checks: a little output costs nothing, and needs no check.
 	paceEvery = 100 * time.Millisecond
 	paceAfter = 512 << 10
-	// paceAgain is the interval at which a pace is sent again; nodes forget it after three times as
-	// long.
-	paceAgain = time.Second
+	// paceInterval is the interval at which a pace is sent again; nodes forget it after three times
+	// as long.
+	paceInterval = time.Second
 	// flowLasts is the time without output after which a stream gives up its share.
 	flowLasts = 2 * time.Second
 )
@@ -92,7 +92,7 @@ type pacing struct {
 func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed += bytes + messageCost
 	since := now.Sub(p.checkedAt)
-	if since < paceEvery || p.passed < paceAfter && since < paceAgain || p.checkedAt.IsZero() && p.passed < paceAfter {
+	if since < paceEvery || p.passed < paceAfter && since < paceInterval || p.checkedAt.IsZero() && p.passed < paceAfter {
 		return
 	}
 	p.passed, p.checkedAt = 0, now
@@ -111,7 +111,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 	}
 	now := time.Now()
 	rate := m.flows.rate(hosts, p, now)
-	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceAgain) {
+	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceInterval) {
 		return
 	}
 	p.pacing.sentRate, p.pacing.sentAt = rate, now
