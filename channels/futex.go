@@ -15,8 +15,8 @@ const (
 
 // futexSleep sleeps while the word is value, at most for the time. It may end
 // early: the word had changed, somebody woke it, a signal came.
-func futexSleep(word *uint32, value uint32, most time.Duration) {
-	futex(word, futexWait, value, most)
+func futexSleep(word *uint32, value uint32, timeout time.Duration) {
+	futex(word, futexWait, value, timeout)
 }
 
 // futexWakeOne wakes one sleeper.

@@ -104,8 +104,8 @@ func (r ring) bytes(pos uint64, length int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+abi.RecordBytes)), length)
 }
 
-// putLine writes a fresh record that is one line, all but its first word. The head and the data must
-// fit into it.
+// putLine writes a fresh record that is one line, all but its first word. The head and the data
+// must fit into it.
 func (r ring) putLine(pos uint64, h Head, data []byte) {
 	line := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes)
 	*(*uint64)(unsafe.Add(line, 8)) = 0
@@ -119,8 +119,8 @@ func (r ring) putLine(pos uint64, h Head, data []byte) {
 }
 
 // futex is the system call.
-func futex(word *uint32, op, value uint32, most time.Duration) {
-	ts := unix.NsecToTimespec(most.Nanoseconds())
+func futex(word *uint32, op, value uint32, timeout time.Duration) {
+	ts := unix.NsecToTimespec(timeout.Nanoseconds())
 	p := unsafe.Pointer(&ts)
 	if op == futexWake {
 		p = nil

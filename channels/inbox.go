@@ -21,7 +21,7 @@ const (
 // Inbox is the receiving side of a context. One goroutine of the owning process uses it.
 type Inbox struct {
 	img        *Image
-	most       uint64    // longest message
+	maxMessage uint64    // longest message
 	rings      []*reader // those to poll: shared ring, network lane, opened lanes
 	hot        *reader   // where the last message was, and where the next poll begins
 	at         int       // its place
@@ -50,13 +50,13 @@ func (img *Image) Inbox(wake func(rank uint32)) (*Inbox, error) {
 	return img.InboxWithin(nil, wake, nil)
 }
 
-// InboxWithin is Inbox, with a limit for the memory of lanes. askLane is called with each rank whose
-// lane is asked back, and should pass that on with AskLanes of the rank's own context. It may be nil:
-// then the rank sees it when it looks at Sender.Recalled by itself.
+// InboxWithin is Inbox, with a limit for the memory of lanes. askLane is called with each rank
+// whose lane is asked back, and should pass that on with AskLanes of the rank's own context. It may
+// be nil: then the rank sees it when it looks at Sender.Recalled by itself.
 func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32)) (*Inbox, error) {
 	l := &img.layout
 	in := &Inbox{
-		turnAt: burst, img: img, most: uint64(l.MaxMessage), overlap: true,
+		turnAt: burst, img: img, maxMessage: uint64(l.MaxMessage), overlap: true,
 		wake: wake, waiters: img.waiterAny(), reported: make([]bool, len(img.local)),
 	}
 	shared := newReader(img.mem.ring(l.SharedRing, l.SharedBytes), img.mem.u64(l.SharedControl), 0, l.Ranks)
@@ -155,7 +155,7 @@ func (in *Inbox) take(r *reader, word uint64) (Message, bool) {
 // plausible reports whether the word of a message makes sense at the cursor.
 func (in *Inbox) plausible(r *reader, word uint64) bool {
 	length := word & abi.MaxLength
-	return length <= in.most && abi.Lines(int(length)) <= r.left(r.cursor) && uint32(word>>32)-r.writer < r.writers
+	return length <= in.maxMessage && abi.Lines(int(length)) <= r.left(r.cursor) && uint32(word>>32)-r.writer < r.writers
 }
 
 // deliver makes the message at the cursor the caller's.

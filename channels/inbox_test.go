@@ -15,133 +15,170 @@ import (
 // small rings make every history meet their ends.
 var small = abi.Geometry{Lanes: 4, LaneBytes: 4096, SharedBytes: 4096, SendBytes: 4096, MaxMessage: 1900}
 
-// TestModel compares an inbox with a queue per sender: what is sent comes, once and in
-// order, whatever the order of giving back; a refusal changes nothing.
-func TestModel(t *testing.T) {
+// TestInboxModel compares an inbox with a queue per sender: what is sent comes, once and in order,
+// whatever the order of giving back; a refusal changes nothing.
+func TestInboxModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		ranks := rapid.SampledFrom([]uint32{3, 9}).Draw(r, "ranks")
-		img := heapImage(t, ranks, small)
-		in, err := img.Inbox(nil)
+		m := newInboxModel(t, r)
+		r.Repeat(map[string]func(*rapid.T){
+			"send": m.send, "poll": m.poll, "each": m.each, "release": m.release, "": m.check,
+		})
+		m.drain(r)
+	})
+}
+
+// inboxModel is an inbox, its senders, and the messages on their way.
+type inboxModel struct {
+	img     *Image
+	in      *Inbox
+	senders []*Sender
+	queues  [][][]byte // by sender: what was sent and has not come
+	held    []receivedMessage
+	sent    int
+}
+
+// receivedMessage is a message that came and was not given back.
+type receivedMessage struct {
+	m    Message
+	want []byte
+}
+
+func newInboxModel(t *testing.T, r *rapid.T) *inboxModel {
+	ranks := rapid.SampledFrom([]uint32{3, 9}).Draw(r, "ranks")
+	img := heapImage(t, ranks, small)
+	in, err := img.Inbox(nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return &inboxModel{img: img, in: in, senders: make([]*Sender, ranks), queues: make([][][]byte, ranks)}
+}
+
+func (m *inboxModel) sender(r *rapid.T, rank int) *Sender {
+	if m.senders[rank] == nil {
+		s, err := m.img.Sender(uint32(rank))
 		if err != nil {
 			r.Fatal(err)
 		}
-		senders := make([]*Sender, ranks)
-		queues := make([][][]byte, ranks)
-		type held struct {
-			m    Message
-			want []byte
+		m.senders[rank] = s
+	}
+	return m.senders[rank]
+}
+
+func (m *inboxModel) send(r *rapid.T) {
+	rank := rapid.IntRange(0, len(m.senders)-1).Draw(r, "rank")
+	s := m.sender(r, rank)
+	length := rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 1900)).Draw(r, "length")
+	m.sent++
+	data := text(m.sent, length)
+	room, ready := s.Room(), s.Ready(length)
+	err := sendBy(s, data, rapid.IntRange(0, 2).Draw(r, "way"))
+	if (err == nil) != (ready == nil) || err != nil && !errors.Is(err, ErrFull) {
+		r.Fatalf("Ready returned %v, sending %v", ready, err)
+	}
+	if err != nil && s.open && length <= room {
+		r.Fatalf("%d bytes refused, room was %d", length, room)
+	}
+	if err == nil {
+		m.queues[rank] = append(m.queues[rank], data)
+	}
+}
+
+// sendBy sends data in one of three ways.
+func sendBy(s *Sender, data []byte, way int) error {
+	switch way {
+	case 0:
+		return s.Send(data)
+	case 1:
+		buf, err := s.Reserve(len(data))
+		if err != nil {
+			return err
 		}
-		var out []held
-		serial := 0
-		check := func() {
-			for _, h := range out {
-				if !bytes.Equal(h.m.Head(), h.want) {
-					r.Fatalf("a message changed while it was held")
-				}
-			}
-			if in.Damage() != nil {
-				r.Fatal(in.Damage())
-			}
-		}
-		r.Repeat(map[string]func(*rapid.T){
-			"send": func(r *rapid.T) {
-				rank := rapid.Uint32Range(0, ranks-1).Draw(r, "rank")
-				if senders[rank] == nil {
-					if senders[rank], err = img.Sender(rank); err != nil {
-						r.Fatal(err)
-					}
-				}
-				s := senders[rank]
-				length := rapid.OneOf(rapid.IntRange(0, 60), rapid.IntRange(0, 1900)).Draw(r, "length")
-				serial++
-				data := text(serial, length)
-				room, ready := s.Room(), s.Ready(length)
-				switch rapid.IntRange(0, 2).Draw(r, "way") {
-				case 0:
-					err = s.Send(data)
-				case 1:
-					var buf []byte
-					if buf, err = s.Reserve(length); err == nil {
-						copy(buf, data)
-						err = s.Commit()
-					}
-				case 2:
-					h := headOf(data)
-					err = s.SendHead(h, data[h.bytes():])
-				}
-				if (err == nil) != (ready == nil) || err != nil && !errors.Is(err, ErrFull) {
-					r.Fatalf("Ready said %v, sending said %v", ready, err)
-				}
-				if err != nil && s.open && length <= room {
-					r.Fatalf("%d bytes refused, room was %d", length, room)
-				}
-				if err == nil {
-					queues[rank] = append(queues[rank], data)
-				}
-			},
-			"poll": func(r *rapid.T) {
-				m, ok := in.Poll()
-				if !ok {
-					return
-				}
-				q := queues[m.Rank()]
-				if len(q) == 0 || !bytes.Equal(m.Head(), q[0]) || m.Len() != len(q[0]) {
-					r.Fatalf("rank %d: %d bytes that are not the next", m.Rank(), m.Len())
-				}
-				queues[m.Rank()] = q[1:]
-				out = append(out, held{m, q[0]})
-			},
-			"each": func(r *rapid.T) {
-				most := rapid.IntRange(1, 2*burst).Draw(r, "most")
-				met := 0
-				n := in.Each(most, func(rank int, data []byte) {
-					q := queues[rank]
-					if len(q) == 0 || !bytes.Equal(data, q[0]) {
-						r.Fatalf("rank %d: %d bytes that are not the next", rank, len(data))
-					}
-					queues[rank] = q[1:]
-					met++
-				})
-				if n != met || n > most {
-					r.Fatalf("%d messages of at most %d, %d were met", n, most, met)
-				}
-			},
-			"release": func(r *rapid.T) {
-				if len(out) == 0 {
-					return
-				}
-				i := rapid.IntRange(0, len(out)-1).Draw(r, "which")
-				if err := in.Release(out[i].m); err != nil {
-					r.Fatal(err)
-				}
-				out = append(out[:i], out[i+1:]...)
-			},
-			"": func(*rapid.T) { check() },
-		})
-		for misses := 0; misses < 8; {
-			for _, h := range out {
-				if err := in.Release(h.m); err != nil {
-					r.Fatal(err)
-				}
-			}
-			out = nil
-			m, ok := in.Poll()
-			if !ok {
-				misses++
-				continue
-			}
-			if !bytes.Equal(m.Head(), queues[m.Rank()][0]) {
-				r.Fatal("not the next message")
-			}
-			queues[m.Rank()] = queues[m.Rank()][1:]
-			out = append(out, held{m, m.Head()})
-		}
-		for rank, q := range queues {
-			if len(q) > 0 {
-				r.Fatalf("%d messages of rank %d never came", len(q), rank)
-			}
-		}
+		copy(buf, data)
+		return s.Commit()
+	default:
+		h := headOf(data)
+		return s.SendHead(h, data[h.bytes():])
+	}
+}
+
+// takeNext takes the oldest message of a sender from the model, and compares it with what came.
+func (m *inboxModel) takeNext(r *rapid.T, rank int, data []byte) []byte {
+	q := m.queues[rank]
+	if len(q) == 0 || !bytes.Equal(data, q[0]) {
+		r.Fatalf("rank %d: %d bytes that are not the next", rank, len(data))
+	}
+	m.queues[rank] = q[1:]
+	return q[0]
+}
+
+// pollOne polls, and reports whether a message came, which is then held.
+func (m *inboxModel) pollOne(r *rapid.T) bool {
+	message, ok := m.in.Poll()
+	if !ok {
+		return false
+	}
+	want := m.takeNext(r, int(message.Rank()), message.Head())
+	if message.Len() != len(want) {
+		r.Fatalf("a message of %d bytes has length %d", len(want), message.Len())
+	}
+	m.held = append(m.held, receivedMessage{message, want})
+	return true
+}
+
+func (m *inboxModel) poll(r *rapid.T) { m.pollOne(r) }
+
+func (m *inboxModel) each(r *rapid.T) {
+	limit := rapid.IntRange(1, 2*burst).Draw(r, "limit")
+	met := 0
+	n := m.in.Each(limit, func(rank int, data []byte) {
+		m.takeNext(r, rank, data)
+		met++
 	})
+	if n != met || n > limit {
+		r.Fatalf("%d messages of at most %d, %d were met", n, limit, met)
+	}
+}
+
+func (m *inboxModel) release(r *rapid.T) {
+	if len(m.held) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.held)-1).Draw(r, "which")
+	if err := m.in.Release(m.held[i].m); err != nil {
+		r.Fatal(err)
+	}
+	m.held = append(m.held[:i], m.held[i+1:]...)
+}
+
+func (m *inboxModel) check(r *rapid.T) {
+	for _, h := range m.held {
+		if !bytes.Equal(h.m.Head(), h.want) {
+			r.Fatalf("a message changed while it was held")
+		}
+	}
+	if m.in.Damage() != nil {
+		r.Fatal(m.in.Damage())
+	}
+}
+
+// drain gives all messages back and polls until nothing comes any more: then nothing is left.
+func (m *inboxModel) drain(r *rapid.T) {
+	for misses := 0; misses < 8; {
+		for _, h := range m.held {
+			if err := m.in.Release(h.m); err != nil {
+				r.Fatal(err)
+			}
+		}
+		m.held = nil
+		if !m.pollOne(r) {
+			misses++
+		}
+	}
+	for rank, q := range m.queues {
+		if len(q) > 0 {
+			r.Fatalf("%d messages of rank %d never came", len(q), rank)
+		}
+	}
 }
 
 // headOf is a message's beginning as a head: both words, the first, or none.
@@ -155,8 +192,8 @@ func headOf(data []byte) (h Head) {
 	return h
 }
 
-// TestEachEndsWithItsInbox: a function that closes the inbox is not called again, and its message is
-// not given back.
+// TestEachEndsWithItsInbox: a function that closes the inbox is not called again, and its message
+// is not given back.
 func TestEachEndsWithItsInbox(t *testing.T) {
 	in, s := newPair(t, 2, small)
 	for range 3 {
@@ -194,8 +231,8 @@ func TestManySenders(t *testing.T) {
 	}
 }
 
-// exchangeMany has each rank send 3,000 messages to the inbox, and checks each. sent, if not nil, is
-// called after each message, by the goroutine of its sender.
+// exchangeMany has each rank send 3,000 messages to the inbox, and checks each. sent, if not nil,
+// is called after each message, by the goroutine of its sender.
 func exchangeMany(t *testing.T, img *Image, in *Inbox, ranks int, sent func(s *Sender, rank, i uint32)) {
 	t.Helper()
 	const each = 3000
@@ -238,8 +275,8 @@ func exchangeMany(t *testing.T, img *Image, in *Inbox, ranks int, sent func(s *S
 	all.Wait()
 }
 
-// TestGrowing reads the head of a message before its tail is there.
-func TestGrowing(t *testing.T) {
+// TestHeadBeforeTail reads the head of a message before its tail is there.
+func TestHeadBeforeTail(t *testing.T) {
 	in, out := newPair(t, 2, abi.Geometry{})
 	if err := out.Send(nil); err != nil { // opens the lane
 		t.Fatal(err)

@@ -28,8 +28,8 @@ func (in *Inbox) serveWish(wanted uint32) {
 }
 
 // offerMore offers lanes that were withheld, if there is memory for them.
-func (in *Inbox) offerMore(most int) (offered bool) {
-	for lane := uint32(1); lane < in.img.layout.Lanes && most > 0; lane++ {
+func (in *Inbox) offerMore(limit int) (offered bool) {
+	for lane := uint32(1); lane < in.img.layout.Lanes && limit > 0; lane++ {
 		if atomic.LoadUint64(in.img.laneOwner(lane)) != abi.LaneWithheld {
 			continue
 		}
@@ -38,7 +38,7 @@ func (in *Inbox) offerMore(most int) (offered bool) {
 		}
 		in.offerLane(lane)
 		offered = true
-		most--
+		limit--
 	}
 	return offered
 }

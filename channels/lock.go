@@ -113,10 +113,10 @@ func (img *Image) takeWithin(me uint64, patience time.Duration) bool {
 	}
 }
 
-func (img *Image) sleepForLock(most time.Duration) {
+func (img *Image) sleepForLock(timeout time.Duration) {
 	atomic.StoreUint32(img.wanted(), 1)
 	if atomic.LoadUint64(img.holder()) != 0 {
-		futexSleep(img.wanted(), 1, most)
+		futexSleep(img.wanted(), 1, timeout)
 	}
 	atomic.StoreUint32(img.wanted(), 0)
 }

@@ -11,94 +11,107 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestSendBufferModel compares a send buffer with a list of messages per rank.
 func TestSendBufferModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		b := heapImage(t, 5, abi.Geometry{SendBytes: 8192, MaxMessage: 5000}).SendBuffer()
-		type message struct {
-			k    Kept
-			data []byte
-			end  flowctl.Seq
+		m := &sendBufferModel{buffer: heapImage(t, modelRanks, abi.Geometry{SendBytes: 8192, MaxMessage: 5000}).SendBuffer()}
+		for i := range m.next {
+			m.next[i] = ^flowctl.Seq(0) - 5 // wraps soon
 		}
-		var lists [5][]message
-		var seq [5]flowctl.Seq
-		for i := range seq {
-			seq[i] = ^flowctl.Seq(0) - 5 // wraps soon
-		}
-		used := func() (n uint32) {
-			for _, l := range lists {
-				for _, m := range l {
-					n += granulesFor(len(m.data))
-				}
-			}
-			return n
-		}
-		serial := 0
-		r.Repeat(map[string]func(*rapid.T){
-			"append": func(r *rapid.T) {
-				rank := rapid.IntRange(0, 4).Draw(r, "rank")
-				length := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 5000)).Draw(r, "length")
-				k, buf, err := b.Reserve(length)
-				if errors.Is(err, ErrFull) {
-					if used() == 0 {
-						r.Fatalf("%d bytes do not fit into an empty buffer", length)
-					}
-					return
-				}
-				if err != nil || len(buf) != length {
-					r.Fatal(err, len(buf))
-				}
-				if rapid.IntRange(0, 5).Draw(r, "drop") == 0 {
-					if err := b.Free(k); err != nil {
-						r.Fatal(err)
-					}
-					return
-				}
-				serial++
-				data := text(serial, length)
-				copy(buf, data)
-				frames := uint32(1 + length/1400)
-				if err := b.Append(uint32(rank), k, seq[rank], frames); err != nil {
-					r.Fatal(err)
-				}
-				seq[rank] += flowctl.Seq(frames)
-				lists[rank] = append(lists[rank], message{k, data, seq[rank]})
-			},
-			"acknowledge": func(r *rapid.T) {
-				rank := rapid.IntRange(0, 4).Draw(r, "rank")
-				keep := rapid.IntRange(0, len(lists[rank])).Draw(r, "keep")
-				gone := len(lists[rank]) - keep
-				upTo := seq[rank]
-				if keep > 0 {
-					upTo = lists[rank][gone].end - 1 // one frame of it is missing
-				}
-				n, err := b.Acknowledged(uint32(rank), upTo)
-				if err != nil || n != gone {
-					r.Fatalf("%d messages freed, want %d; %v", n, gone, err)
-				}
-				lists[rank] = lists[rank][gone:]
-			},
-			"": func(r *rapid.T) {
-				for rank, list := range lists {
-					k, err := b.Oldest(uint32(rank))
-					for _, m := range list {
-						if err != nil || k != m.k {
-							r.Fatalf("list of rank %d: %d, want %d; %v", rank, k, m.k, err)
-						}
-						data, err := b.Bytes(k)
-						if err != nil || !bytes.Equal(data, m.data) {
-							r.Fatalf("a kept message changed: %v", err)
-						}
-						if k, err = b.Next(k); err != nil {
-							r.Fatal(err)
-						}
-					}
-					if k != 0 {
-						r.Fatalf("list of rank %d goes on with %d", rank, k)
-					}
-				}
-			},
-		})
+		r.Repeat(map[string]func(*rapid.T){"append": m.append, "acknowledge": m.acknowledge, "": m.check})
 	})
+}
+
+const modelRanks = 5
+
+type sendBufferModel struct {
+	buffer *SendBuffer
+	lists  [modelRanks][]keptMessage
+	next   [modelRanks]flowctl.Seq
+	serial int
+}
+
+// keptMessage is a message that was not acknowledged.
+type keptMessage struct {
+	k    Kept
+	data []byte
+	end  flowctl.Seq
+}
+
+func (m *sendBufferModel) used() (granules uint32) {
+	for _, list := range m.lists {
+		for _, message := range list {
+			granules += granulesFor(len(message.data))
+		}
+	}
+	return granules
+}
+
+func (m *sendBufferModel) append(r *rapid.T) {
+	rank := rapid.IntRange(0, modelRanks-1).Draw(r, "rank")
+	length := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 5000)).Draw(r, "length")
+	k, buf, err := m.buffer.Reserve(length)
+	if errors.Is(err, ErrFull) {
+		if m.used() == 0 {
+			r.Fatalf("%d bytes do not fit into an empty buffer", length)
+		}
+		return
+	}
+	if err != nil || len(buf) != length {
+		r.Fatal(err, len(buf))
+	}
+	if rapid.IntRange(0, 5).Draw(r, "drop") == 0 {
+		if err := m.buffer.Free(k); err != nil {
+			r.Fatal(err)
+		}
+		return
+	}
+	m.serial++
+	data := text(m.serial, length)
+	copy(buf, data)
+	frames := uint32(1 + length/1400)
+	if err := m.buffer.Append(uint32(rank), k, m.next[rank], frames); err != nil {
+		r.Fatal(err)
+	}
+	m.next[rank] += flowctl.Seq(frames)
+	m.lists[rank] = append(m.lists[rank], keptMessage{k, data, m.next[rank]})
+}
+
+func (m *sendBufferModel) acknowledge(r *rapid.T) {
+	rank := rapid.IntRange(0, modelRanks-1).Draw(r, "rank")
+	list := m.lists[rank]
+	keep := rapid.IntRange(0, len(list)).Draw(r, "keep")
+	freed := len(list) - keep
+	upTo := m.next[rank]
+	if keep > 0 {
+		upTo = list[freed].end - 1 // one frame of it is missing
+	}
+	n, err := m.buffer.Acknowledged(uint32(rank), upTo)
+	if err != nil || n != freed {
+		r.Fatalf("%d messages freed, want %d; %v", n, freed, err)
+	}
+	m.lists[rank] = list[freed:]
+}
+
+func (m *sendBufferModel) check(r *rapid.T) {
+	for rank, list := range m.lists {
+		k, err := m.buffer.Oldest(uint32(rank))
+		for _, message := range list {
+			if err != nil || k != message.k {
+				r.Fatalf("list of rank %d: %d, want %d; %v", rank, k, message.k, err)
+			}
+			data, err := m.buffer.Bytes(k)
+			if err != nil || !bytes.Equal(data, message.data) {
+				r.Fatalf("a kept message changed: %v", err)
+			}
+			if k, err = m.buffer.Next(k); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if k != 0 {
+			r.Fatalf("list of rank %d goes on with %d", rank, k)
+		}
+	}
 }
 
 func TestSendBufferEdges(t *testing.T) {

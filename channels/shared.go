@@ -101,9 +101,9 @@ func (w *sharedWriter) takeOver() (pos uint64, ok bool) {
 
 func (w *sharedWriter) unlock(pos uint64) { atomic.StoreUint64(w.tail, pos<<tailShift) }
 
-// largest is the length of the longest message up to most that would fit now, or -1. Others
+// largest is the length of the longest message up to limit that would fit now, or -1. Others
 // write too, so the answer may be late.
-func (w *sharedWriter) largest(most int) int {
+func (w *sharedWriter) largest(limit int) int {
 	pos := atomic.LoadUint64(w.tail) >> tailShift
 	used := (pos - atomic.LoadUint64(w.head)) & posMask
 	if used+1 >= w.lines() {
@@ -114,5 +114,5 @@ func (w *sharedWriter) largest(most int) int {
 	if free > left {
 		n = max(n, free-left)
 	}
-	return min(int(n*abi.LineBytes-abi.RecordBytes), most)
+	return min(int(n*abi.LineBytes-abi.RecordBytes), limit)
 }

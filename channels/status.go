@@ -32,9 +32,9 @@ func (img *Image) Wake() bool {
 
 // How long a sleep lasts at most before the sleeper checks again.
 const (
-	// sleepMost is only a net under the protocol: a sleeper that is woken
+	// maxSleep is only a net under the protocol: a sleeper that is woken
 	// never notices it, and one that is not costs nothing measurable.
-	sleepMost = time.Second
+	maxSleep = time.Second
 	// sleepUnfenced is for kernels that refuse membarrier to this process: a
 	// message whose sender did not see the sleeper is then late by at most this.
 	sleepUnfenced = time.Millisecond
@@ -43,15 +43,15 @@ const (
 // Sleep lets the owner sleep until it is roused, until the time is over, or until
 // look, which is called after the owner announced that it sleeps, says that there is
 // something. Only the owner calls it.
-func (img *Image) Sleep(most time.Duration, check func() bool) {
+func (img *Image) Sleep(timeout time.Duration, check func() bool) {
 	word := img.sleepWord()
 	atomic.StoreUint32(word, 1)
-	limit := sleepMost
+	limit := maxSleep
 	if !fenceAll() {
 		limit = sleepUnfenced
 	}
 	if !check() {
-		futexSleep(word, 1, min(most, limit))
+		futexSleep(word, 1, min(timeout, limit))
 	}
 	atomic.StoreUint32(word, 0)
 }
@@ -98,8 +98,8 @@ func (img *Image) MarkPeerGone(rank uint32) error {
 
 func (img *Image) goneCount() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 8)) }
 
-// AskLanes tells the owner that a rank of this node asks for a lane that the owner writes, and wakes
-// it. The owner then looks which: Sender.Recalled.
+// AskLanes tells the owner that a rank of this node asks for a lane that the owner writes, and
+// wakes it. The owner then looks which: Sender.Recalled.
 func (img *Image) AskLanes() {
 	atomic.AddUint32(img.mem.u32(img.layout.Status+32), 1)
 	img.Wake()

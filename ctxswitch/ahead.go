@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Contexts that must leave their channels at a boundary are revoked, and begin to flush, before it. A
-// gang that computes then goes on computing, and the next one has the channels as soon as its slice
-// begins. The outgoing gang sends nothing to other nodes for that long.
+// Contexts that must leave their channels at a boundary are revoked, and begin to flush, before it.
+// A gang that computes then goes on computing, and the next one has the channels as soon as its
+// slice begins. The outgoing gang sends nothing to other nodes for that long.
 
 const (
-	// aheadFirst is how long before the boundary at first: what revoke and flush take as a rule on a
-	// machine that is not busy.
+	// aheadFirst is how long before the boundary at first: what revoke and flush take as a rule on
+	// a machine that is not busy.
 	aheadFirst = 200 * time.Microsecond
-	// AheadMost is what a gang may lose of its network.
-	AheadMost = 400 * time.Microsecond
+	// MaxAhead is what a gang may lose of its network.
+	MaxAhead = 400 * time.Microsecond
 	// aheadPart bounds it by a part of the slice that ends, as well.
 	aheadPart = 16
 )
 
 // aheadRule learns how long processes take to let go of their contexts: nine of ten are to have, by
 // the boundary. A wake-up is the least.
-var aheadRule = quantile.Rule{Step: 4 * time.Microsecond, Odds: 9, Least: 50 * time.Microsecond, Most: AheadMost}
+var aheadRule = quantile.Rule{Step: 4 * time.Microsecond, Odds: 9, Min: 50 * time.Microsecond, Max: MaxAhead}
 
 // leaveAhead orders what is due ahead of the next boundary, and finds out when something will be.
 func (m *Machine) leaveAhead(now int64) {
@@ -52,8 +52,9 @@ func (m *Machine) endAhead() (left bool) {
 	return left
 }
 
-// nextLeave is the local instant at which contexts begin to leave before the next boundary, or Never;
-// job.leaving then says whose. With a plan to come, a job that leaves by the present one may stay on.
+// nextLeave is the local instant at which contexts begin to leave before the next boundary, or
+// Never; job.leaving then says whose. With a plan to come, a job that leaves by the present one may
+// stay on.
 func (m *Machine) nextLeave() int64 {
 	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.gone() || m.fitTogether() {
 		return Never

@@ -337,9 +337,9 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// TestLooseStopIsTightened: a freeze that nobody had to wait for is not waited for as long once a
+// TestFreezeWaitShrinks: a freeze that nobody had to wait for is not waited for as long once a
 // job is there for which others wait.
-func TestLooseStopIsTightened(t *testing.T) {
+func TestFreezeWaitShrinks(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	m := New(Config{})
 	m.Handle(0, OffsetChanged(1, 0))

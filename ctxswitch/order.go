@@ -92,7 +92,7 @@ func (m *Machine) timeout(s Step) time.Duration {
 	case s == Stop && m.together():
 		return LooseStopTimeout
 	case steps[s].network && m.slot.Pos >= 0:
-		return min(steps[s].timeout, max(time.Duration(m.slot.End-m.slot.Start)/networkPart, networkLeast))
+		return min(steps[s].timeout, max(time.Duration(m.slot.End-m.slot.Start)/networkPart, minNetworkBound))
 	default:
 		return steps[s].timeout
 	}

@@ -156,8 +156,8 @@ func TestNextChange(t *testing.T) {
 	})
 }
 
-// TestPassed compares with going through the slots one by one.
-func TestPassed(t *testing.T) {
+// TestSlotsPassed compares with going through the slots one by one.
+func TestSlotsPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyPlan.Draw(t, "plan")
 		p.Origin %= 1 << 40

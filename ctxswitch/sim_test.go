@@ -120,7 +120,7 @@ func runPlan(t *testing.T, cluster []*simNode, plan *Plan, now, end int64) {
 
 // checkSkew compares when each row's jobs began to run on the nodes.
 func checkSkew(t *testing.T, cluster []*simNode) {
-	most := 2*simClockError + simWake + simThaw // no waiting for the freeze
+	maxShift := 2*simClockError + simWake + simThaw // no waiting for the freeze
 	compared := 0
 	for key, first := range cluster[0].gone {
 		low, high := first, first
@@ -131,8 +131,8 @@ func checkSkew(t *testing.T, cluster []*simNode) {
 			}
 			low, high = min(low, at), max(high, at)
 		}
-		if skew := time.Duration(high - low); skew > most {
-			t.Errorf("row at %d of plan %d: the nodes are %v apart, errors explain %v", key.start, key.version, skew, most)
+		if skew := time.Duration(high - low); skew > maxShift {
+			t.Errorf("row at %d of plan %d: the nodes are %v apart, errors explain %v", key.start, key.version, skew, maxShift)
 		}
 		compared++
 	}

@@ -44,8 +44,8 @@ const (
 	// networkPart bounds the timeouts of the steps from revoke to load by a part of the slice that
 	// begins: with peers that never answer, slices shorter than the timeouts would be all switch.
 	networkPart = 4
-	// networkLeast is below which it does not bound them: some round trips.
-	networkLeast = 400 * time.Microsecond
+	// minNetworkBound is below which it does not bound them: some round trips.
+	minNetworkBound = 400 * time.Microsecond
 	// GoTimeout is some hundred times what a thaw takes (30 us).
 	GoTimeout = 5 * time.Millisecond
 )

@@ -2,8 +2,9 @@ package flowctl
 
 import "testing"
 
-// TestAgain: of a burst those frames were sent before that were refused, and no others.
-func TestAgain(t *testing.T) {
+// TestOnlyRefusedFramesAreResent: of a burst those frames were sent before that were refused, and
+// no others.
+func TestOnlyRefusedFramesAreResent(t *testing.T) {
 	c := DefaultConfig()
 	var s Sender
 	s.Queue(3)

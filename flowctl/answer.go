@@ -103,7 +103,7 @@ func (s *Sender) onPeer(now int64, echo Tx, fresh bool) {
 	}
 	if s.flags&flagSampling != 0 && !after(s.sample, echo) {
 		s.flags &^= flagSampling
-		if s.deadline == 0 || now < s.deadline+int64(pauseLeast) {
+		if s.deadline == 0 || now < s.deadline+int64(minPause) {
 			s.measure(now - s.sampleAt) // else there may be a pause in it
 		}
 	}

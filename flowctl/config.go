@@ -60,10 +60,10 @@ const (
 	// would wait 100 ms for it. A silence that lasts longer than eight asks is hardly loss, and the
 	// peer is left in peace. Eight headers are less than one full frame.
 	steadyAsks = 8
-	// pauseLeast is how late a deadline must be noticed to conclude that nobody drove the sender:
+	// minPause is how late a deadline must be noticed to conclude that nobody drove the sender:
 	// its process stood still, as in a gang that is off, and so did its peer. An agent that drives
 	// in place of a process is late by less, some ticks of a millisecond.
-	pauseLeast = 3 * time.Millisecond
+	minPause = 3 * time.Millisecond
 	// maxShift bounds each doubling of a wait before it meets its own maximum.
 	maxShift = 16
 	// fullCut: a refusal halves the window. The receiver's room was overcommitted

@@ -16,7 +16,7 @@ func TestIncast(t *testing.T) {
 		control float64 // asks and answers for each message accepted, at most
 		refused int     // frames, at most
 		flight  int     // frames under way at once, at most
-		least   int     // messages read of each sender, at least
+		minRead int     // messages read of each sender, at least
 	}{
 		{"8, short, nack", 8, 1, AckNack{}, 0.99, 1, 0.3, 0, 2048, 2400},
 		{"8, short, credits", 8, 1, Credits{Initial: 16, Chunk: 111}, 0.99, 1, 0.3, 0, 1016, 1900},
@@ -36,16 +36,16 @@ func TestIncast(t *testing.T) {
 			accepted := float64(x.read + len(x.inbox))
 			frames, control := float64(x.frames-x.flight)/accepted, float64(x.control)/accepted
 			t.Logf("goodput %.3f; for each message %.3f frames, %.3f asks and answers; %d refused; "+
-				"at once %d under way, %d lines; least %d, most %d of a sender", goodput, frames, control, x.refused, x.flightMost, x.linesMost, x.least(), x.most())
+				"at once %d under way, %d lines; least %d, most %d of a sender", goodput, frames, control, x.refused, x.maxFlight, x.maxLines, x.fewest(), x.largest())
 			switch {
 			case goodput < tt.goodput:
 				t.Errorf("goodput is %.3f, want at least %.3f", goodput, tt.goodput)
-			case frames > tt.frames || control > tt.control || x.refused > tt.refused || x.flightMost > tt.flight:
+			case frames > tt.frames || control > tt.control || x.refused > tt.refused || x.maxFlight > tt.flight:
 				t.Errorf("it costs more than %.3f frames, %.3f asks and answers, %d refused, %d under way", tt.frames, tt.control, tt.refused, tt.flight)
-			case x.least() < tt.least:
-				t.Errorf("%d messages of a sender were read, want at least %d", x.least(), tt.least)
-			case x.linesMost > incastLines:
-				t.Errorf("%d lines of %d are used", x.linesMost, incastLines)
+			case x.fewest() < tt.minRead:
+				t.Errorf("%d messages of a sender were read, want at least %d", x.fewest(), tt.minRead)
+			case x.maxLines > incastLines:
+				t.Errorf("%d lines of %d are used", x.maxLines, incastLines)
 			}
 		})
 	}
@@ -73,8 +73,8 @@ type incast struct {
 	frames, control, refused, read int
 	inbox                          []int // senders of the messages, oldest first
 	flight                         int   // frames under way
-	flightMost                     int
-	linesMost                      uint32
+	maxFlight                      int
+	maxLines                       uint32
 }
 
 type incastPeer struct {
@@ -128,8 +128,8 @@ func (x *incast) step() {
 	for i := range x.peers {
 		x.drive(i)
 	}
-	x.flightMost = max(x.flightMost, x.flight)
-	x.linesMost = max(x.linesMost, x.used)
+	x.maxFlight = max(x.maxFlight, x.flight)
+	x.maxLines = max(x.maxLines, x.used)
 }
 
 func (x *incast) readOne() {
@@ -229,7 +229,7 @@ func (x *incast) hear(p *incastPeer) {
 	}
 }
 
-func (x *incast) least() int {
+func (x *incast) fewest() int {
 	n := x.read
 	for i := range x.peers {
 		n = min(n, x.peers[i].read)
@@ -237,7 +237,7 @@ func (x *incast) least() int {
 	return n
 }
 
-func (x *incast) most() (n int) {
+func (x *incast) largest() (n int) {
 	for i := range x.peers {
 		n = max(n, x.peers[i].read)
 	}

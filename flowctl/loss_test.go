@@ -13,12 +13,12 @@ func TestLossyPace(t *testing.T) {
 	for _, tt := range []struct {
 		name               string
 		loss, dup, reorder float64
-		most               int64 // ns for a frame, in the mean
+		maxMean            int64 // ns for a frame, in the mean
 	}{
-		{name: "faultless", most: 250 * microsecond},
-		{name: "reordering", reorder: 0.5, most: 5 * 250 * microsecond},
-		{name: "loss", loss: 0.5, most: 60_000 * microsecond},
-		{name: "all", loss: 0.5, dup: 0.5, reorder: 0.5, most: 60_000 * microsecond},
+		{name: "faultless", maxMean: 250 * microsecond},
+		{name: "reordering", reorder: 0.5, maxMean: 5 * 250 * microsecond},
+		{name: "loss", loss: 0.5, maxMean: 60_000 * microsecond},
+		{name: "all", loss: 0.5, dup: 0.5, reorder: 0.5, maxMean: 60_000 * microsecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLossy(t, tt.loss, tt.dup, tt.reorder)
@@ -28,8 +28,8 @@ func TestLossyPace(t *testing.T) {
 			}
 			pace := (l.now - epoch) / frames
 			t.Logf("%d us for a frame", pace/microsecond)
-			if pace > tt.most {
-				t.Errorf("a frame takes %d us, want at most %d", pace/microsecond, tt.most/microsecond)
+			if pace > tt.maxMean {
+				t.Errorf("a frame takes %d us, want at most %d", pace/microsecond, tt.maxMean/microsecond)
 			}
 		})
 	}

@@ -148,7 +148,7 @@ func (s *Sender) Tick(c *Config, now int64) (failed bool) {
 // between two answers.
 func (s *Sender) wasPaused(c *Config, now int64) bool {
 	late := now - s.deadline
-	if late < int64(pauseLeast) || s.flags&flagPaused != 0 {
+	if late < int64(minPause) || s.flags&flagPaused != 0 {
 		return false
 	}
 	s.flags |= flagPaused

@@ -12,18 +12,18 @@ func (m *Machine) checkChannels(r *Request) error {
 	if m.checkSize(&without) != nil {
 		return nil // something else is in the way as well, and told first
 	}
-	most, sum := 0, 0
+	largest, sum := 0, 0
 	for _, n := range m.nodes {
-		most = max(most, n.Channels)
+		largest = max(largest, n.Channels)
 		sum += n.Channels
 	}
 	need := r.Tasks * r.Channels
 	has := fmt.Sprintf("the cluster's nodes have %d", sum)
 	switch {
 	case r.Nodes == 1 || len(m.nodes) == 1:
-		has = fmt.Sprintf("a node has at most %d at a time", most)
+		has = fmt.Sprintf("a node has at most %d at a time", largest)
 	case need <= sum:
-		has = fmt.Sprintf("the nodes that it may use have too few, at most %d on one", most)
+		has = fmt.Sprintf("the nodes that it may use have too few, at most %d on one", largest)
 	}
 	return fmt.Errorf("%w: %s with %s each need %d, and %s; %s", ErrTooManyChannels,
 		plural(r.Tasks, "task"), plural(r.Channels, "channel"), need, has, channelsAdvice)

@@ -114,9 +114,9 @@ func (m *Machine) checkCPUs(r *Request) error {
 }
 
 func (m *Machine) checkMemory(r *Request) error {
-	most, enough := int64(0), 0
+	largest, enough := int64(0), 0
 	for _, n := range m.nodes {
-		most = max(most, n.Memory)
+		largest = max(largest, n.Memory)
 		if n.Memory >= r.MemPerNode {
 			enough++
 		}
@@ -130,7 +130,7 @@ func (m *Machine) checkMemory(r *Request) error {
 	switch {
 	case enough == 0:
 		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; --mem asks for less",
-			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(most))
+			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(largest))
 	case enough < r.Nodes:
 		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; --mem asks for less",
 			ErrTooMuchMemory, formatBytes(r.MemPerNode), r.Nodes, pluralHave(enough))
@@ -236,15 +236,15 @@ func (m *Machine) checkJoin(j *job) error {
 		return fmt.Errorf("%w: the job asks for %d; the most on the nodes of the gang it joins is %d",
 			ErrTooManyRanks, j.req.Tasks, nodes*MaxRanksPerNode)
 	}
-	most := int64(0)
+	largest := int64(0)
 	for i := range with.gang.nodeShares {
-		most = max(most, m.grid.mem[with.gang.nodeShares[i].node.pos])
+		largest = max(largest, m.grid.mem[with.gang.nodeShares[i].node.pos])
 	}
 	return fmt.Errorf(
 		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
 		ErrTooMuchMemory,
 		formatBytes(j.req.MemPerNode),
-		formatBytes(most),
+		formatBytes(largest),
 	)
 }
 

@@ -77,8 +77,8 @@ func (m *Machine) joinFit(j *job, ga *gang) (fit, bool) {
 // tooManyCPUs reports whether a joiner's owner would have more CPUs by this fit
 // than the owner may have.
 func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
-	most := m.owners[j.req.Owner].MaxCPUs
-	if most == 0 {
+	maxCPUs := m.owners[j.req.Owner].MaxCPUs
+	if maxCPUs == 0 {
 		return false
 	}
 	added := 0
@@ -88,7 +88,7 @@ func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 			added += bits.OnesCount64(word &^ have[k])
 		}
 	}
-	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > most
+	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > maxCPUs
 }
 
 // memo remembers the shapes that did not fit in this pass. A pass only takes resources, so

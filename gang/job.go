@@ -118,14 +118,14 @@ const noLimit = math.MaxInt64
 // ns, rounded up. Its latest end is this times the rotation's length in weights from now,
 // whatever the slice.
 func remainingOf(ga *gang) int64 {
-	most := int64(0)
+	longest := int64(0)
 	for _, j := range ga.members {
 		if j.req.TimeLimit == 0 {
 			return noLimit
 		}
-		most = max(most, remainingFor(j.req.TimeLimit-j.ran, ga.weight))
+		longest = max(longest, remainingFor(j.req.TimeLimit-j.ran, ga.weight))
 	}
-	return most
+	return longest
 }
 
 func remainingFor(left time.Duration, weight int) int64 {

@@ -156,16 +156,16 @@ func (m *Machine) withheld(j *job) bool {
 
 // checkOwner refuses a request that its owner's limits would hold back for ever.
 func (m *Machine) checkOwner(r *Request) error {
-	most := m.owners[r.Owner].MaxCPUs
+	maxCPUs := m.owners[r.Owner].MaxCPUs
 	wanted := m.wanted(r)
-	if most == 0 || wanted <= most {
+	if maxCPUs == 0 || wanted <= maxCPUs {
 		return nil
 	}
 	if r.Oversubscribe {
 		return fmt.Errorf("%w: ranks that share CPUs get all of their nodes, here up to %d; its user may have %d; ask for fewer nodes or tasks",
-			ErrOwnerLimit, wanted, most)
+			ErrOwnerLimit, wanted, maxCPUs)
 	}
-	return fmt.Errorf("%w: the job asks for %s; its user may have %d", ErrOwnerLimit, plural(wanted, "CPU"), most)
+	return fmt.Errorf("%w: the job asks for %s; its user may have %d", ErrOwnerLimit, plural(wanted, "CPU"), maxCPUs)
 }
 
 // wanted returns how many CPUs a request counts for while it waits. An oversubscribed one
@@ -184,11 +184,11 @@ func (m *Machine) wanted(r *Request) int {
 		sizes = append(sizes, n.CPUs)
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return b - a })
-	most := 0
+	total := 0
 	for _, size := range sizes[:min(nodes, len(sizes))] {
-		most += size
+		total += size
 	}
-	return min(cpus, most)
+	return min(cpus, total)
 }
 
 // ownerDetail compares what an owner has with what the owner may have.

@@ -32,22 +32,22 @@ const anyGrowth = math.MaxInt
 
 // pick is a node chosen for a demand.
 type pick struct {
-	pos   int32
-	cap   int32 // ranks it can take; while most counts, CPUs to share
-	most  int32 // ranks it can take where they share CPUs
-	ranks int32
+	pos      int32
+	cap      int32 // ranks it can take; while maxRanks counts, CPUs to share
+	maxRanks int32 // ranks it can take where they share CPUs
+	ranks    int32
 }
 
 // finder finds fits. It holds only scratch space: a search that fails allocates nothing.
 type finder struct {
-	nodes  []*node // by position
-	rows   []int
-	elig   []int32 // positions of nodes that pass the tests that are the same in all rows; must nodes first
-	caps   []int32 // per elig: ranks it can take in the row looked at; CPUs to share where ranks share them
-	most   []int32 // per elig: ranks it can take where they share CPUs
-	sorted []int32 // indices in elig of the optional nodes, largest cap first, then node order
-	bucket []int32
-	picks  []pick
+	nodes    []*node // by position
+	rows     []int
+	elig     []int32 // positions of nodes that pass the tests that are the same in all rows; must nodes first
+	caps     []int32 // per elig: ranks it can take in the row looked at; CPUs to share where ranks share them
+	maxRanks []int32 // per elig: ranks it can take where they share CPUs
+	sorted   []int32 // indices in elig of the optional nodes, largest cap first, then node order
+	bucket   []int32
+	picks    []pick
 }
 
 // find returns the fit for q in the fullest row that holds it, so that rows stay few, or else in

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSpread pins how many ranks each of the nodes gets.
-func TestSpread(t *testing.T) {
+// TestRanksPerNode pins how many ranks each of the nodes gets.
+func TestRanksPerNode(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		cpus     []int // of nodes 1, 2, ...

@@ -58,7 +58,7 @@ func (f *finder) spread(g *grid, q *demand, r int) bool {
 			return false
 		}
 	}
-	if !f.pickShared(q, f.caps) && !f.pickShared(q, f.most) {
+	if !f.pickShared(q, f.caps) && !f.pickShared(q, f.maxRanks) {
 		return false
 	}
 	f.inNodeOrder()
@@ -66,18 +66,18 @@ func (f *finder) spread(g *grid, q *demand, r int) bool {
 	return true
 }
 
-// bound fills most, and strikes out the nodes that can take no rank.
+// bound fills maxRanks, and strikes out the nodes that can take no rank.
 func (f *finder) bound(g *grid, q *demand, r int) {
-	f.most = f.most[:0]
+	f.maxRanks = f.maxRanks[:0]
 	for i, pos := range f.elig {
-		most := g.rows[r].channelsFor(MaxRanksPerNode, q, pos)
-		if most == 0 {
+		ranks := g.rows[r].channelsFor(MaxRanksPerNode, q, pos)
+		if ranks == 0 {
 			f.caps[i] = 0
 		}
 		if f.caps[i] == 0 {
-			most = 0
+			ranks = 0
 		}
-		f.most = append(f.most, most)
+		f.maxRanks = append(f.maxRanks, ranks)
 	}
 }
 
@@ -87,8 +87,8 @@ func (f *finder) pickShared(q *demand, by []int32) bool {
 	f.picks = f.picks[:0]
 	room := 0
 	take := func(i int32) {
-		room += int(f.most[i])
-		f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i], most: f.most[i]})
+		room += int(f.maxRanks[i])
+		f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i], maxRanks: f.maxRanks[i]})
 	}
 	for i := range q.must {
 		take(int32(i))
@@ -126,8 +126,8 @@ func (f *finder) proportion(tasks int) {
 		f.picks[i].ranks++
 	}
 	for i := range f.picks {
-		full = full || f.picks[i].ranks > f.picks[i].most
-		f.picks[i].cap = f.picks[i].most
+		full = full || f.picks[i].ranks > f.picks[i].maxRanks
+		f.picks[i].cap = f.picks[i].maxRanks
 	}
 	if full {
 		f.level(tasks)

@@ -6,10 +6,10 @@ import (
 	"score/channels/link/ports"
 )
 
-// leastBulk is the shortest payload for which bulk datagrams are worth a call each: half a jumbo
+// minBulkFrame is the shortest payload for which bulk datagrams are worth a call each: half a jumbo
 // frame. On narrower paths the channel is faster, where the kernel cuts and joins many datagrams in
 // one call.
-const leastBulk = 4 << 10
+const minBulkFrame = 4 << 10
 
 // Bulk carries long transfers between this rank and those of other nodes, without copies: the
 // kernel takes the bytes of a datagram from the memory of one program and puts them into that of
@@ -32,8 +32,8 @@ type Frame struct {
 	At    uint64 // where in the transfer its bytes belong
 }
 
-// OpenBulk returns the channel's Bulk, made at the first call; nil if the rank has no peers on other
-// nodes, or the system does not let it have one.
+// OpenBulk returns the channel's Bulk, made at the first call; nil if the rank has no peers on
+// other nodes, or the system does not let it have one.
 func (c *Channel) OpenBulk() *Bulk {
 	n := c.net
 	if n == nil || c.closed {
@@ -67,11 +67,11 @@ func (b *Bulk) Port() uint16 { return b.port.Port() }
 // Room returns how many bytes may be under way to this rank.
 func (b *Bulk) Room() int { return b.port.Room() }
 
-// Most returns how many bytes a frame to the rank carries; 0 if the way to it is too narrow for bulk
-// datagrams.
-func (b *Bulk) Most(rank int) int {
+// MaxFrame returns how many bytes a frame to the rank carries; 0 if the way to it is too narrow for
+// bulk datagrams.
+func (b *Bulk) MaxFrame(rank int) int {
 	size := b.port.Size(b.host(rank))
-	if size < leastBulk {
+	if size < minBulkFrame {
 		return 0
 	}
 	return size - link.BulkBytes
@@ -85,7 +85,7 @@ func (b *Bulk) host(rank int) link.Address {
 
 // Send sends a frame of at least one byte to the port of a rank on another node. The error is
 // ErrFull if the system accepts nothing now, ErrFault if the bytes are not in the process's memory,
-// and ErrTooLarge if there are more than Most.
+// and ErrTooLarge if there are more than MaxFrame.
 func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
@@ -141,7 +141,8 @@ func (b *Bulk) Take(place []byte) (whole bool, err error) {
 	return n == len(place) && n == int(b.head.Size) && (!b.head.Summed || link.BulkSum(place) == b.head.Sum), nil
 }
 
-// Expect sets whether the caller waits for frames. If it does, the channel's Wait returns when one comes.
+// Expect sets whether the caller waits for frames. If it does, the channel's Wait returns when one
+// comes.
 func (b *Bulk) Expect(on bool) {
 	if b.expected == on {
 		return

@@ -11,15 +11,15 @@ import (
 
 // Channel is this rank's end of a channel. One goroutine uses it at a time.
 type Channel struct {
-	process *Process
-	img     *channels.Image
-	in      *channels.Inbox
-	local   []uint32           // ranks of this node
-	senders []*channels.Sender // by place in local; nil before the first message
-	images  []*channels.Image  // of those ranks
-	spin    time.Duration      // how long to spin while waiting
-	most    int
-	flow    Flow
+	process    *Process
+	img        *channels.Image
+	in         *channels.Inbox
+	local      []uint32           // ranks of this node
+	senders    []*channels.Sender // by place in local; nil before the first message
+	images     []*channels.Image  // of those ranks
+	spin       time.Duration      // how long to spin while waiting
+	maxMessage int
+	flow       Flow
 
 	net *network // the way to ranks on other nodes; nil: there are none
 
@@ -54,7 +54,7 @@ func newChannel(p *Process, number uint32, flow Flow) (*Channel, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	c := &Channel{process: p, img: img, flow: flow, local: img.Local(), most: int(img.Geometry().MaxMessage)}
+	c := &Channel{process: p, img: img, flow: flow, local: img.Local(), maxMessage: int(img.Geometry().MaxMessage)}
 	c.senders = make([]*channels.Sender, len(c.local))
 	c.images = make([]*channels.Image, len(c.local))
 	c.spin = p.settings.spin(len(c.local))
@@ -95,7 +95,7 @@ func (c *Channel) Size() int { return int(c.img.Geometry().Ranks) }
 func (c *Channel) Number() int { return int(c.img.Channel) }
 
 // MaxMessage is the length of the longest message in bytes.
-func (c *Channel) MaxMessage() int { return c.most }
+func (c *Channel) MaxMessage() int { return c.maxMessage }
 
 // Flow is the channel's flow control.
 func (c *Channel) Flow() Flow { return c.flow }

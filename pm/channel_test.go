@@ -151,8 +151,8 @@ func TestSleepAndWake(t *testing.T) {
 		took = append(took, time.Since(start))
 	}
 	// One that is not woken looks again after a second, every time.
-	if least := slices.Min(took); least > 900*time.Millisecond {
-		t.Fatalf("woken after %v: the messages did not wake it", least)
+	if shortest := slices.Min(took); shortest > 900*time.Millisecond {
+		t.Fatalf("woken after %v: the messages did not wake it", shortest)
 	}
 	if n := img.Counter(abi.Sleeps); n < rounds {
 		t.Errorf("%d sleeps", n)

@@ -2,8 +2,8 @@ package pm
 
 import "testing"
 
-// TestCrowded has ranks spin only where each has a CPU to itself, as the launcher says.
-func TestCrowded(t *testing.T) {
+// TestSpinOnlyWithOwnCPU has ranks spin only where each has a CPU to itself, as the launcher says.
+func TestSpinOnlyWithOwnCPU(t *testing.T) {
 	for _, c := range []struct {
 		ranks, spin string
 		want        bool

@@ -127,8 +127,8 @@ func floodChannel(ch *pm.Channel) error {
 	return nil
 }
 
-// TestCrowd has eight senders fill one inbox, on fewer processors than ranks.
-func TestCrowd(t *testing.T) {
+// TestManySendersFewCPUs has eight senders fill one inbox, on fewer processors than ranks.
+func TestManySendersFewCPUs(t *testing.T) {
 	g := startRanks(t, 9, "crowd", nil, "PM_TEST_N=3000")
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func (c *Channel) sendError(err error, rank int) error {
 	case errors.Is(err, channels.ErrFull):
 		return ErrFull
 	case errors.Is(err, channels.ErrTooLarge) && c.flow == FlowCredits:
-		return fmt.Errorf("%w: a channel with credits takes messages of up to %d bytes", ErrTooLarge, c.most)
+		return fmt.Errorf("%w: a channel with credits takes messages of up to %d bytes", ErrTooLarge, c.maxMessage)
 	case errors.Is(err, channels.ErrTooLarge):
 		return ErrTooLarge
 	case errors.Is(err, channels.ErrGone), errors.Is(err, handover.ErrGone):

@@ -8,7 +8,7 @@ import (
 // Nap sleeps until something comes, for at most the given time. It calls stop after it has told the
 // node that the rank sleeps, and does not sleep if stop returns true. It is for programs that poll:
 // the node sees successive naps as one wait with a deadline, which ends with Awake.
-func (c *Channel) Nap(most time.Duration, stop func() bool) {
+func (c *Channel) Nap(timeout time.Duration, stop func() bool) {
 	if c.closed {
 		return
 	}
@@ -17,12 +17,12 @@ func (c *Channel) Nap(most time.Duration, stop func() bool) {
 		c.img.BeginWait(abi.WaitTimed)
 	}
 	if c.in.Stuck() {
-		most = min(most, stuckSleep)
+		timeout = min(timeout, stuckSleep)
 	}
 	c.tally.Sleeps++
 	c.showTally()
 	c.showStack()
-	c.sleep(most, func() bool { c.in.ResetIdle(); return c.pollAll() || stop() })
+	c.sleep(timeout, func() bool { c.in.ResetIdle(); return c.pollAll() || stop() })
 	c.in.ResetIdle()
 }
 

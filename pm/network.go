@@ -31,9 +31,9 @@ const (
 	// lockSpins is how often a rank tries to get the driver lock before it reads the clock: the
 	// agent holds it for microseconds. A rank whose gang leaves is stopped in between.
 	lockSpins = 64
-	// lockMost is how long it then tries: longer than an agent's turn and a few of the system
+	// lockTimeout is how long it then tries: longer than an agent's turn and a few of the system
 	// scheduler's, so that a program with one message under way does not get ErrFull.
-	lockMost = 2 * time.Millisecond
+	lockTimeout = 2 * time.Millisecond
 	// barredSleep bounds a sleep that begins while the agent holds the lock.
 	barredSleep = time.Millisecond
 )
@@ -99,7 +99,7 @@ func (n *network) enter() bool {
 	if n.spinIn() {
 		return true
 	}
-	for start := time.Now(); time.Since(start) < lockMost; {
+	for start := time.Now(); time.Since(start) < lockTimeout; {
 		channels.Nap()
 		if n.spinIn() {
 			return true
@@ -195,7 +195,7 @@ func (c *Channel) onNetwork(f func(*drive.Driver) error) error {
 }
 
 func (c *Channel) roomRemote(rank int) (int, error) {
-	size := c.most
+	size := c.maxMessage
 	for ; size > 0; size /= 2 {
 		err := c.onNetwork(func(d *drive.Driver) error { return d.Space(uint32(rank), size) })
 		if err == nil {
@@ -210,7 +210,7 @@ func (c *Channel) roomRemote(rank int) (int, error) {
 
 // waitSpaceRemote is WaitSpace for a rank on another node: acknowledgements make space.
 func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
-	if size > c.most {
+	if size > c.maxMessage {
 		return ErrTooLarge
 	}
 	var failed error
@@ -232,28 +232,28 @@ func (c *Channel) waitSpaceRemote(ctx context.Context, rank, size int) error {
 
 // sleep sleeps until something comes, from this node or another, or until the protocol
 // wants to be driven.
-func (c *Channel) sleep(most time.Duration, check func() bool) {
+func (c *Channel) sleep(timeout time.Duration, check func() bool) {
 	if c.net == nil {
-		c.img.Sleep(most, check)
+		c.img.Sleep(timeout, check)
 		return
 	}
 	c.net.empty = 0 // poll at full rate now
 	if due := c.net.driver.Due(); due != flowctl.NoDeadline {
-		most = min(most, max(time.Duration(due-channels.Nanos()), 0))
+		timeout = min(timeout, max(time.Duration(due-channels.Nanos()), 0))
 	}
 	barred := c.net.barred
 	if c.net.barred = false; barred {
-		most = min(most, barredSleep) // space may have come free already, and nobody will wake this rank for it
+		timeout = min(timeout, barredSleep) // space may have come free already, and nobody will wake this rank for it
 	}
 	c.net.watcher.arm()
-	c.img.Sleep(most, func() bool {
-		return check() || c.net.watcher.fired() || c.dueBefore(most) || c.net.barred && !barred
+	c.img.Sleep(timeout, func() bool {
+		return check() || c.net.watcher.fired() || c.dueBefore(timeout) || c.net.barred && !barred
 	})
 	c.net.watcher.disarm()
 }
 
 // dueBefore reports whether the check before the sleep has made an earlier instant due.
-func (c *Channel) dueBefore(most time.Duration) bool {
+func (c *Channel) dueBefore(timeout time.Duration) bool {
 	due := c.net.driver.Due()
-	return due != flowctl.NoDeadline && due-channels.Nanos() < int64(most)-int64(time.Millisecond)
+	return due != flowctl.NoDeadline && due-channels.Nanos() < int64(timeout)-int64(time.Millisecond)
 }

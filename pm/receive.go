@@ -120,8 +120,8 @@ func (c *Channel) Receive() (Message, error) {
 	return c.receiveLast()
 }
 
-// receiveLast is Receive after a poll that found nothing, when there may be an error. A rank may have
-// sent its last message and died since that poll, so the inbox is polled once more.
+// receiveLast is Receive after a poll that found nothing, when there may be an error. A rank may
+// have sent its last message and died since that poll, so the inbox is polled once more.
 func (c *Channel) receiveLast() (Message, error) {
 	if !c.pendingError() {
 		return Message{}, ErrEmpty
@@ -132,14 +132,14 @@ func (c *Channel) receiveLast() (Message, error) {
 	return Message{}, c.takeError()
 }
 
-// Each calls f with up to most messages that came whole and follow the last one received, gives
+// Each calls f with up to limit messages that came whole and follow the last one received, gives
 // each back when f returns, and returns their number. It is faster than Receive, which returns the
 // messages that Each leaves.
-func (c *Channel) Each(most int, f func(rank int, data []byte)) int {
+func (c *Channel) Each(limit int, f func(rank int, data []byte)) int {
 	if c.hasAhead || c.closed {
 		return 0
 	}
-	n := c.in.Each(most, f)
+	n := c.in.Each(limit, f)
 	if c.net != nil && !c.closed {
 		if c.net.taken += n; c.net.taken >= attendEvery {
 			c.drive(1)

@@ -16,7 +16,8 @@ const (
 )
 
 // Wait waits until Receive has something to return: a message, or the news of a
-// death; or until a bulk datagram comes, if the channel's Bulk expects one. It spins, then sleeps. The error is the context's, or ErrClosed.
+// death; or until a bulk datagram comes, if the channel's Bulk expects one. It spins, then sleeps.
+// The error is the context's, or ErrClosed.
 func (c *Channel) Wait(ctx context.Context) error {
 	if c.closed {
 		return ErrClosed
@@ -63,7 +64,7 @@ func (c *Channel) WaitSpace(ctx context.Context, rank, size int) error {
 	if err != nil {
 		return err
 	}
-	if size > c.most {
+	if size > c.maxMessage {
 		return ErrTooLarge
 	}
 	var failed error
@@ -116,15 +117,15 @@ func (c *Channel) sleepUntil(ctx context.Context, how uint32, check func() bool,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		most := time.Hour
+		timeout := time.Hour
 		if c.in.Stuck() {
-			most = stuckSleep
+			timeout = stuckSleep
 		}
 		announce()
 		c.tally.Sleeps++
 		c.showTally()
 		c.showStack()
-		c.sleep(most, func() bool { c.in.ResetIdle(); return check() || ctx.Err() != nil })
+		c.sleep(timeout, func() bool { c.in.ResetIdle(); return check() || ctx.Err() != nil })
 		c.in.ResetIdle()
 		if check() {
 			return nil

@@ -120,9 +120,9 @@ func TestLayout(t *testing.T) {
 	})
 }
 
-// TestPlaces: a lane of n places takes n of the longest messages wherever its tail is, with a pad
-// before one of them and the line that stays empty.
-func TestPlaces(t *testing.T) {
+// TestLaneCapacity: a lane of n places takes n of the longest messages wherever its tail is, with a
+// pad before one of them and the line that stays empty.
+func TestLaneCapacity(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		g := Geometry{
 			Ranks: rapid.Uint32Range(1, 3000).Draw(r, "ranks"), LocalRanks: 1,

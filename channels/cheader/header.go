@@ -92,12 +92,12 @@ var constants = []struct{ name, value string }{
 // structText is a C struct, and checks that its compiler lays it out the same.
 func structText(t reflect.Type, comment string) string {
 	var b strings.Builder
-	name := "score_" + snake(t.Name())
+	name := "score_" + snakeCase(t.Name())
 	fmt.Fprintf(&b, "\n/* %s */\nstruct %s {\n", comment, name)
 	pads := 0
 	for i := range t.NumField() {
 		f := t.Field(i)
-		field := snake(f.Name)
+		field := snakeCase(f.Name)
 		if f.Name == "_" {
 			field = fmt.Sprintf("pad%d", pads)
 			pads++
@@ -107,7 +107,7 @@ func structText(t reflect.Type, comment string) string {
 	fmt.Fprintf(&b, "};\n_Static_assert(sizeof(struct %s) == %d, \"%s\");\n", name, t.Size(), name)
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Name != "_" {
-			fmt.Fprintf(&b, "_Static_assert(offsetof(struct %s, %s) == %d, \"%s\");\n", name, snake(f.Name), f.Offset, snake(f.Name))
+			fmt.Fprintf(&b, "_Static_assert(offsetof(struct %s, %s) == %d, \"%s\");\n", name, snakeCase(f.Name), f.Offset, snakeCase(f.Name))
 		}
 	}
 	return b.String()
@@ -121,8 +121,8 @@ func declaration(t reflect.Type, name string) string {
 	return fmt.Sprintf("%s_t %s", t.Kind(), name)
 }
 
-// snake turns LaneBytes into lane_bytes.
-func snake(name string) string {
+// snakeCase turns LaneBytes into lane_bytes.
+func snakeCase(name string) string {
 	var b strings.Builder
 	for i, r := range name {
 		if unicode.IsUpper(r) && i > 0 {

@@ -36,9 +36,9 @@ func TestHeaderCompiles(t *testing.T) {
 	}
 }
 
-func TestSnake(t *testing.T) {
+func TestSnakeCase(t *testing.T) {
 	for in, want := range map[string]string{"LaneBytes": "lane_bytes", "Pid": "pid", "SharedAt": "shared_at", "MaxMessage": "max_message"} {
-		if got := snake(in); got != want {
+		if got := snakeCase(in); got != want {
 			t.Errorf("%s: %s", in, got)
 		}
 	}

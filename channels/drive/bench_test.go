@@ -237,11 +237,11 @@ func BenchmarkFrames(b *testing.B) {
 		name string
 		ends func(*testing.B) [2]*end
 	}{{"udp", ends}, {"tipc", namedEnds}} {
-		for _, most := range []int{4 << 10, 8 << 10, 16 << 10, 32 << 10, link.MaxFrame} {
+		for _, maxFrame := range []int{4 << 10, 8 << 10, 16 << 10, 32 << 10, link.MaxFrame} {
 			for _, size := range []int{60_000, 64 << 10} {
-				b.Run(fmt.Sprintf("%s/%d/%d", transport.name, size, most), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%d/%d", transport.name, size, maxFrame), func(b *testing.B) {
 					pair := transport.ends(b)
-					pair[0].peer(1).size = most + headBytes
+					pair[0].peer(1).size = maxFrame + headBytes
 					data := make([]byte, size)
 					b.SetBytes(int64(size))
 					for b.Loop() {

@@ -13,23 +13,23 @@ const (
 	// initialShare is the part of the lane that is divided among all ranks as their first
 	// credits; the rest is the pool, for those that talk.
 	initialShare = 4
-	// initialMost bounds the first credits: a rank that says little needs no more.
-	initialMost = 16
+	// maxInitial bounds the first credits: a rank that says little needs no more.
+	maxInitial = 16
 	// chunkShare is the part of the pool that is granted at a time: as many ranks as that can talk
 	// at once with all that they want.
 	chunkShare = 8
-	// chunkMost bounds it: with the first credits as many frames as fill a wire of 10 Gb/s for
+	// maxChunk bounds it: with the first credits as many frames as fill a wire of 10 Gb/s for
 	// 100 us.
-	chunkMost = 112
+	maxChunk = 112
 )
 
 // creditsFor returns the credit policy of a channel. It depends only on the size of the job and of
 // the lane, which all ends know.
 func creditsFor(g abi.Geometry) flowctl.Credits {
 	places, others := g.Places(), max(g.Ranks, 2)-1
-	initial := min(max(places/initialShare/others, 1), initialMost)
+	initial := min(max(places/initialShare/others, 1), maxInitial)
 	pool := places - min(initial*others, places)
-	return flowctl.Credits{Initial: uint16(initial), Chunk: uint16(min(max(pool/chunkShare, 1), chunkMost))}
+	return flowctl.Credits{Initial: uint16(initial), Chunk: uint16(min(max(pool/chunkShare, 1), maxChunk))}
 }
 
 // credits is what a driver keeps of a channel with credits. At any time

@@ -179,8 +179,8 @@ func peerEnds(t *testing.T, g abi.Geometry) {
 	}
 }
 
-// TestNobodyThere: a directory that does not answer ends the peer, after FailAfter.
-func TestNobodyThere(t *testing.T) { eachFlow(t, nobodyThere) }
+// TestSilentDirectoryEndsPeer: a directory that does not answer ends the peer, after FailAfter.
+func TestSilentDirectoryEndsPeer(t *testing.T) { eachFlow(t, nobodyThere) }
 
 func nobodyThere(t *testing.T, g abi.Geometry) {
 	w := newWorld(t, 2, g)

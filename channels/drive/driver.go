@@ -85,8 +85,8 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	if g, ok := port.(link.Guarded); ok {
 		d.guarded = g.Guarded()
 	}
-	// The agent drives in turns with the process. With a connected socket of its own, too, long streams
-	// beside busy processors came to a stand for a minute.
+	// The agent drives in turns with the process. With a connected socket of its own, too, long
+	// streams beside busy processors came to a stand for a minute.
 	if role == abi.RoleProcess {
 		d.conn, _ = port.(link.Connecter)
 	}
@@ -112,8 +112,8 @@ func (d *Driver) Enter() bool {
 }
 
 // Take takes the driver lock for the agent. Errors are those of Image.Take.
-func (d *Driver) Take(most time.Duration) error {
-	taken, err := d.img.Take(most)
+func (d *Driver) Take(timeout time.Duration) error {
+	taken, err := d.img.Take(timeout)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 // learns the address from a datagram with the job's key that comes from that node.
 
 const (
-	// lookupFirst is the wait before asking again: a few round trips.
-	lookupFirst = int64(time.Millisecond)
-	// lookupMost bounds the doubled waits.
-	lookupMost = int64(50 * time.Millisecond)
+	// minLookupWait is the wait before asking again: a few round trips.
+	minLookupWait = int64(time.Millisecond)
+	// maxLookupWait bounds the doubled waits.
+	maxLookupWait = int64(50 * time.Millisecond)
 	// lookupStale is the time without a question after which earlier silence is forgotten: the
 	// context may have been away.
-	lookupStale = 20 * lookupMost
+	lookupStale = 20 * maxLookupWait
 )
 
 // lookup is the state of asking.
@@ -47,7 +47,7 @@ func (d *Driver) requestAddress(p *peer) {
 		d.lose(p)
 		return
 	}
-	l.wait = min(max(l.wait*2, lookupFirst), lookupMost)
+	l.wait = min(max(l.wait*2, minLookupWait), maxLookupWait)
 	l.at = d.now + l.wait
 	if d.names != nil {
 		d.requestByName(p)

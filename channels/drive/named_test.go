@@ -96,9 +96,9 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestNothingSecretToNames: to a name goes nothing that has the job's key or a message, and a
+// TestNoSecretsToNames: to a name goes nothing that has the job's key or a message, and a
 // squatter who plays what he hears back, to whomever, changes nothing.
-func TestNothingSecretToNames(t *testing.T) {
+func TestNoSecretsToNames(t *testing.T) {
 	n := newNamedWorld(t, 3)
 	squatter := link.SocketAddress(0x2000, 666)
 	n.squatter = func(d datagram) (all []datagram) {
@@ -128,8 +128,8 @@ func TestNothingSecretToNames(t *testing.T) {
 	}
 }
 
-// TestPeerWithdrawn: a name that was given up is asked for again. A peer that is still there goes on;
-// one that has ended, as its directory says, is dead.
+// TestPeerWithdrawn: a name that was given up is asked for again. A peer that is still there goes
+// on; one that has ended, as its directory says, is dead.
 func TestPeerWithdrawn(t *testing.T) {
 	n := newNamedWorld(t, 2)
 	exchangeOne(t, n.world, 0, 8)

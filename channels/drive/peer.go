@@ -91,11 +91,11 @@ func (c *cursor) end() flowctl.Seq { return c.first + flowctl.Seq(c.frames) }
 // pieces returns how a message is cut: the number of frames, and the bytes of each but the last.
 // The cut follows from the number of frames alone, so a driver that sends a frame again cuts in the
 // same way.
-func pieces(length, most int) (frames uint32, piece int) {
-	if length <= most {
+func pieces(length, maxPiece int) (frames uint32, piece int) {
+	if length <= maxPiece {
 		return 1, length
 	}
-	n := (length + most - 1) / most
+	n := (length + maxPiece - 1) / maxPiece
 	return uint32(n), cut(length, uint32(n))
 }
 

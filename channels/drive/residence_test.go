@@ -45,9 +45,9 @@ func (r *rank) asAgent(section func(*Driver)) {
 	r.agent.Leave()
 }
 
-// TestHalfMessageGoesOn: the rest of a message is asked for after Resume though the inbox is
+// TestPartialMessageResumes: the rest of a message is asked for after Resume though the inbox is
 // full of what came behind it, and another driver began the message.
-func TestHalfMessageGoesOn(t *testing.T) {
+func TestPartialMessageResumes(t *testing.T) {
 	w := newWorld(t, 3, abi.Geometry{MaxMessage: 4096, LaneBytes: 1 << 14, SharedBytes: 1 << 14})
 	to := w.ranks[1]
 	first := true

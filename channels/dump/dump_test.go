@@ -111,9 +111,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStill: whatever changes after an image was collected is noticed, in pages that were empty
-// before as well.
-func TestStill(t *testing.T) {
+// TestChangesAreNoticed: whatever changes after an image was collected is noticed, in pages that
+// were empty before as well.
+func TestChangesAreNoticed(t *testing.T) {
 	img := newImage(t)
 	changes := map[string]func(){
 		"a counter":        func() { img.AddCounter(abi.Sent, 1) },

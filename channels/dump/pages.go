@@ -32,15 +32,15 @@ func (p *Pages) Bytes() int64 { return p.bytes }
 
 // Collect copies the pages of an image that are not empty; ErrTooLarge if they are more than so
 // many bytes. It reads the file, so that no page is made by looking at it, and none can fault.
-func Collect(image *os.File, most int64) (*Pages, error) {
+func Collect(image *os.File, limit int64) (*Pages, error) {
 	p := &Pages{}
 	err := eachPage(image, func(number uint32, data []byte) bool {
 		p.pages = append(p.pages, page{number, slices.Clone(data)})
 		p.bytes += abi.PageBytes
-		return p.bytes <= most
+		return p.bytes <= limit
 	})
-	if err == nil && p.bytes > most {
-		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)
+	if err == nil && p.bytes > limit {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 	}
 	return p, err
 }

@@ -39,9 +39,9 @@ const patience = 10 * time.Second
 const (
 	// redialPause is the time between two tries to reach a daemon that was lost.
 	redialPause = 10 * time.Millisecond
-	// redialsMost bounds how often a request is repeated: a daemon that hangs up each time refuses
+	// maxRedials bounds how often a request is repeated: a daemon that hangs up each time refuses
 	// this rank.
-	redialsMost = 3
+	maxRedials = 3
 	// startPatience is how long a daemon may take to start again: nobody listens in between.
 	startPatience = 5 * time.Second
 )
@@ -133,8 +133,8 @@ func (c *Client) Network(channel uint32) (socket, places *os.File, err error) {
 	return files[0], files[1], nil
 }
 
-// Bulk asks for the socket for bulk datagrams of the asking rank's own context. ErrAlone if there is
-// none.
+// Bulk asks for the socket for bulk datagrams of the asking rank's own context. ErrAlone if there
+// is none.
 func (c *Client) Bulk(channel uint32) (*os.File, error) {
 	files, err := c.ask(Request{Channel: channel, Rank: Own, Bulk: true}, 1)
 	if err != nil {
@@ -143,8 +143,8 @@ func (c *Client) Bulk(channel uint32) (*os.File, error) {
 	return files[0], nil
 }
 
-// mostFiles bounds the descriptors of an answer.
-const mostFiles = 2
+// maxFiles bounds the descriptors of an answer.
+const maxFiles = 2
 
 // ask sends a request and waits for the answer, which must come with so many files.
 func (c *Client) ask(request Request, want int) ([]*os.File, error) {
@@ -153,7 +153,7 @@ func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	limit := time.Now().Add(patience)
 	for asked := 0; ; asked++ {
 		files, err := c.askOnce(request, want)
-		if !errors.Is(err, ErrLost) || asked == redialsMost || !c.redial(limit) {
+		if !errors.Is(err, ErrLost) || asked == maxRedials || !c.redial(limit) {
 			return files, err
 		}
 	}
@@ -167,7 +167,7 @@ func (c *Client) askOnce(request Request, want int) ([]*os.File, error) {
 	if err := c.awaitAnswer(time.Now().Add(patience)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4*mostFiles))
+	buf, rights := make([]byte, answerBytes+1), make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, rn, _, _, err := c.conn.ReadMsgUnix(buf, rights)
 	if err == nil && n == 0 {
 		err = io.EOF
@@ -246,7 +246,7 @@ func (s Status) err() error {
 	}
 }
 
-// received takes the descriptors out of a control message. More than mostFiles do not fit.
+// received takes the descriptors out of a control message. More than maxFiles do not fit.
 func received(control []byte) (files []*os.File) {
 	fds, _ := scm.Rights(control) // the caller misses what should have come
 	for _, fd := range fds {

@@ -72,8 +72,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestAlone: a server of one node says so.
-func TestAlone(t *testing.T) {
+// TestSingleNode: a server of one node says so.
+func TestSingleNode(t *testing.T) {
 	client := NewClient(serve(t, func(Request) (*os.File, Status) { return nil, StatusRank }))
 	if _, _, err := client.Network(1); !errors.Is(err, ErrAlone) {
 		t.Error(err)

@@ -54,8 +54,8 @@ func TestAwaitEnds(t *testing.T) {
 	if err := s.Put(1, "here", "x"); err != nil {
 		t.Fatal(err)
 	}
-	for _, most := range []time.Duration{-1, 0, longWait} { // it was not even announced
-		if value, ok, err := v.Await(1, "here", most); !ok || err != nil || string(value) != "x" {
+	for _, timeout := range []time.Duration{-1, 0, longWait} { // it was not even announced
+		if value, ok, err := v.Await(1, "here", timeout); !ok || err != nil || string(value) != "x" {
 			t.Errorf("%q, %v, %v", value, ok, err)
 		}
 	}

@@ -39,8 +39,8 @@ func announce(memory []byte, group uint32) {
 
 // awaitCount sleeps while the group's count equals seen, for at most the given time; it may return
 // early. The error is the system's; expected wake-ups return nil.
-func awaitCount(memory []byte, group, seen uint32, most time.Duration) error {
-	limit := unix.NsecToTimespec(most.Nanoseconds())
+func awaitCount(memory []byte, group, seen uint32, timeout time.Duration) error {
+	limit := unix.NsecToTimespec(timeout.Nanoseconds())
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(countWord(memory, group))), futexWait, uintptr(seen),
 		uintptr(unsafe.Pointer(&limit)), 0, 0)
 	switch errno {

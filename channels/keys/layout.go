@@ -33,11 +33,11 @@ const (
 	// a rank may store.
 	MaxKey   = 511
 	MaxValue = 16 << 20
-	// perRank is the room for each rank's records, with leastData and mostData as bounds for all:
+	// perRank is the room for each rank's records, with minData and maxData as bounds for all:
 	// addresses of a few KB, some of them written again. Unused room takes no memory.
-	perRank   = 64 << 10
-	leastData = 16 << 20
-	mostData  = 1 << 30
+	perRank = 64 << 10
+	minData = 16 << 20
+	maxData = 1 << 30
 )
 
 // Errors of the package.
@@ -62,7 +62,7 @@ type geometry struct {
 // few keys.
 func plan(ranks int) geometry {
 	buckets := uint32(1) << bits.Len32(uint32(max(2*ranks, 512)-1))
-	data := min(max(uint64(ranks)*perRank, leastData), mostData)
+	data := min(max(uint64(ranks)*perRank, minData), maxData)
 	return geometry{ranks: uint32(ranks), buckets: buckets, bytes: headBytes + uint64(buckets)*bucketBytes + data}
 }
 

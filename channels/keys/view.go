@@ -60,13 +60,13 @@ func (v *View) Get(rank int, key string) (value []byte, ok bool) {
 // Await is Get for a value that may be yet to come: it sleeps until the value is there, at most for
 // so long. ok is false when that time is over. The writer does not know of who waits. The error is
 // ErrRank or the system's.
-func (v *View) Await(rank int, key string, most time.Duration) (value []byte, ok bool, err error) {
+func (v *View) Await(rank int, key string, timeout time.Duration) (value []byte, ok bool, err error) {
 	if rank < 0 || rank >= int(v.ranks) {
 		return nil, false, ErrRank
 	}
 	h := hash(uint32(rank), key)
 	group := h & (v.buckets - 1) % countGroups
-	for until := time.Now().Add(most); ; {
+	for until := time.Now().Add(timeout); ; {
 		seen := announced(v.memory, group) // read before the search: a later value changes it
 		if value, ok = find(v.memory, &v.geometry, uint32(rank), h, key); ok {
 			return value, true, nil

@@ -20,7 +20,8 @@ type held[T any] struct {
 	wait int // so many others go first, unless it is due
 }
 
-// newDelayQueue returns an empty queue. Queues of one seed and different streams have dice of their own.
+// newDelayQueue returns an empty queue. Queues of one seed and different streams have dice of their
+// own.
 func newDelayQueue[T any](f Faults, stream uint64) delayQueue[T] {
 	seed := f.Seed
 	if seed == 0 {
@@ -36,7 +37,7 @@ func (q *delayQueue[T]) happens(probability float64) bool {
 // hold keeps a datagram for the delay and, if it is a stray, until others have overtaken it. If the
 // queue is full, the oldest goes.
 func (q *delayQueue[T]) hold(what T, stray bool, send func(T)) {
-	if len(q.held) == heldMost {
+	if len(q.held) == maxHeld {
 		send(q.remove(0))
 	}
 	h := held[T]{what: what, due: q.now().Add(q.faults.Delay)}

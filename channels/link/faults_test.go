@@ -169,8 +169,8 @@ func TestDelay(t *testing.T) {
 // TestHeldIsBounded: nothing is lost when more is held than there may be.
 func TestHeldIsBounded(t *testing.T) {
 	p, w, _ := bad(t, "delay=1s,seed=1")
-	send(p, 0, 3*heldMost)
-	if got, _ := w.numbers(); len(got) != 2*heldMost || len(p.held) != heldMost || !slices.IsSorted(got) {
+	send(p, 0, 3*maxHeld)
+	if got, _ := w.numbers(); len(got) != 2*maxHeld || len(p.held) != maxHeld || !slices.IsSorted(got) {
 		t.Errorf("%d went, %d held", len(got), len(p.held))
 	}
 }

@@ -3,8 +3,8 @@ package link
 import "time"
 
 const (
-	// heldMost bounds what a faulty port holds back; the oldest goes when one more comes.
-	heldMost = 256
+	// maxHeld bounds what a faulty port holds back; the oldest goes when one more comes.
+	maxHeld = 256
 	// overtakers bounds by how many datagrams a reordered one is overtaken.
 	overtakers = 4
 	// strayTime is the longest time for which a reordered datagram is held back if nothing
@@ -12,9 +12,9 @@ const (
 	// time would act as a delay, which Delay is for: a program that waits for each answer would pay
 	// all of it with every message.
 	strayTime = 5 * time.Microsecond
-	// flipsMost bounds the flipped bits of a corrupted datagram: CRC-32C always detects so many
+	// maxFlips bounds the flipped bits of a corrupted datagram: CRC-32C always detects so many
 	// (Hamming distance 4 at these lengths).
-	flipsMost = 3
+	maxFlips = 3
 )
 
 // faulty does to the datagrams that leave through a port what a bad network would do.
@@ -62,7 +62,7 @@ func (p *faulty) Queue(to Address, n int) {
 		return
 	}
 	if p.happens(p.faults.Corrupt) {
-		for range 1 + p.dice.IntN(flipsMost) {
+		for range 1 + p.dice.IntN(maxFlips) {
 			bit := p.dice.IntN(8 * n)
 			p.room[bit/8] ^= 1 << (bit % 8)
 		}

@@ -50,7 +50,7 @@ func (b *faultyBulk) Send(to Address, head *[BulkBytes]byte, data []byte) error 
 
 // flip flips bits of a datagram, no more than a CRC-32C surely finds.
 func (b *faultyBulk) flip(h *bulkDatagram) {
-	for range 1 + b.dice.IntN(flipsMost) {
+	for range 1 + b.dice.IntN(maxFlips) {
 		bit := b.dice.IntN(8 * (BulkBytes + len(h.data)))
 		if at := bit/8 - BulkBytes; at >= 0 {
 			h.data[at] ^= 1 << (bit % 8)

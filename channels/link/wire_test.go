@@ -129,8 +129,8 @@ func TestPinnedBytes(t *testing.T) {
 	}
 }
 
-// TestBorrow: a datagram whose last frame was borrowed is the one that has a copy of it.
-func TestBorrow(t *testing.T) {
+// TestBorrowedFrame: a datagram whose last frame was borrowed is the one that has a copy of it.
+func TestBorrowedFrame(t *testing.T) {
 	data := bytes.Repeat([]byte{7}, 2*LongFrame)
 	for _, guarded := range []bool{true, false} {
 		h := Head{Kind: Data, Job: 1, Guarded: guarded}

@@ -52,9 +52,9 @@ var counted = [...]abi.Counter{
 // firstLevel is the index in counted of the first counter that can fall.
 const firstLevel = len(counted) - 2
 
-// AccountMost bounds the contexts that one call of Messages reads: those of a large node, in some
+// MaxAccounted bounds the contexts that one call of Messages reads: those of a large node, in some
 // tens of microseconds.
-const AccountMost = 256
+const MaxAccounted = 256
 
 // account adds up the counters of a job's contexts. Its fields are the job's, under mu.
 type account struct {
@@ -65,19 +65,19 @@ type account struct {
 
 // Messages reads the next contexts, at most so many, and returns the sums as far as they are known.
 // Repeated calls go round all contexts.
-func (j *Job) Messages(most int) Messages {
+func (j *Job) Messages(limit int) Messages {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.closed {
-		j.accountLocked(most)
+		j.accountLocked(limit)
 	}
 	return j.account.sum
 }
 
-func (j *Job) accountLocked(most int) {
+func (j *Job) accountLocked(limit int) {
 	a := &j.account
 	a.sum.Contexts = uint64(len(a.all))
-	for range min(most, len(a.all)) {
+	for range min(limit, len(a.all)) {
 		if a.next >= len(a.all) {
 			a.next = 0
 		}

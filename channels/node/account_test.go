@@ -20,7 +20,7 @@ func TestAccount(t *testing.T) {
 	show(zero, abi.Resent, 3)
 	eventually(t, "each was looked at", func() bool { return c.jobs[0].Messages(1).Resent == 3 })
 	want := Messages{Contexts: 2, Sent: 10, SentBytes: 1000, Received: 9, Resent: 3}
-	if got := c.jobs[0].Messages(AccountMost); got != want {
+	if got := c.jobs[0].Messages(MaxAccounted); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	show(zero, abi.Sent, 12)
@@ -28,7 +28,7 @@ func TestAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Sent = 12
-	if got := c.jobs[0].Messages(AccountMost); got != want {
+	if got := c.jobs[0].Messages(MaxAccounted); got != want {
 		t.Errorf("after the end %+v, want %+v", got, want)
 	}
 }
@@ -40,23 +40,23 @@ func TestAccountOfLevels(t *testing.T) {
 	show(zero, abi.RendezvousOpen, 3)
 	show(zero, abi.Rendezvous, 5)
 	show(other, abi.RendezvousOpen, 2)
-	if got := c.jobs[0].Messages(AccountMost).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 5}) {
+	if got := c.jobs[0].Messages(MaxAccounted).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 5}) {
 		t.Errorf("%+v", got)
 	}
 	show(zero, abi.RendezvousOpen, 1)
-	if got := c.jobs[0].Messages(AccountMost).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 3}) {
+	if got := c.jobs[0].Messages(MaxAccounted).Transports; got != (Transports{Rendezvous: 5, RendezvousOpen: 3}) {
 		t.Errorf("after two have ended %+v", got)
 	}
 }
 
-// TestAccountOfALiar: whatever a rank writes, the sums neither fall nor overflow.
-func TestAccountOfALiar(t *testing.T) {
+// TestHostileCounters: whatever a rank writes, the sums neither fall nor overflow.
+func TestHostileCounters(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero := c.join(t, c.jobs, 0, 1)
 	var last uint64
 	for _, lie := range []uint64{5, 3, math.MaxUint64, 0, math.MaxUint64, 1} {
 		show(zero, abi.Sent, lie)
-		got := c.jobs[0].Messages(AccountMost).Sent
+		got := c.jobs[0].Messages(MaxAccounted).Sent
 		if got < last || got > math.MaxInt64 {
 			t.Errorf("%d after %d", got, last)
 		}

@@ -43,9 +43,9 @@ func cutOf(j *Job) (c Cut) {
 	return c
 }
 
-// TestCut: what is on its way is seen on the sender's node, who sleeps on each, and both also while
-// the job is away.
-func TestCut(t *testing.T) {
+// TestConsistentCut: what is on its way is seen on the sender's node, who sleeps on each, and both
+// also while the job is away.
+func TestConsistentCut(t *testing.T) {
 	c, s := pair(t)
 	if got := cutOf(s[0].job); got.Ranks != 1 || got.Asleep != 0 || len(got.Waits) != 0 {
 		t.Errorf("no channel yet: %+v", got)

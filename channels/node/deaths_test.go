@@ -264,8 +264,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestOver: a job that is over everywhere waits for nobody.
-func TestOver(t *testing.T) {
+// TestFinishedJobWaitsForNobody: a job that is over everywhere waits for nobody.
+func TestFinishedJobWaitsForNobody(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero := c.join(t, c.jobs, 0, 1)
 	one := c.join(t, c.jobs, 1, 1)

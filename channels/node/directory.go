@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// askedMost bounds the batches that the directory takes at a time. Askers without an answer ask
+	// maxAsked bounds the batches that the directory takes at a time. Askers without an answer ask
 	// again.
-	askedMost = 4
+	maxAsked = 4
 	// noticeNodes is the number of nodes that a death is announced to at a time.
 	noticeNodes = 256
 )
@@ -86,7 +86,7 @@ func (l *loop) serve() {
 	d := &l.directory
 	start := channels.Nanos()
 	full := true
-	for range askedMost {
+	for range maxAsked {
 		if d.port.Receive(d.handle) == 0 {
 			full = false
 			break

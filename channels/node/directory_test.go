@@ -35,7 +35,7 @@ func ask(t *testing.T, n *Node) *asker {
 func needUDP(t testing.TB, n *Node) {
 	t.Helper()
 	if n.config.Link != link.UDP {
-		t.Skip("names have no hosts; what comes to them is tested by TestSquatter")
+		t.Skip("names have no hosts; what comes to them is tested by TestNamesBoundByOthers")
 	}
 }
 
@@ -230,15 +230,15 @@ func TestResident(t *testing.T) {
 // TestSharesOfContexts: what a job was given it gets, whatever others have made before it; what
 // nobody has counted is shared.
 func TestSharesOfContexts(t *testing.T) {
-	const most, given = 16, 4
-	s := shares{most: most}
+	const limit, given = 16, 4
+	s := shares{max: limit}
 	var greedy, modest, other share
 	s.promise(&modest, given)
 	taken := 0
 	for s.take(&greedy, false) {
 		taken++
 	}
-	if want := (most - given) / 2; taken != want {
+	if want := (limit - given) / 2; taken != want {
 		t.Errorf("a job makes %d contexts that it was not given, want %d", taken, want)
 	}
 	if !s.take(&other, false) {

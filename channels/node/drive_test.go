@@ -91,7 +91,7 @@ func TestIdle(t *testing.T) {
 	})
 	zero.img.SetAway(true)
 	eventually(t, "nobody wakes the loop", func() (still bool) {
-		l.do(func() { still = l.patience() < 0 && l.armedFor > far() })
+		l.do(func() { still = l.armTimer() < 0 && l.armedFor > far() })
 		return still
 	})
 	zero.img.SetAway(false)

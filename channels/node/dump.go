@@ -26,9 +26,9 @@ type Dumped struct {
 
 // Dump copies the contexts of the wanted ranks as of one instant: it copies them, checks whether
 // all are still the same, and tries again if not, for at most patience. After that it marks those
-// that moved. The error is dump.ErrTooLarge if the copies take more than most bytes, the error of
+// that moved. The error is dump.ErrTooLarge if the copies take more than limit bytes, the error of
 // ctx, or the system's.
-func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, patience time.Duration) ([]Dumped, error) {
+func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, limit int64, patience time.Duration) ([]Dumped, error) {
 	all, files, err := j.dumpFiles(wanted)
 	defer func() {
 		for _, f := range files {
@@ -40,7 +40,7 @@ func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int6
 	}
 	late := time.Now().Add(patience)
 	for pause := dumpPause; ; pause = min(2*pause, dumpLongest) {
-		still, err := collect(all, files, most)
+		still, err := collect(all, files, limit)
 		if err != nil || still || time.Now().After(late) {
 			return all, err
 		}
@@ -51,12 +51,12 @@ func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int6
 }
 
 // collect copies all contexts and reports whether they are of one instant.
-func collect(all []Dumped, files []*os.File, most int64) (still bool, err error) {
+func collect(all []Dumped, files []*os.File, limit int64) (still bool, err error) {
 	for i := range all {
-		if all[i].Pages, err = dump.Collect(files[i], most); err != nil {
+		if all[i].Pages, err = dump.Collect(files[i], limit); err != nil {
 			return false, err
 		}
-		most -= all[i].Pages.Bytes()
+		limit -= all[i].Pages.Bytes()
 	}
 	still = true
 	for i := range all {

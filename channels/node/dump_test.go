@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const dumpTestMost = 64 << 20
+const maxTestDump = 64 << 20
 
 func everyone(uint32) bool { return true }
 
@@ -20,11 +20,11 @@ func TestDump(t *testing.T) {
 	zero := c.join(t, c.jobs, 0, 1)
 	c.join(t, c.jobs, 0, 2)
 	show(zero, abi.Sent, 10)
-	all, err := c.jobs[0].Dump(t.Context(), everyone, dumpTestMost, patience)
+	all, err := c.jobs[0].Dump(t.Context(), everyone, maxTestDump, patience)
 	if err != nil || len(all) != 2 || all[0].Moving || all[1].Moving || all[0].Channel != 1 || all[1].Channel != 2 || all[0].Pages.Bytes() == 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if none, err := c.jobs[0].Dump(t.Context(), func(rank uint32) bool { return rank == 1 }, dumpTestMost, patience); err != nil || len(none) != 0 {
+	if none, err := c.jobs[0].Dump(t.Context(), func(rank uint32) bool { return rank == 1 }, maxTestDump, patience); err != nil || len(none) != 0 {
 		t.Errorf("rank 1 is on the other node: %v, %v", none, err)
 	}
 	if _, err := c.jobs[0].Dump(t.Context(), everyone, abi.PageBytes, patience); !errors.Is(err, dump.ErrTooLarge) {
@@ -33,7 +33,7 @@ func TestDump(t *testing.T) {
 	if err := c.jobs[0].Remove(0); err != nil {
 		t.Fatal(err)
 	}
-	if none, err := c.jobs[0].Dump(t.Context(), everyone, dumpTestMost, patience); err != nil || len(none) != 0 {
+	if none, err := c.jobs[0].Dump(t.Context(), everyone, maxTestDump, patience); err != nil || len(none) != 0 {
 		t.Errorf("the job is gone: %v, %v", none, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestDumpOfWhatMoves(t *testing.T) {
 	}()
 	defer func() { close(stop); <-stopped }()
 	eventually(t, "a copy in which only the first moves", func() bool {
-		all, err := c.jobs[0].Dump(t.Context(), everyone, dumpTestMost, time.Millisecond)
+		all, err := c.jobs[0].Dump(t.Context(), everyone, maxTestDump, time.Millisecond)
 		if err != nil || len(all) != 2 {
 			t.Fatalf("%+v, %v", all, err)
 		}
@@ -68,7 +68,7 @@ func TestDumpOfWhatMoves(t *testing.T) {
 	gone := errors.New("gone")
 	cancel(gone)
 	eventually(t, "a try in which it moves", func() bool {
-		_, err := c.jobs[0].Dump(ctx, everyone, dumpTestMost, patience)
+		_, err := c.jobs[0].Dump(ctx, everyone, maxTestDump, patience)
 		return errors.Is(err, gone)
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestGiven: each rank has as many channels as its job was given, whoever asks for them, and
-// those of one rank are not another's.
-func TestGiven(t *testing.T) {
+// TestReservedChannels: each rank has as many channels as its job was given, whoever asks for them,
+// and those of one rank are not another's.
+func TestReservedChannels(t *testing.T) {
 	c := newCluster(t, 1, Config{})
 	j, err := c.nodes[0].Add(JobConfig{Key: testKey + 1, Ranks: []uint32{0, 1}, Channels: 2})
 	if err != nil {
@@ -101,8 +101,8 @@ func TestRoomForTheNext(t *testing.T) {
 	awaitRoom(t, removed)
 }
 
-// TestRoomForWhoComesBack: the same for a gang that comes on.
-func TestRoomForWhoComesBack(t *testing.T) {
+// TestRoomForReturningGang: the same for a gang that comes on.
+func TestRoomForReturningGang(t *testing.T) {
 	c, removed := lingering(t, 1)
 	j := c.addTo(t, testKey+1, 0)
 	j.Order(StepSave, 1, 0)

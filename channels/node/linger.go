@@ -15,8 +15,8 @@ const maxNoticeTime = 200 * time.Millisecond
 
 // linger drives the contexts until all are settled: while the job goes on elsewhere as long as
 // that takes, then within the time given. over is nil for a job that goes on nowhere.
-func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) {
-	if over == nil && most <= 0 {
+func (l *loop) linger(all []*Context, over <-chan struct{}, timeout time.Duration) {
+	if over == nil && timeout <= 0 {
 		return
 	}
 	settled := make(chan struct{})
@@ -42,14 +42,14 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) 
 		return
 	}
 	if over != nil {
-		patiently(settled, over)
+		awaitEnd(settled, over)
 	}
 	l.do(func() {
 		l.rest = append(l.rest, all...)
 		l.makeRoom()
 	})
 	for range awayTimes {
-		if within(settled, most) || !l.heldAway(all) {
+		if within(settled, timeout) || !l.heldAway(all) {
 			break
 		}
 	}
@@ -61,8 +61,8 @@ func (l *loop) linger(all []*Context, over <-chan struct{}, most time.Duration) 
 	})
 }
 
-// patiently waits until the contexts are settled and their ends are announced, or the job is over.
-func patiently(settled, over <-chan struct{}) {
+// awaitEnd waits until the contexts are settled and their ends are announced, or the job is over.
+func awaitEnd(settled, over <-chan struct{}) {
 	select {
 	case <-settled:
 		within(over, maxNoticeTime)
@@ -70,8 +70,8 @@ func patiently(settled, over <-chan struct{}) {
 	}
 }
 
-func within(done <-chan struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
+func within(done <-chan struct{}, timeout time.Duration) bool {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -20,8 +20,8 @@ const (
 	// loop has slept. Ordinary users may not set it; then the loop is late by a slice of the
 	// kernel's scheduler.
 	niceness = -10
-	// eventsMost is how many events are taken from the kernel at a time.
-	eventsMost = 64
+	// maxEvents is how many events are taken from the kernel at a time.
+	maxEvents = 64
 )
 
 // Events by number; contexts are numbered from eventFirst on.
@@ -50,9 +50,9 @@ type loop struct {
 	done    chan struct{}
 
 	// work is held by the goroutine except while it sleeps. Then a caller of Order may hold it; see
-	// borrow.
+	// tryAcquire.
 	work      sync.Mutex
-	borrowed  bool   // by a caller of Order, which must not wait
+	inline    bool   // a caller of Order holds work, and must not wait
 	sleep     int    // milliseconds, for epoll_wait
 	switching []*Job // those with an order whose end must be reported
 	ends      []end  // to be reported
@@ -61,7 +61,7 @@ type loop struct {
 	settleBy  int64
 	stopping  bool
 	armedFor  int64 // what the timer is set to
-	events    [eventsMost]unix.EpollEvent
+	events    [maxEvents]unix.EpollEvent
 	byEvent   map[int32]*Context
 	last      int32 // event number given last
 	waiting   []waiting
@@ -92,7 +92,7 @@ func newLoop(n *Node) (*loop, error) {
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
-	l.sleep = l.patience()
+	l.sleep = l.armTimer()
 	go l.run()
 	return l, nil
 }
@@ -164,7 +164,7 @@ func (l *loop) post(f func()) bool {
 	}
 	l.posted = append(l.posted, f)
 	if len(l.posted) == 1 {
-		l.interrupt()
+		l.wakeUp()
 	}
 	return true
 }
@@ -172,7 +172,7 @@ func (l *loop) post(f func()) bool {
 // wakeWord is what is written to wake the loop.
 var wakeWord = binary.NativeEndian.AppendUint64(nil, 1)
 
-func (l *loop) interrupt() {
+func (l *loop) wakeUp() {
 	_, _ = unix.Write(l.wake, wakeWord) // fails only if it is awake already
 }
 
@@ -235,7 +235,7 @@ func (l *loop) turn() bool {
 }
 
 // serveEvents does what some events require. It returns the steps that are over, to be reported
-// without the lock, since their receiver borrows the loop for the next step.
+// without the lock, since their receiver takes it for the next step.
 func (l *loop) serveEvents(n int) (ends []end, more bool) {
 	l.work.Lock()
 	defer l.work.Unlock()
@@ -244,13 +244,13 @@ func (l *loop) serveEvents(n int) (ends []end, more bool) {
 		l.event(l.events[i].Fd, now)
 	}
 	l.callPosted()
-	l.takeOrders()
+	l.startOrders()
 	l.settle()
 	l.scanDue(channels.Nanos())
 	l.reportSwitches()
 	l.sendNotices(channels.Nanos())
 	l.tendTopology(channels.Nanos())
-	l.sleep = l.patience()
+	l.sleep = l.armTimer()
 	ends = l.ends
 	l.ends, l.reported = l.reported[:0], ends
 	return ends, !l.stopping

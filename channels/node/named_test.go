@@ -56,10 +56,10 @@ func squat(t *testing.T, name link.Address) *tipc.Port {
 	return p
 }
 
-// TestSquatter: another program binds all names of a job before it comes. Messages pass as ever, it
-// gets none of them and never the key, what it plays back is not taken, and it is told of once on
-// each node.
-func TestSquatter(t *testing.T) {
+// TestNamesBoundByOthers: another program binds all names of a job before it comes. Messages pass
+// as ever, it gets none of them and never the key, what it plays back is not taken, and it is told
+// of once on each node.
+func TestNamesBoundByOthers(t *testing.T) {
 	needTIPC(t)
 	names := link.NamesOf(tipc.DefaultType, testKey, 2, 2)
 	var squatters []*tipc.Port

@@ -47,8 +47,8 @@ type Config struct {
 	// Link is what carries datagrams between nodes. With TIPC the directory has a name, and
 	// Address is only looked at for whether there are other nodes.
 	Link link.Transport
-	// TIPCType is the type of the cluster's names with TIPC; 0: tipc.DefaultType. Mark is the cluster's
-	// (link.MarkOf), by which two clusters with the same type hear of each other.
+	// TIPCType is the type of the cluster's names with TIPC; 0: tipc.DefaultType. Mark is the
+	// cluster's (link.MarkOf), by which two clusters with the same type hear of each other.
 	TIPCType, Mark uint32
 	// Unseen is called once if names of a job's nodes have not appeared some time after the job got
 	// a context with peers on other nodes. It must not wait. It may be nil.
@@ -94,7 +94,7 @@ func Open(config Config) (*Node, error) {
 	if config.Resident <= 0 {
 		config.Resident = DefaultResident
 	}
-	n := &Node{config: config, shares: shares{most: config.Resident}, jobs: map[uint64]*Job{}}
+	n := &Node{config: config, shares: shares{max: config.Resident}, jobs: map[uint64]*Job{}}
 	l, err := newLoop(n)
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)

@@ -27,16 +27,16 @@ func (j *Job) Pause() { j.pause.ordered.Store(true) }
 func (j *Job) Resume() {
 	j.pause.ordered.Store(false)
 	l := j.node.loop
-	if !l.borrow() {
+	if !l.tryAcquire() {
 		if j.pause.resting.Load() {
-			l.request(j)
+			l.queueOrder(j)
 		}
 		return
 	}
-	defer l.giveBack()
+	defer l.releaseWork()
 	l.settle()
-	if len(j.pause.rests) > ownMost {
-		l.request(j)
+	if len(j.pause.rests) > maxInlineContexts {
+		l.queueOrder(j)
 		return
 	}
 	l.resume(j)
@@ -56,7 +56,7 @@ func (l *loop) leaveAlone(c *Context, now int64) bool {
 		if drives := c.img.Drives(); drives != c.drives {
 			c.drives, c.paused = drives, 0 // it has run, and polled, since the last check
 		}
-		if c.paused < pausedMost {
+		if c.paused < maxPausedCheck {
 			step := c.pace()
 			c.paused += step
 			l.at(c, nextTick(now, step))

@@ -15,14 +15,14 @@ type binding struct {
 type published struct {
 	bound map[binding]uint64 // the round in which it was last reported
 	round uint64
-	most  int // others' programs can bind as many as they like; what is more is not remembered
+	max   int // others' programs can bind as many as they like; what is more is not remembered
 }
 
-func newPublished(most int) published { return published{bound: map[binding]uint64{}, most: most} }
+func newPublished(limit int) published { return published{bound: map[binding]uint64{}, max: limit} }
 
 // bind records that a socket has a name.
 func (p *published) bind(b binding) {
-	if _, known := p.bound[b]; known || len(p.bound) < p.most {
+	if _, known := p.bound[b]; known || len(p.bound) < p.max {
 		p.bound[b] = p.round
 	}
 }
@@ -66,10 +66,10 @@ func (s *seenNodes) see(node uint32) {
 	}
 }
 
-// unseen returns the nodes that have not been seen, up to most of them.
-func (s *seenNodes) unseen(most int) (nodes []uint32) {
+// unseen returns the nodes that have not been seen, up to limit of them.
+func (s *seenNodes) unseen(limit int) (nodes []uint32) {
 	for node, seen := range s.seen {
-		if !seen && len(nodes) < most {
+		if !seen && len(nodes) < limit {
 			nodes = append(nodes, uint32(node))
 		}
 	}

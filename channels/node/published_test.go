@@ -55,8 +55,8 @@ func (s *service) reconnect(until int) {
 	}
 }
 
-// TestPublished: however often the connection is lost, and whatever is bound and given up meanwhile:
-// once it is there again, what is believed is so.
+// TestPublished: however often the connection is lost, and whatever is bound and given up
+// meanwhile: once it is there again, what is believed is so.
 func TestPublished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &service{bound: map[binding]bool{}, believed: map[binding]bool{}, p: newPublished(100), connected: true}
@@ -99,7 +99,7 @@ func TestPublishedIsBounded(t *testing.T) {
 	}
 }
 
-func TestSightings(t *testing.T) {
+func TestSeenNodes(t *testing.T) {
 	s := newSightings(4, 1)
 	s.see(3)
 	s.see(3)

@@ -23,19 +23,25 @@ const (
 	// stepBits hold a Step in the word of an order.
 	stepBits = 3
 	stepMask = 1<<stepBits - 1
+	// maxInlineContexts is the largest number of a job's contexts that the caller of Order takes
+	// through a step itself. More would keep it from its other jobs, since each takes some
+	// microseconds.
+	maxInlineContexts = 8
 )
 
-// ownMost is the largest number of a job's contexts that the caller of Order takes through a step
-// itself. More would keep it from its other jobs, since each takes some microseconds.
-const ownMost = 8
-
-// order is the newest order to a job. The caller of Order writes it, the loop reads it.
+// order is the newest order to a job. The caller of Order writes it; the holder of loop.work reads
+// it.
 type order struct {
-	by     atomic.Int64
-	word   atomic.Uint64 // number and step
-	queued atomic.Bool   // the loop has it in its stack
-	next   *Job          // in the stack
-	taken  uint64        // the loop's: the word that was taken last
+	by     atomic.Int64  // stored before word
+	word   atomic.Uint64 // number<<stepBits | step
+	queued atomic.Bool   // the job is in loop.ordered
+	next   *Job          // in loop.ordered
+	taken  uint64        // the word that was begun last; only the holder of loop.work uses it
+}
+
+func (o *order) set(step Step, number uint64, by int64) {
+	o.by.Store(by)
+	o.word.Store(number<<stepBits | uint64(step))
 }
 
 // Order orders a step, which is carried out for all contexts of the job in parallel. If it is over
@@ -44,23 +50,34 @@ type order struct {
 // begun is never reported. Order neither waits nor allocates, and is for one goroutine at a time.
 // On a closed node every step is over at once.
 func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool) {
-	j.order.by.Store(by)
-	j.order.word.Store(number<<stepBits | uint64(step))
+	j.order.set(step, number, by)
 	l := j.node.loop
-	if step == StepRevoke || !l.borrow() { // processes take longer than waking the loop
-		return out, !l.request(j)
+	if step != StepRevoke { // processes take longer to answer it than waking the loop takes
+		if out, over, ok := l.orderInline(j); ok {
+			return out, over
+		}
 	}
-	defer l.giveBack()
-	if j.residence.Contexts() > ownMost {
-		return out, !l.request(j)
-	}
-	l.startNewest(j)
-	return l.outcome(j)
+	closed := !l.queueOrder(j)
+	return Outcome{}, closed
 }
 
-// borrow lets the caller do the loop's work while the loop sleeps: waking it, and being woken by
-// it, takes longer than most orders. It never waits.
-func (l *loop) borrow() bool {
+// orderInline carries the job's newest order out within the caller's goroutine: waking the loop, and
+// being woken by it, takes longer than most orders. ok is false if the loop is busy or the job large.
+func (l *loop) orderInline(j *Job) (out Outcome, over, ok bool) {
+	if !l.tryAcquire() {
+		return Outcome{}, false, false
+	}
+	defer l.releaseWork()
+	if j.residence.Contexts() > maxInlineContexts {
+		return Outcome{}, false, false
+	}
+	l.startNewestOrder(j)
+	out, over = l.outcome(j)
+	return out, over, true
+}
+
+// tryAcquire makes the caller the holder of work if the loop sleeps. It never waits.
+func (l *loop) tryAcquire() bool {
 	if !l.work.TryLock() {
 		return false
 	}
@@ -68,25 +85,25 @@ func (l *loop) borrow() bool {
 		l.work.Unlock()
 		return false
 	}
-	l.borrowed = true
+	l.inline = true
 	return true
 }
 
-// giveBack ends borrow. It wakes the loop only for what is due at once; for the rest there is the
-// timer.
-func (l *loop) giveBack() {
-	l.borrowed = false
-	if l.patience() == 0 || len(l.ends) > 0 {
-		l.interrupt()
+// releaseWork ends tryAcquire. It wakes the loop only for what is due at once; for the rest there is
+// the timer.
+func (l *loop) releaseWork() {
+	l.inline = false
+	if l.armTimer() == 0 || len(l.ends) > 0 {
+		l.wakeUp()
 	}
 	l.work.Unlock()
 }
 
-// noOrders in loop.ordered means that the loop has ended.
+// noOrders in loop.ordered marks that the loop has ended.
 var noOrders = new(Job)
 
-// request makes the loop read the job's order.
-func (l *loop) request(j *Job) bool {
+// queueOrder makes the loop read the job's order. It reports false if the loop has ended.
+func (l *loop) queueOrder(j *Job) bool {
 	if j.order.queued.Swap(true) {
 		return true
 	}
@@ -99,15 +116,15 @@ func (l *loop) request(j *Job) bool {
 		j.order.next = top
 		if l.ordered.CompareAndSwap(top, j) {
 			if top == nil {
-				l.interrupt()
+				l.wakeUp()
 			}
 			return true
 		}
 	}
 }
 
-// takeOrders begins the steps that were ordered.
-func (l *loop) takeOrders() {
+// startOrders begins the steps that were ordered.
+func (l *loop) startOrders() {
 	if l.ordered.Load() == nil {
 		return
 	}
@@ -115,7 +132,7 @@ func (l *loop) takeOrders() {
 		next := j.order.next
 		j.order.next = nil
 		j.order.queued.Store(false) // a newer order from now on comes by itself
-		if l.startNewest(j) {
+		if l.startNewestOrder(j) {
 			l.progress(j)
 		}
 		l.resume(j)
@@ -123,8 +140,8 @@ func (l *loop) takeOrders() {
 	}
 }
 
-// startNewest begins the job's newest order, unless that was begun before.
-func (l *loop) startNewest(j *Job) bool {
+// startNewestOrder begins the job's newest order, unless that was begun before.
+func (l *loop) startNewestOrder(j *Job) bool {
 	word := j.order.word.Load()
 	if word == j.order.taken {
 		return false

@@ -74,7 +74,7 @@ func TestAwayIsQuiet(t *testing.T) {
 	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
 	for _, n := range c.nodes {
 		eventually(t, "nothing is due", func() (still bool) {
-			n.loop.do(func() { still = n.loop.patience() < 0 && n.loop.armedFor > far() })
+			n.loop.do(func() { still = n.loop.armTimer() < 0 && n.loop.armedFor > far() })
 			return still
 		})
 	}
@@ -258,26 +258,26 @@ func TestOrderAllocatesNothing(t *testing.T) {
 // before.
 func TestHeldAgainAndAgain(t *testing.T) {
 	c, s := pair(t)
-	const most = 320 * time.Millisecond
+	const firstLimit = 320 * time.Millisecond
 	var stubborn []*rank
 	for channel := range uint32(MaxChannels) {
 		r := c.join(t, jobsOf(s), 0, channel)
 		eventually(t, "the lock", r.driver.Enter)
 		stubborn = append(stubborn, r)
 	}
-	shortest := most
-	for i := range residence.StrikesMost + 2 {
-		revoked := s[0].step(t, StepRevoke, most)
-		least := most >> min(i, residence.StrikesMost) / 2 // the loop may begin late
-		if revoked.Held != MaxChannels || revoked.Took < least {
-			t.Errorf("switch %d: %+v, after less than %v", i, revoked, least)
+	shortest := firstLimit
+	for i := range residence.MaxStrikes + 2 {
+		revoked := s[0].step(t, StepRevoke, firstLimit)
+		limit := firstLimit >> min(i, residence.MaxStrikes) / 2 // the loop may begin late
+		if revoked.Held != MaxChannels || revoked.Took < limit {
+			t.Errorf("switch %d: %+v, after less than %v", i, revoked, limit)
 		}
 		shortest = min(shortest, revoked.Took) // what a busy machine adds it does not add each time
 		s[0].step(t, StepFlush, time.Millisecond)
 		s[0].step(t, StepSave, time.Second)
 		s[0].back(t)
 	}
-	if shortest > most/2 {
+	if shortest > firstLimit/2 {
 		t.Errorf("each switch waited %v and more", shortest)
 	}
 	for _, r := range stubborn {
@@ -289,7 +289,7 @@ func TestHeldAgainAndAgain(t *testing.T) {
 	s[0].back(t)
 	eventually(t, "the lock again", stubborn[1].driver.Enter)
 	defer stubborn[1].driver.Leave()
-	if o := s[0].step(t, StepRevoke, most); o.Took < most/2 {
+	if o := s[0].step(t, StepRevoke, firstLimit); o.Took < firstLimit/2 {
 		t.Errorf("all was forgiven: %+v", o)
 	}
 }

@@ -57,9 +57,9 @@ func (l *loop) at(c *Context, at int64) {
 	}
 }
 
-// patience sets the timer to the next check, and returns how long epoll may wait: for ever, or not
+// armTimer sets the timer to the next check, and returns how long epoll may wait: for ever, or not
 // at all.
-func (l *loop) patience() int {
+func (l *loop) armTimer() int {
 	next := min(l.nextNotice(), l.settleBy, l.topology.again, l.topology.check)
 	for _, j := range l.switching {
 		next = min(next, j.residence.Deadline())

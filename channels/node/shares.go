@@ -8,7 +8,7 @@ import "sync"
 // some are always left for others.
 type shares struct {
 	mu       sync.Mutex
-	most     int
+	max      int
 	made     int
 	promised int // that jobs were given and have not made yet
 }
@@ -33,7 +33,7 @@ func (s *shares) take(of *share, given bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	given = given && of.unmade > 0
-	if s.made >= s.most || !given && of.extra >= s.most-s.made-s.promised {
+	if s.made >= s.max || !given && of.extra >= s.max-s.made-s.promised {
 		return false
 	}
 	s.add(of, given)

@@ -31,9 +31,9 @@ type PeerStatus struct {
 	Receiver flowctl.ReceiverStatus
 }
 
-// peersMost bounds the ranks that Peers reads besides those with something pending: reading
+// maxPeersRead bounds the ranks that Peers reads besides those with something pending: reading
 // allocates their entries.
-const peersMost = 4096
+const maxPeersRead = 4096
 
 // A rank that lost its CPU while it held the driver lock gets it back within a turn of the kernel's
 // scheduler; lockTryTime is longer than that.
@@ -134,14 +134,14 @@ func (c *Context) peers() (peers []PeerStatus, err error) {
 			peers = append(peers, p)
 		}
 	}
-	if ranks := c.job.geometry.Ranks; ranks <= peersMost {
+	if ranks := c.job.geometry.Ranks; ranks <= maxPeersRead {
 		for rank := range ranks {
 			appendPeer(rank)
 		}
 		return peers, nil
 	}
 	for rank := range c.img.Active() {
-		if appendPeer(rank); len(peers) == peersMost {
+		if appendPeer(rank); len(peers) == maxPeersRead {
 			break
 		}
 	}

@@ -130,7 +130,7 @@ func (r resident) Restore()         { r.c.img.Restore() }
 func (r resident) Take(share time.Duration, until int64) error {
 	c := r.c
 	c.mode.Store(modeDriven)
-	if r.loop().borrowed {
+	if r.loop().inline {
 		share = 0
 	}
 	if err := c.driver.Take(max(0, min(share, time.Duration(until-channels.Nanos())))); err != nil {
@@ -160,7 +160,7 @@ func (r resident) Suspend(now int64) {
 func (r resident) Drive(now int64) (after int64) {
 	l := r.loop()
 	l.drives++
-	if l.borrowed {
+	if l.inline {
 		r.c.driver.Drive(now) // the rest is the loop's
 	} else {
 		rounds(r.c, now)

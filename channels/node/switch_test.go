@@ -48,10 +48,10 @@ func jobsOf(all []*switcher) (jobs []*Job) {
 }
 
 // step orders a step and awaits its end.
-func (s *switcher) step(t testing.TB, step Step, most time.Duration) Outcome {
+func (s *switcher) step(t testing.TB, step Step, timeout time.Duration) Outcome {
 	t.Helper()
 	s.number++
-	o, over := s.job.Order(step, s.number, channels.Nanos()+int64(most))
+	o, over := s.job.Order(step, s.number, channels.Nanos()+int64(timeout))
 	for !over {
 		select {
 		case o = <-s.outcomes:

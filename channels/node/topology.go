@@ -19,18 +19,18 @@ const eventsServed = 256
 
 // Times of the connection to the topology service, in nanoseconds.
 const (
-	// reconnectLeast is the wait after a loss before the connection is made again; it doubles with
-	// each failure up to reconnectMost: the service is the kernel's own, and if it refuses, then for
+	// minReconnect is the wait after a loss before the connection is made again; it doubles with
+	// each failure up to maxReconnect: the service is the kernel's own, and if it refuses, then for
 	// want of memory.
-	reconnectLeast = int64(100 * time.Millisecond)
-	reconnectMost  = int64(10 * time.Second)
+	minReconnect = int64(100 * time.Millisecond)
+	maxReconnect = int64(10 * time.Second)
 )
 
 // markHandle is the subscription to the marks of clusters; jobs have others.
 const markHandle = 0
 
-// marksMost bounds the sockets with marks of other clusters that are remembered.
-const marksMost = 64
+// maxMarks bounds the sockets with marks of other clusters that are remembered.
+const maxMarks = 64
 
 // topology is what the node knows about names. All its fields are the loop's but troubles.
 //
@@ -58,7 +58,7 @@ func (t *topology) open(n *Node, directory int) (err error) {
 	if n.config.Link != link.TIPC || !n.config.Address.IsValid() {
 		return nil
 	}
-	t.jobs, t.marks = map[uint64]*Job{}, newPublished(marksMost)
+	t.jobs, t.marks = map[uint64]*Job{}, newPublished(maxMarks)
 	t.kind, t.mark, t.watch = cmp.Or(n.config.TIPCType, tipc.DefaultType), n.config.Mark%link.ReservedNames, tipc.Watch
 	if err := tipc.Publish(directory, link.NameAddress(t.kind, t.mark)); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (l *loop) subscribe(j *Job) {
 	}
 	t.last++
 	j.subscription = t.last
-	j.published = newPublished(int(min(j.names.Count()+marksMost, publishedMost)))
+	j.published = newPublished(int(min(j.names.Count()+maxMarks, maxPublished)))
 	t.jobs[t.last] = j
 	t.check = min(t.check, channels.Nanos()+unseenAfter)
 	if t.watcher == nil {
@@ -138,7 +138,7 @@ func (l *loop) loseTopology(err error) {
 		t.close()
 	}
 	t.settling = false
-	t.again = channels.Nanos() + min(reconnectLeast<<min(t.failures, reconnectDoubles), reconnectMost)
+	t.again = channels.Nanos() + min(minReconnect<<min(t.failures, reconnectDoubles), maxReconnect)
 	t.failures++
 	if t.lost != nil {
 		return

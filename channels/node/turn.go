@@ -16,11 +16,11 @@ const (
 	lockPatience = 50 * time.Microsecond
 	// lockBackoffs bounds the doubling of the time until the next try, 64 ms.
 	lockBackoffs = 6
-	// roundsMost and turnMost bound the work for a context at a time, so that a flood to one leaves
+	// maxRounds and maxTurn bound the work for a context at a time, so that a flood to one leaves
 	// the others their turns.
-	roundsMost = 8
-	turnMost   = int64(200 * time.Microsecond)
-	// rest is how many times longer than it was driven (counting at most turnMost) a context is
+	maxRounds = 8
+	maxTurn   = int64(200 * time.Microsecond)
+	// rest is how many times longer than it was driven (counting at most maxTurn) a context is
 	// left alone if it wants to be driven again at once: it gets a twentieth of the loop's time.
 	rest = 19
 	// gapBusy and gapIdle are the shortest times between two turns of a context,
@@ -62,7 +62,7 @@ func (l *loop) drive(c *Context, now int64, readable, asleep bool) {
 	if c.settled != nil {
 		next = min(next, after+tick)
 	}
-	l.wait(c, progress, readable, asleep, next, after, after+min(after-now, turnMost)*rest)
+	l.wait(c, progress, readable, asleep, next, after, after+min(after-now, maxTurn)*rest)
 }
 
 // take takes the driver lock. If a live holder does not release it, the holder may go on.
@@ -92,12 +92,12 @@ func (c *Context) leave() {
 // acknowledges what came.
 func rounds(c *Context, start int64) (progress bool) {
 	now := start
-	for range roundsMost {
+	for range maxRounds {
 		if !c.driver.Drive(now) {
 			break
 		}
 		progress = true
-		if now = channels.Nanos(); now-start > turnMost {
+		if now = channels.Nanos(); now-start > maxTurn {
 			break
 		}
 	}

@@ -14,10 +14,10 @@ const (
 	// node whose names have not appeared. The kernels tell each other within milliseconds, and make
 	// links again within a second or two.
 	unseenAfter = int64(5 * time.Second)
-	// unseenMost bounds the nodes that are reported by name.
-	unseenMost = 8
-	// publishedMost bounds the names that are remembered for a job: some MiB.
-	publishedMost = 1 << 16
+	// maxUnseen bounds the nodes that are reported by name.
+	maxUnseen = 8
+	// maxPublished bounds the names that are remembered for a job: some MiB.
+	maxPublished = 1 << 16
 )
 
 // ErrOtherCluster: agents of another cluster use names of the same type.
@@ -50,7 +50,7 @@ func (l *loop) updateTroubles() {
 	}
 	for _, j := range t.jobs {
 		if j.seenNodes.reported && j.seenNodes.missing > 0 {
-			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.seenNodes.unseen(unseenMost)})
+			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.seenNodes.unseen(maxUnseen)})
 		}
 	}
 	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return compareKeys(a.Job, b.Job) })
@@ -74,7 +74,7 @@ func (l *loop) checkUnseen(now int64) {
 		s.reported = true
 		l.updateTroubles()
 		if unseen := l.node.config.Unseen; unseen != nil {
-			unseen(j.key, s.unseen(unseenMost))
+			unseen(j.key, s.unseen(maxUnseen))
 		}
 	}
 }

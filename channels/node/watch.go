@@ -23,9 +23,9 @@ const (
 	// the agent takes over late by at most half of the time for which the process was seen to poll.
 	steady       = 16 * tick
 	steadyChecks = 2 * calmChecks
-	// pausedMost is the longest time for which an unchanged, calm context is checked while its job
-	// is frozen: with slices of 10 ms that is cheaper than a wake-up at each thaw.
-	pausedMost = 2 * steady
+	// maxPausedCheck is the longest time for which an unchanged, calm context is checked while its
+	// job is frozen: with slices of 10 ms that is cheaper than a wake-up at each thaw.
+	maxPausedCheck = 2 * steady
 	// sleepingInterval is the same for a process that sleeps in Wait, where it drives itself.
 	sleepingInterval = 16 * tick
 	// armedAwakeInterval and armedAsleepInterval are the times between two checks of an armed
@@ -69,7 +69,7 @@ type watch struct {
 	drives        uint32
 	idleChecks    int   // in a row without a section of the process
 	driven        int   // checks in a row with one, up to steadyChecks
-	paused        int64 // for how long its job was seen to stand still, up to pausedMost
+	paused        int64 // for how long its job was seen to stand still, up to maxPausedCheck
 	holding       bool  // the agent has the driver lock
 	late          bool  // the process slept, and something lay there that the agent had to take
 	refused       int   // times in a row that the lock was not given

@@ -9,19 +9,19 @@ const (
 	// claimPatience bounds the wait for all driver locks of a job together: a process in the middle
 	// of a section may have lost its processor to the agent.
 	claimPatience = 200 * time.Microsecond
-	// shareLeast is the shortest wait for one of them: longer than any section.
-	shareLeast = 50 * time.Microsecond
-	// StrikesMost bounds how often the time for revoking, and that for flushing, is halved.
-	StrikesMost = 5
-	// claimAgain is the wait until the next try while the step's end is awaited.
-	claimAgain = int64(20 * time.Microsecond)
+	// minShare is the shortest wait for one of them: longer than any section.
+	minShare = 50 * time.Microsecond
+	// MaxStrikes bounds how often the time for revoking, and that for flushing, is halved.
+	MaxStrikes = 5
+	// claimRetry is the wait until the next try while the step's end is awaited.
+	claimRetry = int64(20 * time.Microsecond)
 	// retryFirst is the wait until the next try when nobody waits for it, doubled with each up to
 	// retryDoublings times, 64 ms.
 	retryFirst     = int64(time.Millisecond)
 	retryDoublings = 6
-	// flushLeast is the shortest time for a flush: with less, one late answer would leave no time
+	// minFlush is the shortest time for a flush: with less, one late answer would leave no time
 	// for a complete flush ever again.
-	flushLeast = int64(300 * time.Microsecond)
+	minFlush = int64(300 * time.Microsecond)
 	// flushGap is the shortest time between two checks of a context that is flushed, unless
 	// something comes.
 	flushGap = int64(50 * time.Microsecond)
@@ -43,7 +43,7 @@ type Machine struct {
 	by      int64
 	began   int64
 	awaited bool // the order's end must still be reported
-	strikes int  // switches in a row at which a process did not release the lock, up to StrikesMost
+	strikes int  // switches in a row at which a process did not release the lock, up to MaxStrikes
 	silent  int  // the same, at which not all was answered in time
 	saved   Outcome
 
@@ -73,7 +73,7 @@ func (m *Machine) Order(now int64, step Step, number uint64, by int64) {
 	case step == Revoke:
 		by = now + (by-now)>>m.strikes
 	case step == Flush:
-		by = now + min(by-now, max((by-now)>>m.silent, flushLeast))
+		by = now + min(by-now, max((by-now)>>m.silent, minFlush))
 	}
 	m.step, m.number, m.by, m.began, m.awaited = step, number, by, now, true
 	m.saved = Outcome{}
@@ -205,7 +205,7 @@ func (m *Machine) advance(c *Member, now int64) {
 func (m *Machine) claim(c *Member, now int64) bool {
 	if c.Context.Take(m.patience(c)) != nil { // which leaves the lock revoked
 		c.stage = stageWanted
-		wait := claimAgain
+		wait := claimRetry
 		if !m.awaited {
 			wait = retryFirst << min(c.tries, retryDoublings)
 			c.tries++
@@ -233,7 +233,7 @@ func (m *Machine) patience(c *Member) (share time.Duration, until int64) {
 	if !m.awaited || m.step != Revoke && c.stage == stageWanted {
 		return 0, m.began
 	}
-	return max(shareLeast, claimPatience/time.Duration(len(m.members))), m.began + int64(claimPatience)
+	return max(minShare, claimPatience/time.Duration(len(m.members))), m.began + int64(claimPatience)
 }
 
 // flush drives a context that waits for answers, until it has them.
@@ -318,12 +318,12 @@ func (m *Machine) Outcome(now int64) (out Outcome, over bool) {
 	return out, true
 }
 
-// strike counts failures in a row, up to StrikesMost.
+// strike counts failures in a row, up to MaxStrikes.
 func strike(before int, again bool) int {
 	if !again {
 		return 0
 	}
-	return min(before+1, StrikesMost)
+	return min(before+1, MaxStrikes)
 }
 
 // busy reports whether the step waits for a context.

@@ -73,8 +73,8 @@ func all(n int) (*Machine, []*fake) {
 	return m, list
 }
 
-// TestRound: the steps of leaving and coming back, each over at once.
-func TestRound(t *testing.T) {
+// TestLeaveAndReturn: the steps of leaving and coming back, each over at once.
+func TestLeaveAndReturn(t *testing.T) {
 	m, list := all(2)
 	for step := Revoke; step <= Load; step++ {
 		m.Order(ms, step, uint64(step), 2*ms)
@@ -147,9 +147,9 @@ func TestNeverGiven(t *testing.T) {
 	}
 }
 
-// TestDropsOut: a context that cannot be used holds nobody up, and the step is not over before the
-// others have had their turn.
-func TestDropsOut(t *testing.T) {
+// TestUnusableContextIsSkipped: a context that cannot be used holds nobody up, and the step is not
+// over before the others have had their turn.
+func TestUnusableContextIsSkipped(t *testing.T) {
 	m, list := all(3)
 	list[0].broken = true
 	over := false
@@ -208,8 +208,8 @@ func TestRemovedWhileAway(t *testing.T) {
 	}
 }
 
-// TestMadeWhileAway: a context that is made while its job is away is away from the start.
-func TestMadeWhileAway(t *testing.T) {
+// TestContextCreatedWhileAway: a context that is made while its job is away is away from the start.
+func TestContextCreatedWhileAway(t *testing.T) {
 	m, _ := all(1)
 	m.Order(ms, Save, 1, 2*ms)
 	m.Outcome(ms)

@@ -10,7 +10,7 @@ import (
 )
 
 // A pipe that becomes non-blocking after it was opened takes all, however slow its reader is.
-func TestPatient(t *testing.T) {
+func TestNonblockingPipe(t *testing.T) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)

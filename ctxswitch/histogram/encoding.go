@@ -91,12 +91,12 @@ func (h *Histogram) plausible(last int) error {
 	if h.max < lowest(last) || h.max > highest(last) {
 		return errors.New("the maximum is not in the highest bucket")
 	}
-	least, most := h.max-lowest(last), uint64(0)
+	minSum, maxSum := h.max-lowest(last), uint64(0)
 	for i, n := range h.counts[:last+1] {
-		least = addSaturating(least, mulSaturating(n, lowest(i)))
-		most = addSaturating(most, mulSaturating(n, min(highest(i), h.max)))
+		minSum = addSaturating(minSum, mulSaturating(n, lowest(i)))
+		maxSum = addSaturating(maxSum, mulSaturating(n, min(highest(i), h.max)))
 	}
-	if h.sum < least || h.sum > most {
+	if h.sum < minSum || h.sum > maxSum {
 		return errors.New("the sum does not fit the counts")
 	}
 	return nil

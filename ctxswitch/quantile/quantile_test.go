@@ -9,7 +9,7 @@ import (
 func TestFollowsAQuantile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, odds := range []int{4, 9} {
-		rule := Rule{Step: time.Microsecond, Odds: odds, Most: time.Second}
+		rule := Rule{Step: time.Microsecond, Odds: odds, Max: time.Second}
 		estimate, longer := time.Duration(0), 0
 		const warming, rounds = 1000, 20_000
 		for i := range warming + rounds {
@@ -26,7 +26,7 @@ func TestFollowsAQuantile(t *testing.T) {
 }
 
 func TestStaysWithinItsBounds(t *testing.T) {
-	rule := Rule{Step: 3, Odds: 4, Least: 10, Most: 20}
+	rule := Rule{Step: 3, Odds: 4, Min: 10, Max: 20}
 	if got := rule.Next(19, true); got != 20 {
 		t.Errorf("up: %d", got)
 	}

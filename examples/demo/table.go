@@ -68,11 +68,11 @@ func printStep(w io.Writer, node, step string, s *scorev1.StepTimes) {
 		micros(s.GetMedianNanos()), micros(s.GetP99Nanos()), micros(s.GetMaxNanos()))
 }
 
-func longest(results []result) (most time.Duration) {
+func longest(results []result) (longestTime time.Duration) {
 	for _, r := range results {
-		most = max(most, r.elapsed)
+		longestTime = max(longestTime, r.elapsed)
 	}
-	return most
+	return longestTime
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

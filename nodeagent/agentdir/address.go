@@ -15,8 +15,8 @@ const (
 	addressName = "address"
 	// addressHead begins the file, with the version of its format.
 	addressHead = "score-agent-address 1 "
-	// addressMost bounds the bytes that are read from it.
-	addressMost = 256
+	// maxAddress bounds the bytes that are read from it.
+	maxAddress = 256
 )
 
 // FormerAddress returns the address of the last agent, if an agent that is configured to listen at
@@ -27,7 +27,7 @@ func FormerAddress(dir, listen string) string {
 		return ""
 	}
 	defer file.Close()
-	text := make([]byte, addressMost)
+	text := make([]byte, maxAddress)
 	n, _ := file.Read(text) // what is not there is not whole
 	return parseAddress(string(text[:n]), listen)
 }

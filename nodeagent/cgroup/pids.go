@@ -24,7 +24,7 @@ func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 // LimitProcesses bounds the processes and threads of the group; 0 removes the
 // bound. Starting one more fails (EAGAIN). The error is ErrNoPidsControl where
 // nothing counts them.
-func (g *Group) LimitProcesses(most uint32) error {
+func (g *Group) LimitProcesses(maxProcesses uint32) error {
 	dir, own := g.dir, uint64(0)
 	switch {
 	case g.pidsV2:
@@ -34,8 +34,8 @@ func (g *Group) LimitProcesses(most uint32) error {
 		return ErrNoPidsControl
 	}
 	text := "max"
-	if most > 0 {
-		text = strconv.FormatUint(uint64(most)+own, 10)
+	if maxProcesses > 0 {
+		text = strconv.FormatUint(uint64(maxProcesses)+own, 10)
 	}
 	return writeFile(dir, "pids.max", text)
 }

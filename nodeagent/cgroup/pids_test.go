@@ -52,8 +52,8 @@ func TestProcessLimit(t *testing.T) {
 	if g.pidsDir != "" {
 		join = "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
 	}
-	for _, most := range []uint32{20, 0} {
-		if err := g.LimitProcesses(most); err != nil {
+	for _, maxProcesses := range []uint32{20, 0} {
+		if err := g.LimitProcesses(maxProcesses); err != nil {
 			t.Fatal(err)
 		}
 	}

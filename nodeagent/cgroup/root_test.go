@@ -166,7 +166,7 @@ func TestCloseOfAVanishedGroup(t *testing.T) {
 }
 
 // A daemon that died between two steps leaves one half of a slot.
-func TestSweepTakesHalves(t *testing.T) {
+func TestSweepOfPartialSlots(t *testing.T) {
 	r := testRoot(t)
 	if r.memDir == "" {
 		t.Skip("there is only one half without a v1 memory hierarchy")

@@ -58,12 +58,12 @@ func (s *Sample) roundTrip() time.Duration {
 	return time.Duration(max(s.Received-s.Sent-(s.Left-s.Arrived), 0))
 }
 
-// least returns the smallest offset that is consistent with the sample: that the answer took no
+// minOffset returns the smallest offset that is consistent with the sample: that the answer took no
 // time.
-func (s *Sample) least() int64 { return s.Left - s.Received }
+func (s *Sample) minOffset() int64 { return s.Left - s.Received }
 
 // offset returns the sample's estimate of cluster time minus local time.
-func (s *Sample) offset() int64 { return s.least() + int64(s.roundTrip())/2 }
+func (s *Sample) offset() int64 { return s.minOffset() + int64(s.roundTrip())/2 }
 
 // bound returns the largest error of offset at the local instant now: half the round trip, rounded
 // up, and the drift since.

@@ -125,9 +125,9 @@ func TestShortestRoundTripWins(t *testing.T) {
 	}
 }
 
-// TestOldSamplesLoseTheirWorth: a short round trip of long ago is worth less
+// TestOldSamplesCountLess: a short round trip of long ago is worth less
 // than a longer one of now.
-func TestOldSamplesLoseTheirWorth(t *testing.T) {
+func TestOldSamplesCountLess(t *testing.T) {
 	c := twoClocks{base: leader, ppm: MaxDriftPPM}
 	var f Filter
 	if err := f.Add(1, c.beat(start, 20*time.Microsecond, 20*time.Microsecond)); err != nil {
@@ -228,8 +228,8 @@ func TestClusterTimeIsMonotone(t *testing.T) {
 			e, _ := f.Estimate(now)
 			if lastAt != 0 {
 				local, cluster := now-lastAt, now+e.Offset-last
-				most := local/(1_000_000/SlewPPM) + 1
-				if cluster < 0 || cluster < local-most || cluster > local+most {
+				maxSlew := local/(1_000_000/SlewPPM) + 1
+				if cluster < 0 || cluster < local-maxSlew || cluster > local+maxSlew {
 					t.Fatalf("in %d ns the cluster's time went on by %d", local, cluster)
 				}
 			}

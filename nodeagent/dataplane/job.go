@@ -91,8 +91,8 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 	j.changed = make(chan struct{})
 }
 
-// isNew reports whether a child of the steward may be a rank that was started again and is not known
-// yet. When that changes, changed is closed.
+// isNew reports whether a child of the steward may be a rank that was started again and is not
+// known yet. When that changes, changed is closed.
 func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -177,37 +177,44 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 	}
 	j.plane.tasks.Go(func() {
 		defer j.waited()
-		timer := time.NewTimer(launchWait)
-		defer timer.Stop()
-		for {
-			var ready <-chan struct{}
-			is, changed := j.isNew(rank)
-			if !is {
-				ready = j.launched
-			}
-			select {
-			case <-ready:
-				if is, _ := j.isNew(rank); !is {
-					j.serve(conn, rank)
-					return
-				}
-			case <-changed:
-			case <-j.left:
-				j.plane.refuse(conn, "the job is over", int32(rank.PID))
-				return
-			case <-timer.C:
-				j.plane.refuse(conn, "the job was not started in time", int32(rank.PID))
-				return
-			}
+		if why := j.awaitRank(rank); why != "" {
+			j.plane.refuse(conn, why, int32(rank.PID))
+			return
 		}
+		j.serve(conn, rank)
 	})
+}
+
+// awaitRank waits until it is known which rank the process is. It returns why the process cannot be
+// served; "": it can.
+func (j *Job) awaitRank(rank ancestry.Process) (refusal string) {
+	timer := time.NewTimer(launchWait)
+	defer timer.Stop()
+	for {
+		var ready <-chan struct{}
+		is, changed := j.isNew(rank)
+		if !is {
+			ready = j.launched
+		}
+		select {
+		case <-ready:
+			if is, _ := j.isNew(rank); !is {
+				return ""
+			}
+		case <-changed:
+		case <-j.left:
+			return "the job is over"
+		case <-timer.C:
+			return "the job was not started in time"
+		}
+	}
 }
 
 // mayWait counts a connection that must wait, if there is room for it.
 func (j *Job) mayWait() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.handle.Connections()+j.waiting >= j.connectionsMost() {
+	if j.handle.Connections()+j.waiting >= j.maxConnections() {
 		return false
 	}
 	j.waiting++
@@ -220,7 +227,7 @@ func (j *Job) waited() {
 	j.waiting--
 }
 
-func (j *Job) connectionsMost() int { return connectionsPerRank * len(j.ranks) }
+func (j *Job) maxConnections() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
 func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
@@ -233,7 +240,7 @@ func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rank, ok := j.rankOf(p)
-	if !ok || j.handle.Connections() >= j.connectionsMost() {
+	if !ok || j.handle.Connections() >= j.maxConnections() {
 		j.plane.refuse(conn, "not a rank, or too many connections", int32(p.PID))
 		return
 	}

@@ -32,8 +32,8 @@ func (j *Job) Channels() []*scorev1.ChannelState {
 
 // Messages returns the message counts of the job's ranks here; see node.Job.Messages. It is nil if
 // none of them ever had a channel.
-func (j *Job) Messages(most int) *scorev1.Messages {
-	m := j.handle.Messages(most)
+func (j *Job) Messages(limit int) *scorev1.Messages {
+	m := j.handle.Messages(limit)
 	if m.Contexts == 0 {
 		return nil
 	}
@@ -55,8 +55,8 @@ func transports(t node.Transports) *scorev1.Transports {
 }
 
 // Dump copies the contexts of the selected ranks here; see node.Job.Dump.
-func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, most int64, timeout time.Duration) ([]node.Dumped, error) {
-	return j.handle.Dump(ctx, wanted, most, timeout)
+func (j *Job) Dump(ctx context.Context, wanted func(rank uint32) bool, limit int64, timeout time.Duration) ([]node.Dumped, error) {
+	return j.handle.Dump(ctx, wanted, limit, timeout)
 }
 
 // Rank describes the contexts of one rank, and its exchange with ranks on other nodes.

@@ -160,9 +160,9 @@ func TestWordsChange(t *testing.T) {
 	}
 }
 
-// TestMissed: a peer that others miss is probed at once, and suspected as one that was silent for
-// so long; one that answers is not.
-func TestMissed(t *testing.T) {
+// TestPeerMissedByOthers: a peer that others miss is probed at once, and suspected as one that was
+// silent for so long; one that answers is not.
+func TestPeerMissedByOthers(t *testing.T) {
 	w := newWorld("n2", "n3")
 	w.pass(5*time.Second + 100*time.Millisecond)
 	w.how["n2"] = Unreachable

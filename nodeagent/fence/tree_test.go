@@ -49,7 +49,7 @@ func TestCost(t *testing.T) {
 
 // A child may be an exchange ahead: its next piece comes before this node has
 // added its own.
-func TestChildAhead(t *testing.T) {
+func TestChildOneExchangeAhead(t *testing.T) {
 	w := newTrees(t, 2)
 	w.add(0, 1)
 	w.add(1, 1)
@@ -131,7 +131,7 @@ func TestProtocolErrors(t *testing.T) {
 // A piece of an exchange that others know to be over.
 // A node that begins cannot tell that a child is far ahead; when it adds its own
 // piece it can, and says so instead of waiting for a piece that was put aside.
-func TestChildFarAhead(t *testing.T) {
+func TestChildFarAheadIsReported(t *testing.T) {
 	for _, test := range []struct {
 		seq uint64
 		far bool
@@ -177,7 +177,7 @@ func TestTooLarge(t *testing.T) {
 
 // A lost node ends the exchange with a reason that names it; whoever comes
 // later is told, and messages that still arrive are nothing.
-func TestLost(t *testing.T) {
+func TestLostNode(t *testing.T) {
 	w := newTrees(t, 4)
 	w.add(0, 1)
 	effects := w.nodes[0].Lost(2, "its agent has not answered for 5 s")

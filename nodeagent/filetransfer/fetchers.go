@@ -3,6 +3,7 @@ package filetransfer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -43,11 +44,7 @@ func (f *fetchers) drop(job uint64) {
 func (f *fetchers) dropBut(keeps func(job uint64) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for job := range f.nodes {
-		if !keeps(job) {
-			delete(f.nodes, job)
-		}
-	}
+	maps.DeleteFunc(f.nodes, func(job uint64, _ []string) bool { return !keeps(job) })
 }
 
 // check refuses an agent that may not fetch the job's files, or not yet: the leader may name it

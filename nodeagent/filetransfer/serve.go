@@ -11,8 +11,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// stageFilesMost bounds the files of one job; scrun and the servers have the same bound.
-const stageFilesMost = 256
+// maxStageFiles bounds the files of one job; scrun and the servers have the same bound.
+const maxStageFiles = 256
 
 var errStageMessages = errors.New("the messages do not come in the order of the files")
 
@@ -53,8 +53,8 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	}
 	order := first.GetFiles()
 	files, err := stagedFiles(order.GetFiles())
-	if err == nil && (len(files) == 0 || len(files) > stageFilesMost || order.GetUser() == nil) {
-		err = fmt.Errorf("%d files cannot be sent along with a job; at most %d can", len(files), stageFilesMost)
+	if err == nil && (len(files) == 0 || len(files) > maxStageFiles || order.GetUser() == nil) {
+		err = fmt.Errorf("%d files cannot be sent along with a job; at most %d can", len(files), maxStageFiles)
 	}
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
@@ -115,12 +115,12 @@ func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev
 	return err
 }
 
-func receiveData(stream *putStream, most int64) ([]byte, error) {
+func receiveData(stream *putStream, limit int64) ([]byte, error) {
 	m, err := stream.Receive()
 	if err != nil {
 		return nil, err
 	}
-	if len(m.GetData()) == 0 || int64(len(m.GetData())) > most {
+	if len(m.GetData()) == 0 || int64(len(m.GetData())) > limit {
 		return nil, errStageMessages
 	}
 	return m.GetData(), nil

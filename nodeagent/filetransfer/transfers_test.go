@@ -75,7 +75,7 @@ func TestPrepend(t *testing.T) {
 type stageNode struct {
 	scorev1connect.UnimplementedPeerServiceHandler
 	data  []byte
-	most  int // bytes that it gives before it breaks off; -1: all
+	limit int // bytes that it gives before it breaks off; -1: all
 	fails error
 	calls atomic.Int32
 	asked chan struct{} // gets the first call; nil: nobody waits for it
@@ -86,8 +86,8 @@ func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.Fe
 		close(n.asked)
 	}
 	rest := n.data[r.Msg.GetFrom():]
-	if n.most >= 0 {
-		rest = rest[:min(len(rest), n.most)]
+	if n.limit >= 0 {
+		rest = rest[:min(len(rest), n.limit)]
 	}
 	if len(rest) > 0 {
 		if err := stream.Send(&scorev1.StagedData{Data: rest}); err != nil {
@@ -134,7 +134,7 @@ func TestStageFromThoseAbove(t *testing.T) {
 	file := &scorev1.StagedFile{Name: "a.out", Sha256: sum[:], Size: uint64(len(data))}
 	user := &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	lost := connect.NewError(connect.CodeUnavailable, errors.New("lost"))
-	parent, seed := &stageNode{data: data, most: 30_000, fails: lost}, &stageNode{data: data, most: -1}
+	parent, seed := &stageNode{data: data, limit: 30_000, fails: lost}, &stageNode{data: data, limit: -1}
 	agents := []string{parent.listen(t), "127.0.0.1:1", seed.listen(t)}
 	a := stageAgent(t)
 	if err := a.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, agents); err != nil {
@@ -148,13 +148,13 @@ func TestStageFromThoseAbove(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(got), err)
 	}
 	// One that gives other bytes does not get them executed.
-	other := &stageNode{data: bytes.Repeat([]byte("x"), len(data)), most: -1}
+	other := &stageNode{data: bytes.Repeat([]byte("x"), len(data)), limit: -1}
 	b := stageAgent(t)
 	if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{other.listen(t)}); !errors.Is(err, staging.ErrDamaged) {
 		t.Errorf("other bytes: %v", err)
 	}
 	// The one that was given it first has it no more.
-	gone := &stageNode{fails: connect.NewError(connect.CodeNotFound, staging.ErrAbsent), most: 0}
+	gone := &stageNode{fails: connect.NewError(connect.CodeNotFound, staging.ErrAbsent), limit: 0}
 	if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{gone.listen(t)}); !errors.Is(err, errGone) {
 		t.Errorf("gone: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 	files := []*scorev1.StagedFile{file}
 	user := &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	a := stageAgent(t)
-	if err := a.fetchAll(t.Context(), 1, user, files, []string{(&stageNode{data: data, most: -1}).listen(t)}); err != nil {
+	if err := a.fetchAll(t.Context(), 1, user, files, []string{(&stageNode{data: data, limit: -1}).listen(t)}); err != nil {
 		t.Fatal(err)
 	}
 	address := serveStaged(t, a)
@@ -251,7 +251,7 @@ func serveStaged(t *testing.T, a *Transfers) (address string) {
 // Files are fetched from the agents of the nodes that the leader has named, and from nobody who has
 // taken their addresses.
 func TestStageFromTheNodesNamed(t *testing.T) {
-	thief := &stageNode{data: []byte("x"), most: -1} // of node n2
+	thief := &stageNode{data: []byte("x"), limit: -1} // of node n2
 	address := thief.listen(t)
 	sum := sha256.Sum256(thief.data)
 	files := []*scorev1.StagedFile{{Name: "a.out", Sha256: sum[:], Size: 1}}

@@ -64,7 +64,7 @@ func memTotal(path string) (uint64, error) {
 // groupMemory is the least limit among the control groups that a process with
 // the given /proc/self/cgroup is in, by either version of the interface.
 func groupMemory(mount, self string) uint64 {
-	least := ^uint64(0)
+	smallest := ^uint64(0)
 	lines := bufio.NewScanner(strings.NewReader(self))
 	for lines.Scan() {
 		parts := strings.SplitN(lines.Text(), ":", 3)
@@ -78,13 +78,13 @@ func groupMemory(mount, self string) uint64 {
 			continue
 		}
 		for dir := filepath.Clean("/" + parts[2]); ; dir = filepath.Dir(dir) {
-			least = min(least, readLimit(filepath.Join(root, dir, file)))
+			smallest = min(smallest, readLimit(filepath.Join(root, dir, file)))
 			if dir == "/" {
 				break
 			}
 		}
 	}
-	return least
+	return smallest
 }
 
 // readLimit reads a limit in bytes; "max" and absent files limit nothing.

@@ -113,9 +113,9 @@ const maxResident = 64
 
 // Largest returns the largest resident memory that one of the processes has had, in bytes. Ended
 // processes do not count.
-func Largest(pids []int) (most uint64) {
+func Largest(pids []int) (largest uint64) {
 	for _, pid := range pids[:min(len(pids), maxResident)] {
-		most = max(most, launch.PeakResident(pid))
+		largest = max(largest, launch.PeakResident(pid))
 	}
-	return most
+	return largest
 }

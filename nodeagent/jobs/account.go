@@ -31,7 +31,7 @@ func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	if j == nil {
 		return usage
 	}
-	usage.Messages, usage.Fences = j.messages(node.AccountMost), j.account.Fences()
+	usage.Messages, usage.Fences = j.messages(node.MaxAccounted), j.account.Fences()
 	j.Use(func(p idlewatch.Part) {
 		if cpu, err := p.CPUTime(); err == nil {
 			usage.CpuNanos = max(cpu.Nanoseconds(), 0)

@@ -147,10 +147,10 @@ func TestAsUserHasNoOtherRights(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for line, most := range map[string]uint64{"CapInh": 0, "CapPrm": 1 << unix.CAP_IPC_LOCK, "CapEff": 1 << unix.CAP_IPC_LOCK, "CapAmb": 0} {
+		for line, allowed := range map[string]uint64{"CapInh": 0, "CapPrm": 1 << unix.CAP_IPC_LOCK, "CapEff": 1 << unix.CAP_IPC_LOCK, "CapAmb": 0} {
 			_, rest, _ := strings.Cut(string(text), "\n"+line+":\t")
 			set, _, _ := strings.Cut(rest, "\n")
-			if has, err := strconv.ParseUint(set, 16, 64); err != nil || has&^most != 0 {
+			if has, err := strconv.ParseUint(set, 16, 64); err != nil || has&^allowed != 0 {
 				t.Errorf("%s is %q, %v", line, set, err)
 			}
 		}

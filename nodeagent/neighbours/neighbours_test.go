@@ -19,7 +19,7 @@ import (
 func code(c connect.Code) error { return connect.NewError(c, errors.New("so it is")) }
 
 // How a neighbour fails is told from its answer, or from its host's.
-func TestHowANeighbourFails(t *testing.T) {
+func TestNeighbourFailures(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

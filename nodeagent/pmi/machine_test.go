@@ -61,92 +61,107 @@ func (e *Engine) checkInvariants() error {
 	return nil
 }
 
-// Ranks do anything in any order; the engine stays whole, every answer goes to
-// a request that is open, and no request is answered twice.
-func TestAnythingInAnyOrder(t *testing.T) {
+// Ranks do anything in any order; the engine's invariants hold, every answer goes to a request that
+// is open, and no request is answered twice.
+func TestEngineModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 4).Draw(rt, "ranks")
-		e, err := NewEngine(JobInfo{KVSName: "kvs", RankNode: make([]int32, n)})
-		if err != nil {
+		m := &engineModel{ranks: rapid.IntRange(1, 4).Draw(rt, "ranks"), open: map[Tag]int{}}
+		var err error
+		if m.engine, err = NewEngine(JobInfo{KVSName: "kvs", RankNode: make([]int32, m.ranks)}); err != nil {
 			rt.Fatal(err)
 		}
-		open := map[Tag]int{}
-		var tag Tag
-		var asked []uint64
-		drawRank := func() int { return rapid.IntRange(0, n-1).Draw(rt, "rank") }
-		drawKey := func() []byte { return []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key")) }
-		hold := func(rank int, do func(tag Tag) error) {
-			tag++
-			if e.Active(rank, nil) != nil || e.state(rank).gone {
-				return
-			}
-			open[tag] = rank
-			if do(tag) != nil {
-				delete(open, tag)
-			}
-		}
-		actions := map[string]func(*rapid.T){
-			"init":     func(*rapid.T) { _ = e.Init(drawRank()) },
-			"finalize": func(*rapid.T) { _ = e.Finalize(drawRank()) },
-			"gone":     func(*rapid.T) { _, _ = e.OnDisconnected(drawRank()) },
-			"put":      func(*rapid.T) { _ = e.Put(drawRank(), drawKey(), []byte("v")) },
-			"fence": func(*rapid.T) {
-				rank := drawRank()
-				hold(rank, func(tag Tag) error { return e.FenceIn(rank, tag) })
-			},
-			"ring": func(*rapid.T) {
-				rank := drawRank()
-				hold(rank, func(tag Tag) error { return e.RingIn(rank, tag, Ring{Count: 1}) })
-			},
-			"wait": func(*rapid.T) {
-				rank := drawRank()
-				hold(rank, func(tag Tag) error {
-					_, _, held, err := e.NodeAttr(rank, tag, drawKey(), true)
-					if !held && err == nil {
-						return errors.New("answered at once")
-					}
-					return err
-				})
-			},
-			"attr": func(*rapid.T) { _ = e.PutNodeAttr(drawRank(), drawKey(), []byte("v")) },
-			"name": func(*rapid.T) {
-				rank := drawRank()
-				hold(rank, func(tag Tag) error { return e.Name(rank, tag, NameLookup, []byte("s"), nil) })
-			},
-			"spawn": func(*rapid.T) {
-				rank := drawRank()
-				hold(rank, func(tag Tag) error {
-					return e.Spawn(rank, tag, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}})
-				})
-			},
-			"answer": func(*rapid.T) {
-				if len(asked) == 0 {
-					return
-				}
-				id := rapid.SampledFrom(asked).Draw(rt, "id")
-				e.NameResult(id, true, "p")
-				e.SpawnResult(id, SpawnResult{})
-			},
-			"": func(*rapid.T) {
-				for _, event := range e.Events() {
-					switch event.Kind {
-					case EventReleased, EventRing, EventAttr, EventNameAnswer, EventSpawnAnswer:
-						if rank, ok := open[event.Tag]; !ok || rank != event.Rank {
-							rt.Fatalf("an answer that nobody waits for: %+v", event)
-						}
-						delete(open, event.Tag)
-					case EventNameOp:
-						asked = append(asked, event.Name.ID)
-					case EventSpawn:
-						asked = append(asked, event.Spawn.ID)
-					default:
-					}
-				}
-				if err := e.checkInvariants(); err != nil {
-					rt.Fatal(err)
-				}
-			},
-		}
-		rt.Repeat(actions)
+		rt.Repeat(m.actions())
 	})
+}
+
+// engineModel is an engine with the requests that wait for an answer.
+type engineModel struct {
+	engine *Engine
+	ranks  int
+	open   map[Tag]int // rank of each request
+	tag    Tag         // given last
+	asked  []uint64    // requests to the leader
+}
+
+func (m *engineModel) rank(rt *rapid.T) int { return rapid.IntRange(0, m.ranks-1).Draw(rt, "rank") }
+
+func (m *engineModel) key(rt *rapid.T) []byte {
+	return []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key"))
+}
+
+func (m *engineModel) actions() map[string]func(*rapid.T) {
+	e := m.engine
+	return map[string]func(*rapid.T){
+		"init":     func(rt *rapid.T) { _ = e.Init(m.rank(rt)) },
+		"finalize": func(rt *rapid.T) { _ = e.Finalize(m.rank(rt)) },
+		"gone":     func(rt *rapid.T) { _, _ = e.OnDisconnected(m.rank(rt)) },
+		"put":      func(rt *rapid.T) { _ = e.Put(m.rank(rt), m.key(rt), []byte("v")) },
+		"attr":     func(rt *rapid.T) { _ = e.PutNodeAttr(m.rank(rt), m.key(rt), []byte("v")) },
+		"fence":    m.request(e.FenceIn),
+		"ring":     m.request(func(rank int, tag Tag) error { return e.RingIn(rank, tag, Ring{Count: 1}) }),
+		"name":     m.request(func(rank int, tag Tag) error { return e.Name(rank, tag, NameLookup, []byte("s"), nil) }),
+		"spawn": m.request(func(rank int, tag Tag) error {
+			return e.Spawn(rank, tag, &SpawnRequest{Apps: []SpawnApp{{Command: "a", MaxProcs: 1}}})
+		}),
+		"wait":   m.wait,
+		"answer": m.answer,
+		"":       m.check,
+	}
+}
+
+// request returns an action: a rank sends a request that is answered later.
+func (m *engineModel) request(do func(rank int, tag Tag) error) func(*rapid.T) {
+	return func(rt *rapid.T) {
+		rank := m.rank(rt)
+		m.tag++
+		if m.engine.Active(rank, nil) != nil || m.engine.state(rank).gone {
+			return
+		}
+		m.open[m.tag] = rank
+		if do(rank, m.tag) != nil {
+			delete(m.open, m.tag)
+		}
+	}
+}
+
+// wait has a rank wait for an attribute of the node.
+func (m *engineModel) wait(rt *rapid.T) {
+	key := m.key(rt)
+	m.request(func(rank int, tag Tag) error {
+		_, _, held, err := m.engine.NodeAttr(rank, tag, key, true)
+		if !held && err == nil {
+			return errors.New("answered at once")
+		}
+		return err
+	})(rt)
+}
+
+// answer has the leader answer a request, which may have been answered before.
+func (m *engineModel) answer(rt *rapid.T) {
+	if len(m.asked) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(m.asked).Draw(rt, "id")
+	m.engine.NameResult(id, true, "p")
+	m.engine.SpawnResult(id, SpawnResult{})
+}
+
+func (m *engineModel) check(rt *rapid.T) {
+	for _, event := range m.engine.Events() {
+		switch event.Kind {
+		case EventReleased, EventRing, EventAttr, EventNameAnswer, EventSpawnAnswer:
+			if rank, ok := m.open[event.Tag]; !ok || rank != event.Rank {
+				rt.Fatalf("an answer that nobody waits for: %+v", event)
+			}
+			delete(m.open, event.Tag)
+		case EventNameOp:
+			m.asked = append(m.asked, event.Name.ID)
+		case EventSpawn:
+			m.asked = append(m.asked, event.Spawn.ID)
+		default:
+		}
+	}
+	if err := m.engine.checkInvariants(); err != nil {
+		rt.Fatal(err)
+	}
 }

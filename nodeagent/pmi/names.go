@@ -32,11 +32,11 @@ func (e *Engine) NameResult(id uint64, ok bool, port string) {
 	if !found || w.op.Kind == 0 {
 		return
 	}
-	most := MaxValue
+	maxPort := MaxValue
 	if e.protocol == ProtocolPMIx {
-		most = MaxPublished
+		maxPort = MaxPublished
 	}
-	if len(port) > most {
+	if len(port) > maxPort {
 		ok, port = false, ""
 	}
 	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: port})

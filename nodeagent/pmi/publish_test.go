@@ -10,7 +10,7 @@ import (
 
 // shelf is a Publisher that keeps what it is given, up to a number of values.
 type shelf struct {
-	most      int
+	max       int
 	has       map[string]string
 	announced int // how many there were at the last Announce
 }
@@ -20,7 +20,7 @@ var errShelf = errors.New("no room")
 func (s *shelf) Announce() { s.announced = len(s.has) }
 
 func (s *shelf) Put(rank int, key, value string) error {
-	if len(s.has) == s.most {
+	if len(s.has) == s.max {
 		return errShelf
 	}
 	s.has[fmt.Sprint(rank, key)] = value
@@ -34,7 +34,7 @@ func TestPublish(t *testing.T) {
 		shelves := make([]*shelf, len(engines))
 		begin := func() {
 			for i, e := range engines {
-				shelves[i] = &shelf{most: 100, has: make(map[string]string)}
+				shelves[i] = &shelf{max: 100, has: make(map[string]string)}
 				if err := e.PublishTo(shelves[i]); err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +104,7 @@ func collectAll(t *testing.T, engines []*Engine) {
 // A publisher that is full ends the job: in the commit, in the fence, or at once.
 func TestPublisherIsFull(t *testing.T) {
 	engines := newEngines(t, []int32{0, 1})
-	if err := engines[0].PublishTo(&shelf{most: 1, has: make(map[string]string)}); err != nil {
+	if err := engines[0].PublishTo(&shelf{max: 1, has: make(map[string]string)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := engines[0].Commit(0, ScopeGlobal, "a", "1"); err != nil {

@@ -101,8 +101,8 @@ func readRelayed(data []byte) (relayed, error) {
 		m.rank, m.key, m.timeout = r.small(), r.Chunk(r.Number()), time.Duration(r.Number())
 	case relayCard:
 		m.outcome = r.outcome()
-		const least = 2 // bytes of a pair
-		for range r.Count(least) {
+		const minBytes = 2 // bytes of a pair
+		for range r.Count(minBytes) {
 			m.pairs = append(m.pairs, KV{r.Chunk(r.Number()), r.Chunk(r.Number())})
 			if r.Bad() {
 				break

@@ -58,7 +58,7 @@ func TestFenceWithoutTheLost(t *testing.T) {
 
 // What a rank had put without a fence is gone with it; what a fence took along stays until its next
 // process puts more.
-func TestReborn(t *testing.T) {
+func TestRestartedRankStore(t *testing.T) {
 	e := survivors(t, 0, 0)
 	put := func(rank int, key, value string) { must(t, e.Put(rank, []byte(key), []byte(value))) }
 	both := func() {
@@ -128,7 +128,7 @@ func TestAnswersOfTheDead(t *testing.T) {
 
 // A fence of which other nodes wait already for the end goes on without the dead process, and its
 // next one is no part of it.
-func TestRebornWhileOthersExchange(t *testing.T) {
+func TestRestartDuringExchange(t *testing.T) {
 	e := survivors(t, 0, 0, 1)
 	must(t, e.Put(1, []byte("card"), []byte("x")))
 	must(t, e.FenceIn(0, 0))

@@ -12,7 +12,7 @@ func at(ms int) Sample {
 	return Sample{Now: int64(ms) * int64(time.Millisecond), On: time.Duration(ms) * time.Millisecond, Ranks: 2, Asleep: 2, Mark: 7}
 }
 
-func TestLook(t *testing.T) {
+func TestObserve(t *testing.T) {
 	change := func(ms int, change func(*Sample)) Sample {
 		s := at(ms)
 		change(&s)
@@ -71,9 +71,9 @@ func TestOnlyTimeThatItIsOn(t *testing.T) {
 	}
 }
 
-// TestLooksTogether: ranks that began to wait at the same instant look around at the same instant,
-// too.
-func TestLooksTogether(t *testing.T) {
+// TestRanksPollTogether: ranks that began to wait at the same instant look around at the same
+// instant, too.
+func TestRanksPollTogether(t *testing.T) {
 	const look = 2500 * time.Microsecond // of a program in Go on a slow machine
 	var w Watch
 	var cpu time.Duration

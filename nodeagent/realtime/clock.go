@@ -31,12 +31,12 @@ const jointTries = 16
 
 func joinClocks() joint {
 	var best joint
-	least := time.Duration(1<<63 - 1)
+	shortest := time.Duration(1<<63 - 1)
 	for range jointTries {
 		before := time.Now()
 		instant := kernelNow()
-		if took := time.Since(before); took < least {
-			least, best = took, joint{before.Add(took / 2), instant}
+		if took := time.Since(before); took < shortest {
+			shortest, best = took, joint{before.Add(took / 2), instant}
 		}
 	}
 	return best

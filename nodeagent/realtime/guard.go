@@ -12,9 +12,9 @@ const (
 	// guardPeriod is how long a real-time thread may use a processor without a pause: a usual slice
 	// of the gangs. Real work takes a fiftieth of that.
 	guardPeriod = 100 * time.Millisecond
-	// guardMost is the use of a period, in percent, above which the thread counts as running
+	// maxGuardUse is the use of a period, in percent, above which the thread counts as running
 	// without a pause.
-	guardMost = 80
+	maxGuardUse = 80
 	// guardCalm is the use, in percent, below which a thread counts as calm again, and calmPeriods
 	// for how many periods in a row it must be.
 	guardCalm   = 20
@@ -113,7 +113,7 @@ func (g *Guard) check() {
 			continue // the time is too short to judge
 		}
 		t.used, t.checked = used, now
-		if sentence := t.judge(part, elapsed); sentence != "" {
+		if sentence := t.update(part, elapsed); sentence != "" {
 			g.log(sentence)
 		}
 	}
@@ -121,12 +121,12 @@ func (g *Guard) check() {
 	g.threads = kept
 }
 
-// judge lowers or raises the thread by its use of the time since the last check, and returns a
+// update lowers or raises the thread by its use of the time since the last check, and returns a
 // sentence about a change.
-func (t *guarded) judge(used, elapsed time.Duration) string {
+func (t *guarded) update(used, elapsed time.Duration) string {
 	percent := int(100 * used / elapsed)
 	switch {
-	case !t.lowered && percent >= guardMost:
+	case !t.lowered && percent >= maxGuardUse:
 		t.lowered, t.calm = true, 0
 		if err := SetThreadNormal(t.tid); err != nil {
 			t.lowered = false

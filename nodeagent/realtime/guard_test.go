@@ -31,8 +31,8 @@ func awaitPolicy(t *testing.T, tid int, policy uint32) {
 	}
 }
 
-// spinMost bounds how long a failure of this test takes all processors.
-const spinMost = 5 * time.Second
+// maxSpin bounds how long a failure of this test takes all processors.
+const maxSpin = 5 * time.Second
 
 // spinner is a real-time thread that computes without a pause until it is told to stop.
 type spinner struct {
@@ -72,7 +72,7 @@ func TestAThreadThatSpinsIsLowered(t *testing.T) {
 			}
 			began, tid := Now(), unix.Gettid()
 			before, _ := threadTime(tid)
-			for lowered := false; !lowered && time.Duration(Now()-began) < spinMost; {
+			for lowered := false; !lowered && time.Duration(Now()-began) < maxSpin; {
 				attr, err := unix.SchedGetAttr(0, 0)
 				lowered = err == nil && attr.Policy == unix.SCHED_NORMAL
 			}
@@ -115,18 +115,18 @@ func TestAThreadThatSpinsIsLowered(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestGuardUpdate(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	self := unix.Gettid()
 	for _, used := range []time.Duration{0, guardPeriod / 2} {
 		g := guarded{name: "it", tid: self, priority: 1}
-		if text := g.judge(used, guardPeriod); text != "" || g.lowered {
+		if text := g.update(used, guardPeriod); text != "" || g.lowered {
 			t.Errorf("%v of %v: %q", used, guardPeriod, text)
 		}
 	}
 	g := guarded{name: "it", tid: self, priority: 1, lowered: true, calm: calmPeriods - 1}
-	if text := g.judge(guardPeriod/2, guardPeriod); text != "" || g.calm != 0 {
+	if text := g.update(guardPeriod/2, guardPeriod); text != "" || g.calm != 0 {
 		t.Errorf("a thread that is not calm: %q, %d", text, g.calm)
 	}
 }

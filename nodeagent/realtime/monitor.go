@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How late Go's monitor thread (sysmon) may wake. After each moment of idleness the thread sleeps 50
-// times for 20 us, and each wake-up takes some 10 to 20 us of a rank's processor. A thread that
+// How late Go's monitor thread (sysmon) may wake. After each moment of idleness the thread sleeps
+// 50 times for 20 us, and each wake-up takes some 10 to 20 us of a rank's processor. A thread that
 // waits in a system call keeps it from longer sleep, as a real-time thread does all the time.
 const (
-	// MonitorSlack is a tenth of the 10 ms after which the monitor preempts goroutines and polls the
-	// network, so a daemon does not notice it.
+	// MonitorSlack is a tenth of the 10 ms after which the monitor preempts goroutines and polls
+	// the network, so a daemon does not notice it.
 	MonitorSlack = time.Millisecond
 	// RealtimeMonitorSlack is for a process with real-time threads, which has a Guard: as long as
 	// the monitor sleeps by itself where it has nothing to do for 50 times. The process needs
@@ -34,7 +34,7 @@ func CalmMonitor(slack time.Duration) error {
 	if err != nil {
 		return err
 	}
-	tid, ok := eldest(tids, os.Getpid())
+	tid, ok := oldestThread(tids, os.Getpid())
 	if !ok {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (i *inherited) correct() {
 		return
 	}
 	tids, err := threads()
-	monitor, ok := eldest(tids, os.Getpid())
+	monitor, ok := oldestThread(tids, os.Getpid())
 	if err != nil || !ok {
 		return
 	}
@@ -74,10 +74,10 @@ func (i *inherited) correct() {
 	}
 }
 
-// eldest is the thread that was made first after the main one, which is the monitor: runtime.main
-// makes it before all else. The kernel counts thread numbers upwards, and starts again below the
-// first.
-func eldest(tids []int, first int) (tid int, ok bool) {
+// oldestThread is the thread that was made first after the main one, which is the monitor:
+// runtime.main makes it before all else. The kernel counts thread numbers upwards, and starts again
+// below the first.
+func oldestThread(tids []int, first int) (tid int, ok bool) {
 	age := func(tid int) uint32 { return uint32(tid - first) }
 	for _, t := range tids {
 		if t != first && (!ok || age(t) < age(tid)) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestEldest(t *testing.T) {
+func TestOldestThread(t *testing.T) {
 	cases := []struct {
 		name  string
 		tids  []int
@@ -30,7 +30,7 @@ func TestEldest(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if tid, ok := eldest(c.tids, c.first); tid != c.want || ok != c.ok {
+			if tid, ok := oldestThread(c.tids, c.first); tid != c.want || ok != c.ok {
 				t.Errorf("%d, %v, want %d, %v", tid, ok, c.want, c.ok)
 			}
 		})
@@ -49,7 +49,7 @@ func TestCalmMonitor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tid, _ := eldest(tids, os.Getpid())
+	tid, _ := oldestThread(tids, os.Getpid())
 	slack, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", tid))
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestInheritedSlack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	monitor, _ := eldest(tids, os.Getpid())
+	monitor, _ := oldestThread(tids, os.Getpid())
 	for tid, want := range map[int]time.Duration{self: usualSlack, monitor: RealtimeMonitorSlack} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", tid))
 		if err != nil {

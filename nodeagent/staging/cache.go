@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
@@ -172,11 +173,7 @@ func (c *Cache) Release(job uint64) {
 func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for job := range c.held {
-		if !keeps(job) {
-			delete(c.held, job)
-		}
-	}
+	maps.DeleteFunc(c.held, func(job uint64, _ []key) bool { return !keeps(job) })
 }
 
 // Get returns the path of a file, for the user's programs. If the file is not here, it is fetched

@@ -142,7 +142,7 @@ func filesIn(t *testing.T, dir string) (names []string) {
 
 // An agent that was killed leaves half files, which the next one does not take for whole, and whole
 // ones, which it looks at.
-func TestAfterAKill(t *testing.T) {
+func TestCacheAfterKill(t *testing.T) {
 	dir := cacheDir(t)
 	data, file := content(10_000, 1)
 	bad, badFile := content(10_000, 2)
@@ -239,7 +239,7 @@ func TestLimit(t *testing.T) {
 }
 
 // A file goes on to another node while it still comes, and what was cut off is taken up again.
-func TestThroughANode(t *testing.T) {
+func TestForwardWhileFetching(t *testing.T) {
 	c := open(t, cacheDir(t), 1<<30)
 	data, file := content(3*readChunk+17, 3)
 	first, rest := make(chan struct{}), make(chan struct{})

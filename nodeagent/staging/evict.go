@@ -59,13 +59,13 @@ func (c *Cache) admit(uid uint32, size int64) error {
 
 // grant makes room for at least so many more bytes of an incomplete file, and returns for how many.
 // Missing bytes beyond that take no room.
-func (c *Cache) grant(e *entry, least int64) (int64, error) {
+func (c *Cache) grant(e *entry, minGrant int64) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries[e.key] != e {
 		return 0, errUnwanted
 	}
-	n := min(max(least, grantBytes), e.size-e.bytes)
+	n := min(max(minGrant, grantBytes), e.size-e.bytes)
 	if err := c.makeRoom(e.key.uid, n); err != nil {
 		return 0, err
 	}

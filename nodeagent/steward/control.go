@@ -168,7 +168,7 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()},
 		}})
 	case *stewardpb.ToSteward_Taken:
-		s.relay.post(func() { s.relay.kept.take(body.Taken) })
+		s.relay.post(func() { s.relay.kept.acknowledge(body.Taken) })
 	case *stewardpb.ToSteward_Pace:
 		s.relay.post(func() { s.relay.pace.set(time.Now(), body.Pace) })
 	case *stewardpb.ToSteward_Forget:

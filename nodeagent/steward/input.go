@@ -11,54 +11,58 @@ import (
 
 // input delivers what the user types to one rank or to all. One message is delivered at a time, and
 // the next is taken only when every rank has it: that is the bound and the back-pressure.
+//
+//	unfinished is the number of sinks that wait; a sink that waits is open
+//	written <= len(chunk) for each sink that waits
 type input struct {
-	loop  *loop
-	sinks []sink
-	begun bool   // all ranks that will be are there
-	chunk []byte // being delivered
-	busy  int    // sinks that have not got all of chunk
-	eof   bool   // close the sinks after chunk
+	loop     *loop
+	sinks    []sink
+	allAdded bool // no more sinks will come
+
+	chunk      []byte // is being delivered
+	unfinished int
+	eof        bool // the sinks are closed after chunk
 
 	terminal bool // the sinks are terminals, at which a character ends the input
 
 	// accepted is the offset in the input after the last chunk. What another reader sends again is
 	// dropped.
 	accepted uint64
-	based    bool // accepted counts from the first message: an earlier attempt of the job got what was before it
+	hasBase  bool // accepted counts from the first message: an earlier attempt of the job got what was before it
 }
 
 // sink is the write end of one rank's standard input.
 type sink struct {
-	fd      int // -1 once the rank reads no more
-	at      int // how much of the chunk it has
-	waiting bool
+	fd      int  // -1 once the rank reads no more
+	written int  // bytes of the chunk
+	waiting bool // for more of the chunk
 }
 
-// add takes the write ends of some ranks' pipes.
-func (in *input) add(fds []int) {
+// addSinks takes the write ends of some ranks' pipes.
+func (in *input) addSinks(fds []int) {
 	for _, fd := range fds {
 		in.sinks = append(in.sinks, sink{fd: fd})
 	}
 }
 
-// begin records that all sinks are there.
-func (in *input) begin() { in.begun = true }
+// markComplete records that all sinks are there.
+func (in *input) markComplete() { in.allAdded = true }
 
 // ready reports whether the next message may be taken.
-func (in *input) ready() bool { return in.begun && in.busy == 0 }
+func (in *input) ready() bool { return in.allAdded && in.unfinished == 0 }
 
 // accept begins to deliver what is new of a message.
 func (in *input) accept(m *scorev1.Stdin) {
 	if size := m.GetResize(); size != nil {
-		in.resize(size)
+		in.resizeTerminals(size)
 	}
 	data := m.GetData()
 	if m.Offset == nil {
-		in.take(data, m.GetEof())
+		in.deliver(data, m.GetEof())
 		return
 	}
-	if !in.based {
-		in.based, in.accepted = true, m.GetOffset()
+	if !in.hasBase {
+		in.hasBase, in.accepted = true, m.GetOffset()
 	}
 	end := api.InputEnd(m)
 	if m.GetOffset() > in.accepted || end <= in.accepted {
@@ -66,15 +70,15 @@ func (in *input) accept(m *scorev1.Stdin) {
 	}
 	data = data[min(in.accepted-m.GetOffset(), uint64(len(data))):]
 	in.accepted = end
-	in.take(data, m.GetEof())
+	in.deliver(data, m.GetEof())
 }
 
-// taken returns the offset up to which all ranks have the input.
-func (in *input) taken() (offset uint64, known bool) { return in.accepted, in.busy == 0 }
+// delivered returns the offset up to which all ranks have the input.
+func (in *input) delivered() (offset uint64, known bool) { return in.accepted, in.unfinished == 0 }
 
-// take begins to deliver data. If no rank reads, the data is dropped, as by a shell whose pipe has
-// lost its reader.
-func (in *input) take(data []byte, eof bool) {
+// deliver begins to deliver data. If no rank reads, the data is dropped, as by a shell whose pipe
+// has lost its reader.
+func (in *input) deliver(data []byte, eof bool) {
 	if eof && in.terminal {
 		data, eof = append(data, endOfInput...), false
 	}
@@ -83,26 +87,26 @@ func (in *input) take(data []byte, eof bool) {
 		if in.sinks[i].fd < 0 {
 			continue
 		}
-		in.sinks[i].at = 0
+		in.sinks[i].written = 0
 		in.sinks[i].waiting = true
-		in.busy++
+		in.unfinished++
 	}
 	for i := range in.sinks {
 		if in.sinks[i].waiting {
-			in.write(i)
+			in.writeSink(i)
 		}
 	}
 	in.closeAtEOF()
 }
 
-// write gives one sink what it takes of the chunk.
-func (in *input) write(i int) {
+// writeSink gives one sink what it takes of the chunk.
+func (in *input) writeSink(i int) {
 	s := &in.sinks[i]
 	if !s.waiting {
 		return
 	}
-	for s.at < len(in.chunk) {
-		n, err := unix.Write(s.fd, in.chunk[s.at:])
+	for s.written < len(in.chunk) {
+		n, err := unix.Write(s.fd, in.chunk[s.written:])
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -114,22 +118,22 @@ func (in *input) write(i int) {
 			return
 		}
 		if err != nil { // the rank, or all that had its input, closed it
-			in.drop(s)
+			in.dropSink(s)
 			return
 		}
-		s.at += n
+		s.written += n
 	}
 	in.loop.unwatch(s.fd)
-	in.settled(s)
+	in.sinkDone(s)
 }
 
-func (in *input) drop(s *sink) {
-	in.shut(s)
-	in.settled(s)
+func (in *input) dropSink(s *sink) {
+	in.closeSink(s)
+	in.sinkDone(s)
 }
 
-// shut closes the input of one rank; relay.unnest explains why it is unwatched first.
-func (in *input) shut(s *sink) {
+// closeSink closes the input of one rank; unwatchPipe explains why it is unwatched first.
+func (in *input) closeSink(s *sink) {
 	if s.fd < 0 {
 		return
 	}
@@ -138,57 +142,57 @@ func (in *input) shut(s *sink) {
 	s.fd = -1
 }
 
-// wanted reports whether a rank may still read. It makes the loop report when none does; a terminal
-// ends with its output.
-func (in *input) wanted() bool {
+// stillOpen reports whether a rank may still read. It makes the loop report when none does; a
+// terminal ends with its output.
+func (in *input) stillOpen() bool {
 	if in.terminal {
 		return false
 	}
-	wanted := false
+	open := false
 	for i := range in.sinks {
 		s := &in.sinks[i]
 		if s.fd < 0 {
 			continue
 		}
-		wanted = true
+		open = true
 		if !s.waiting {
 			_ = in.loop.watch(s.fd, 0, tag{kindInput, int32(i)}) // an error is always reported; otherwise the job's end closes it
 		}
 	}
-	return wanted
+	return open
 }
 
-// gone records that nobody can read one rank's input any more.
-func (in *input) gone(i int) {
+// onReaderGone records that nobody can read one rank's input any more.
+func (in *input) onReaderGone(i int) {
 	s := &in.sinks[i]
 	if s.waiting {
-		in.drop(s)
+		in.dropSink(s)
 		return
 	}
-	in.shut(s)
+	in.closeSink(s)
 }
 
-// settled records that s needs no more of the chunk.
-func (in *input) settled(s *sink) {
+// sinkDone records that s needs no more of the chunk.
+func (in *input) sinkDone(s *sink) {
 	s.waiting = false
-	in.busy--
+	in.unfinished--
 	in.closeAtEOF()
 }
 
 func (in *input) closeAtEOF() {
-	if in.eof && in.busy == 0 {
+	if in.eof && in.unfinished == 0 {
 		in.close()
 	}
 }
 
 func (in *input) close() {
 	for i := range in.sinks {
-		in.shut(&in.sinks[i])
+		in.closeSink(&in.sinks[i])
 	}
 }
 
-// resize sets the size of the terminals.
-func (in *input) resize(size *scorev1.Terminal) {
+// resizeTerminals sets the size of the terminals.
+func (in *input) resizeTerminals(size *scorev1.Terminal) {
 	for i := range in.sinks {
 		if in.terminal && in.sinks[i].fd >= 0 {
 			_ = resize(in.sinks[i].fd, size) // the programs there have ended
@@ -197,18 +201,18 @@ func (in *input) resize(size *scorev1.Terminal) {
 }
 
 // notifyInput tells the reader how much input the ranks have: at first, and whenever it grows.
-func (r *relay) notifyInput() error {
-	offset, known := r.input.taken()
-	if !known || r.last || r.toldInput && offset == r.lastInput {
+func (r *stdioRelay) notifyInput() error {
+	offset, known := r.input.delivered()
+	if !known || r.lastQueued || r.inputReported && offset == r.inputOffset {
 		return nil
 	}
-	r.toldInput, r.lastInput = true, offset
+	r.inputReported, r.inputOffset = true, offset
 	return r.reader.queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
 }
 
 // takeInput delivers the reader's messages as long as it can. Then it stops reading until the ranks
 // have read.
-func (r *relay) takeInput() {
+func (r *stdioRelay) takeInput() {
 	for r.input.ready() {
 		var m stewardpb.ToSteward
 		ok, err := r.reader.next(&m)

@@ -232,7 +232,7 @@ func TestAPeerHangsUp(t *testing.T) {
 // A rank between fork and exec has a copy of every descriptor, so that a closed
 // pipe goes on being reported: its end must count once.
 func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
-	r, err := newRelay(relayEvents{reader: func(bool) {}, drained: func() {}, lost: func(string) {}})
+	r, err := newStdioRelay(stdioEvents{reader: func(bool) {}, drained: func() {}, lost: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

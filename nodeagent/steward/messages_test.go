@@ -33,9 +33,9 @@ func TestFencesByMessage(t *testing.T) {
 	needBash(t)
 	const fences = 100
 	for name, c := range map[string]struct {
-		change change
-		least  int // of messages that the agents carry
-		most   int // repetitions on a busy machine included
+		change      change
+		minMessages int // of messages that the agents carry
+		maxMessages int // repetitions on a busy machine included
 	}{
 		"datagrams": {withKey, 1, fences},
 		"no key":    {func(*stewardpb.PrepareJob) {}, 2 * fences, 3 * fences},
@@ -44,8 +44,8 @@ func TestFencesByMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := startRelayPair(t, exchanging(fences, ""), c.change)
 			p.end()
-			if p.messages < c.least || p.messages > c.most {
-				t.Errorf("the agents carried %d messages for %d fences; it should be %d to %d", p.messages, fences, c.least, c.most)
+			if p.messages < c.minMessages || p.messages > c.maxMessages {
+				t.Errorf("the agents carried %d messages for %d fences; it should be %d to %d", p.messages, fences, c.minMessages, c.maxMessages)
 			}
 			for i, a := range p.agents {
 				if has(a, (*stewardpb.FromSteward).GetCollective) {

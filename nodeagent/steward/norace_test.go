@@ -2,5 +2,5 @@
 
 package steward_test
 
-// residentMost bounds the memory of a steward under a flood, far below what went through it.
-const residentMost = 40 << 20
+// maxResident bounds the memory of a steward under a flood, far below what went through it.
+const maxResident = 40 << 20

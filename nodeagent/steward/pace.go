@@ -64,8 +64,8 @@ func (p *pace) turn() int64 {
 	return int64(min(paceTurn.Seconds()*float64(p.rate), paceBurst/2))
 }
 
-// took notes a message that has been read.
-func (p *pace) took(bytes int) {
+// charge counts a message that has been read.
+func (p *pace) charge(bytes int) {
 	if p.rate > 0 {
 		p.left -= int64(bytes) + messageCost
 	}

@@ -32,7 +32,7 @@ func TestPace(t *testing.T) {
 			}
 			p.set(now, rate) // it is told again
 			bytes := rapid.IntRange(0, outputChunk).Draw(t, "bytes")
-			p.took(bytes)
+			p.charge(bytes)
 			taken += int64(bytes) + messageCost
 			largest = max(largest, int64(bytes)+messageCost)
 			may := int64(now.Sub(begin).Seconds()*float64(rate)) + paceBurst + largest
@@ -54,7 +54,7 @@ func TestPaceEnds(t *testing.T) {
 			if i > 1000 {
 				t.Fatal("there is no end to what may be read")
 			}
-			p.took(outputChunk)
+			p.charge(outputChunk)
 		}
 	}
 	exhaust()

@@ -152,7 +152,7 @@ func TestARankThatNeverReadsItsAnswers(t *testing.T) {
 echo "cmd=init pmi_version=1 pmi_subversion=1" >&3; while :; do echo "cmd=get_maxes"; done >&3`})
 	a.do(a.conn.AskRankStates(3)) // the steward goes on
 	await(a, "states", 0, (*stewardpb.FromSteward).GetRankStates)
-	if n := residentBytes(t, a.process.Pid); n > residentMost {
+	if n := residentBytes(t, a.process.Pid); n > maxResident {
 		t.Errorf("%d bytes resident", n)
 	}
 	a.do(a.conn.Kill())

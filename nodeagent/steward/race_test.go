@@ -2,6 +2,6 @@
 
 package steward_test
 
-// residentMost bounds the memory of a steward under a flood. The race detector takes several
+// maxResident bounds the memory of a steward under a flood. The race detector takes several
 // times as much for its own books.
-const residentMost = 160 << 20
+const maxResident = 160 << 20

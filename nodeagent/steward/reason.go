@@ -54,7 +54,7 @@ func (j *job) storeReason(reason string) {
 func (j *job) errorStream(k int) int { return (k+1)*j.streams() - 1 }
 
 // storeReason writes why a job cannot start to the file of local rank k.
-func (r *relay) storeReason(j *job, k int, reason string) {
+func (r *stdioRelay) storeReason(j *job, k int, reason string) {
 	if i := j.errorStream(k); i < len(r.outputs) {
 		_ = r.outputs[i].file.say(j, reason)
 	}

@@ -24,7 +24,7 @@ func (s *steward) renew() {
 		}
 	}
 	s.relay.post(func() {
-		s.relay.renewed = func(rested bool) {
+		s.relay.onRenewed = func(rested bool) {
 			s.loop.post(func() { s.life.Renewed(s.now(), clean && rested) })
 		}
 	})
@@ -55,21 +55,21 @@ func (s *steward) reportFree() {
 
 // renew forgets a job's streams once all of them have ended, which with its
 // processes they do, and reports whether nothing is left of them.
-func (r *relay) renew() {
-	if r.open > 0 || r.added > 0 && !r.whole || r.reader != nil && (!r.last || r.reader.unsent() > 0) {
+func (r *stdioRelay) renew() {
+	if r.open > 0 || r.added > 0 && !r.allAdded || r.reader != nil && (!r.lastQueued || r.reader.unsent() > 0) {
 		return // for now
 	}
 	r.closeFiles() // of streams that had none, and so closed none
-	tell, clean := r.renewed, !r.lost && (r.files == nil || r.files.closed)
-	r.renewed = nil
+	tell, clean := r.onRenewed, !r.storeFailed && (r.files == nil || r.files.closed)
+	r.onRenewed = nil
 	r.detach()
 	if clean {
 		r.input.close()
 		r.input = input{loop: r.loop}
 		r.outputs, r.files = nil, nil
-		r.added, r.whole, r.last, r.drained = 0, false, false, false
+		r.added, r.allAdded, r.lastQueued, r.drained = 0, false, false, false
 		r.kept, r.pace = unacked{}, pace{}
-		r.keep.leave()
+		r.affinity.reset()
 	}
 	tell(clean)
 }

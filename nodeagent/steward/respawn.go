@@ -78,7 +78,7 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
 	rank := j.ranks[k].rank
 	s.relay.post(func() {
-		if err := s.relay.addAgain(j, rank, b.outputs, b.sinks); err != nil {
+		if err := s.relay.addRestarted(j, rank, b.outputs, b.sinks); err != nil {
 			s.relay.events.lost(fmt.Sprintf("output of rank %d is lost: %v", rank, err))
 		}
 	})
@@ -178,14 +178,14 @@ func (s *steward) engineDo(f func(*pmi.Engine) error) {
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
 
 // reopen reports that more pipes may come, if it is not too late to say so.
-func (r *relay) reopen() {
-	if !r.last && (r.files == nil || !r.files.closed) {
-		r.whole = false
+func (r *stdioRelay) reopen() {
+	if !r.lastQueued && (r.files == nil || !r.files.closed) {
+		r.allAdded = false
 	}
 }
 
-// addAgain gives the relay the pipes of a rank that was started again.
-func (r *relay) addAgain(j *job, rank uint32, fds, sinks []int) error {
+// addRestarted gives the relay the pipes of a rank that was started again.
+func (r *stdioRelay) addRestarted(j *job, rank uint32, fds, sinks []int) error {
 	for i := range fds {
 		o := output{fd: -1, rank: rank, stream: uint32(stdoutStream + i)}
 		if r.files != nil {

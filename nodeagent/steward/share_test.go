@@ -22,7 +22,7 @@ func TestManyRanksLeaveOthersTheProcessor(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the kernel lets ordinary users set few sessions in a second")
 	}
-	const ranks, leastPart = 9, 4
+	const ranks, minPart = 9, 4
 	a := start(t)
 	a.run(ranks, sh("while :; do :; done"))
 	pids := a.launched().GetPids()
@@ -41,7 +41,7 @@ func TestManyRanksLeaveOthersTheProcessor(t *testing.T) {
 		}
 		got, otherGot = total()-before, cpuTime(t, other)-otherBefore
 	}
-	if otherGot*leastPart < got+otherGot {
+	if otherGot*minPart < got+otherGot {
 		t.Errorf("%d ranks got %v of a processor, a program beside them %v", ranks, got, otherGot)
 	}
 	a.do(a.conn.Kill())

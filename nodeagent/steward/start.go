@@ -88,7 +88,7 @@ func (s *steward) startEnded() {
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
-		s.relay.post(s.relay.input.begin) // complete comes when no process will any more
+		s.relay.post(s.relay.input.markComplete) // complete comes when no process will any more
 	} else {
 		s.relay.post(s.relay.complete)
 	}

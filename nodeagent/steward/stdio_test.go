@@ -49,7 +49,7 @@ func TestFloodWithASlowReader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; run without -short")
 	}
-	const bound = residentMost
+	const bound = maxResident
 	a := start(t)
 	a.run(1, sh("exec head -c 1000000000 /dev/zero"))
 	pid := a.process.Pid
@@ -229,7 +229,7 @@ func TestStdinIsHeldBack(t *testing.T) {
 		sent <- s.Send(&scorev1.Stdin{Eof: true})
 	}()
 	a.do(a.conn.AskRankStates(1))
-	if n := residentBytes(t, a.process.Pid); n > residentMost {
+	if n := residentBytes(t, a.process.Pid); n > maxResident {
 		t.Errorf("%d bytes resident", n)
 	}
 	select {
@@ -453,11 +453,11 @@ func TestIdleStewardIsSmall(t *testing.T) {
 	a.launched()
 	deadline := time.Now().Add(timeout)
 	n := residentBytes(t, a.process.Pid)
-	for n > residentMost && time.Now().Before(deadline) {
+	for n > maxResident && time.Now().Before(deadline) {
 		n = residentBytes(t, a.process.Pid)
 	}
 	t.Logf("%d MB resident with 64 ranks", n>>20)
-	if n > residentMost {
+	if n > maxResident {
 		t.Errorf("%d bytes resident", n)
 	}
 	a.do(a.conn.Kill())

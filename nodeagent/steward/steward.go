@@ -24,7 +24,7 @@ type steward struct {
 	life     *life.Machine
 	reaper   *launch.Reaper
 	forker   *launch.Forker
-	relay    *relay
+	relay    *stdioRelay
 	root     *cgroup.Root  // of the node, nil like group
 	group    *cgroup.Group // nil: no control group, signals instead
 	groupErr error         // why the group that was named cannot be used
@@ -74,7 +74,7 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
-	if s.relay, err = newRelay(s.relayEvents()); err != nil {
+	if s.relay, err = newStdioRelay(s.stdioEvents()); err != nil {
 		return nil, err
 	}
 	go s.relay.run()
@@ -112,8 +112,8 @@ func openGroup(c config) (*cgroup.Root, *cgroup.Group, error) {
 	return root, group, err
 }
 
-func (s *steward) relayEvents() relayEvents {
-	return relayEvents{
+func (s *steward) stdioEvents() stdioEvents {
+	return stdioEvents{
 		reader:  func(attached bool) { s.loop.post(func() { s.life.Reader(s.now(), attached) }) },
 		drained: func() { s.loop.post(func() { s.life.Drained(s.now()) }) },
 		lost:    func(text string) { s.loop.post(func() { s.noteLoss(text) }) },

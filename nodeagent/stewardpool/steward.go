@@ -176,15 +176,15 @@ func (s *host) LimitMemory(bytes uint64) error {
 
 // LimitProcesses bounds the processes and threads that the job has at once; 0: nothing
 // does. The error wraps cgroup.ErrNoPidsControl where nothing can keep the limit.
-func (s *host) LimitProcesses(most uint32) error {
-	if most == s.processes {
+func (s *host) LimitProcesses(maxProcesses uint32) error {
+	if maxProcesses == s.processes {
 		return nil // an earlier job had the same
 	}
 	if s.group == nil {
 		return cgroup.ErrNoPidsControl
 	}
-	s.processes = most
-	return s.group.LimitProcesses(most)
+	s.processes = maxProcesses
+	return s.group.LimitProcesses(maxProcesses)
 }
 
 // leave lets the steward become free again or exit by itself, for a bounded time. It returns the

@@ -41,7 +41,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 }
 
 // Only who executes a program is worth another look.
-func TestMayHaveMore(t *testing.T) {
+func TestExecingProcessIsCheckedAgain(t *testing.T) {
 	bare := exec.Command("/bin/sleep", "1000")
 	bare.Env = []string{}
 	if err := bare.Start(); err != nil {

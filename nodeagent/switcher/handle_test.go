@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRan: only the time between coming on and being stopped counts, whatever is said twice.
-func TestRan(t *testing.T) {
+// TestRunTime: only the time between coming on and being stopped counts, whatever is said twice.
+func TestRunTime(t *testing.T) {
 	var h Handle
 	for _, step := range []struct {
 		on   bool
@@ -23,8 +23,8 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestAlive: the thread answers while it runs, not when it is busy elsewhere or has ended.
-func TestAlive(t *testing.T) {
+// TestThreadAnswers: the thread answers while it runs, not when it is busy elsewhere or has ended.
+func TestThreadAnswers(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ const (
 )
 
 // leadRule aims at four wake-ups in time for each late one.
-var leadRule = quantile.Rule{Step: 500 * time.Nanosecond, Odds: 4, Most: maxLead}
+var leadRule = quantile.Rule{Step: 500 * time.Nanosecond, Odds: 4, Max: maxLead}
 
 // lead is how long before an instant the timer is set: a timer's interrupt, and
 // the way from there to the thread, take some 10 us on bare hardware and 30 us

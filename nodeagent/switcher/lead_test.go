@@ -29,7 +29,7 @@ func TestLeadLearnsHowLateWakeUpsAre(t *testing.T) {
 	}
 }
 
-func TestLeadForgetsABusyMachine(t *testing.T) {
+func TestLeadRecovers(t *testing.T) {
 	var l lead
 	for range 100 {
 		l.woke(time.Second)

@@ -168,10 +168,8 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 		case <-ctx.Done():
 			return
 		case <-l.queue.ready:
-			for _, message := range merge(l.queue.take()) {
-				if stream.Send(message) != nil {
-					return // the receiver learns why
-				}
+			if l.sendQueued(stream) != nil {
+				return // the receiver learns why
 			}
 		case <-beat.C():
 			if l.options.Now()-l.heard.Load() > silenceTimeout.Nanoseconds() {
@@ -183,6 +181,15 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 			}
 		}
 	}
+}
+
+func (l *Link) sendQueued(stream *stream) error {
+	for _, message := range merge(l.queue.take()) {
+		if err := stream.Send(message); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {

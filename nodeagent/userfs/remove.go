@@ -193,9 +193,9 @@ func removing(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	const most = 80 // a line of a log
-	if len(name) > most {
-		name = name[:most] + "..."
+	const maxName = 80 // a line of a log
+	if len(name) > maxName {
+		name = name[:maxName] + "..."
 	}
 	return fmt.Errorf("removing %q: %w", name, err)
 }

@@ -23,9 +23,9 @@ const (
 	// for a leader, an election and a half.
 	reachTimeout = 3 * time.Second
 	// passPause is the time between the first two tries, unless another server is known to lead; it
-	// doubles up to passPauseMost.
-	passPause     = 50 * time.Millisecond
-	passPauseMost = 500 * time.Millisecond
+	// doubles up to maxPassPause.
+	passPause    = 50 * time.Millisecond
+	maxPassPause = 500 * time.Millisecond
 	// shunFor is how long a server is avoided: two elections.
 	shunFor = 4 * time.Second
 )
@@ -84,7 +84,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass makes a server answer; the error is for the caller.
 func (c *call) pass() error {
-	for limit, pause := time.Now().Add(reachTimeout), passPause; ; pause = min(2*pause, passPauseMost) {
+	for limit, pause := time.Now().Add(reachTimeout), passPause; ; pause = min(2*pause, maxPassPause) {
 		changed := c.servers.LeaderChanged()
 		for _, server := range c.order() {
 			answered, err := c.by(server)

@@ -115,9 +115,9 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestLost: a call of which it is not known whether it was carried out goes to another server only
-// if it does no harm twice.
-func TestLost(t *testing.T) {
+// TestAmbiguousCallIsRepeatedIfSafe: a call of which it is not known whether it was carried out
+// goes to another server only if it does no harm twice.
+func TestAmbiguousCallIsRepeatedIfSafe(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, kind string
 		again      bool
@@ -146,9 +146,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestNobody: a call waits for a server for as long as an election takes, and no longer; then one
-// sentence says what is wrong, and whether something may have been done.
-func TestNobody(t *testing.T) {
+// TestNoServerReachable: a call waits for a server for as long as an election takes, and no longer;
+// then one sentence says what is wrong, and whether something may have been done.
+func TestNoServerReachable(t *testing.T) {
 	for name, test := range map[string]struct {
 		err       error
 		unchanged string
@@ -163,7 +163,7 @@ func TestNobody(t *testing.T) {
 				h := newForwarder(c, transport(func(*http.Request) (*http.Response, error) { return nil, test.err }), zap.NewNop())
 				began := time.Now()
 				got := ask(h, list, unary, "")
-				if took := time.Since(began); took < reachTimeout || took > reachTimeout+passPauseMost {
+				if took := time.Since(began); took < reachTimeout || took > reachTimeout+maxPassPause {
 					t.Errorf("it took %v", took)
 				}
 				if got.Code != http.StatusServiceUnavailable || got.Header().Get(api.Unchanged) != test.unchanged ||

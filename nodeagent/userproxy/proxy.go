@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// takeAgain is the time between tries to take a socket that another agent of this host has,
+	// takeRetry is the time between tries to take a socket that another agent of this host has,
 	// which may end.
-	takeAgain = time.Second
+	takeRetry = time.Second
 )
 
 // Servers are those of the cluster, by their base URLs; see package uplink.
@@ -70,7 +70,7 @@ func (p *Proxy) Run(ctx context.Context) {
 		}
 		p.logError(err)
 		select {
-		case <-time.After(takeAgain):
+		case <-time.After(takeRetry):
 		case <-ctx.Done():
 		}
 	}

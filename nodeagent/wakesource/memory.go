@@ -15,9 +15,9 @@ var native = binary.NativeEndian
 // mapping is a part of a process's memory that belongs to a context.
 type mapping struct{ from, to uint64 }
 
-// mapsMost bounds the lines of /proc/PID/maps that are read; the kernel's own bound is the same by
+// maxMaps bounds the lines of /proc/PID/maps that are read; the kernel's own bound is the same by
 // default.
-const mapsMost = 65530
+const maxMaps = 65530
 
 // read reads the process's memory.
 func (p *process) read(at uint64, bytes int) (data []byte, ok bool) {
@@ -63,7 +63,7 @@ func (p *process) images() []mapping {
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	for n := 0; n < mapsMost && lines.Scan(); n++ {
+	for n := 0; n < maxMaps && lines.Scan(); n++ {
 		if m, inode, ok := parseMapping(lines.Text()); ok && p.own.Images[inode] {
 			found = append(found, m)
 		}

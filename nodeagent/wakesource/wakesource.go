@@ -14,9 +14,9 @@ type Own struct {
 	Sockets map[uint64]bool // of contexts
 }
 
-// threadsMost bounds the threads that are examined: some ten for each of the most ranks that a node
+// maxThreads bounds the threads that are examined: some ten for each of the most ranks that a node
 // has.
-const threadsMost = 16384
+const maxThreads = 16384
 
 // recheckPause is the pause before threads that something could wake are examined again: in a rank
 // that has polled, Go's monitor thread naps in turns for some 15 ms, and with many ranks there is
@@ -53,8 +53,8 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 		if err != nil {
 			return nil, fmt.Sprintf("process %d cannot be looked at", pid)
 		}
-		if len(threads)+len(entries) > threadsMost {
-			return nil, fmt.Sprintf("the job has more than %d threads on a node", threadsMost)
+		if len(threads)+len(entries) > maxThreads {
+			return nil, fmt.Sprintf("the job has more than %d threads on a node", maxThreads)
 		}
 		for _, entry := range entries {
 			threads = append(threads, thread{pid, entry.Name()})

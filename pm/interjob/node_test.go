@@ -149,7 +149,7 @@ func TestEndOfASilentPeer(t *testing.T) {
 }
 
 // Nobody is there, or somebody who does not know the secret.
-func TestNobodyThere(t *testing.T) {
+func TestUnreachablePeer(t *testing.T) {
 	a, b := newEnd(t, 1, 0), newEnd(t, 2, 0)
 	b.Expect()
 	wrong := b.Address()

@@ -185,7 +185,7 @@ func TestTooLong(t *testing.T) {
 }
 
 // A steward that dies, and a wait that is given up, are told, and reading goes on.
-func TestLost(t *testing.T) {
+func TestStewardDiesWhileWaiting(t *testing.T) {
 	j, s := start(t, wire.Fence)
 	if err := s.store.Put(0, "card", "theirs"); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-func TestGivingUp(t *testing.T) {
+func TestAbandonedWait(t *testing.T) {
 	mine, theirs := pair(t)
 	store, err := keys.Create(2)
 	if err != nil {

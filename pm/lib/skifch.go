@@ -13,12 +13,12 @@ import (
 
 // skifChannel is a channel of SkifCh, whose messages are given back in order.
 type skifChannel struct {
-	ch     *skifch.Channel
-	rank   int
-	most   int            // bytes of a message
-	last   skifch.Message // received last; valid while kept is not 0
-	kept   int            // messages received and not completed
-	pieces [][]byte       // of the message that is being sent
+	ch         *skifch.Channel
+	rank       int
+	maxMessage int            // bytes of a message
+	last       skifch.Message // received last; valid while kept is not 0
+	kept       int            // messages received and not completed
+	pieces     [][]byte       // of the message that is being sent
 }
 
 func skifOf(h C.int) *skifChannel {
@@ -36,7 +36,7 @@ func go_skifch_open(number C.int) C.int {
 	if err != nil {
 		return errno(err)
 	}
-	open.skif[number] = &skifChannel{ch: skifch.New(ch), rank: ch.Rank(), most: ch.MaxMessage()}
+	open.skif[number] = &skifChannel{ch: skifch.New(ch), rank: ch.Rank(), maxMessage: ch.MaxMessage()}
 	return number
 }
 
@@ -78,7 +78,7 @@ func go_skifch_send(h, rank C.int, pieces *C.struct_iovec, count C.int) C.ssize_
 	}
 	c.pieces = c.pieces[:0]
 	for _, v := range unsafe.Slice(pieces, int(count)) {
-		n := min(v.iov_len, C.size_t(c.most)) // more does not go at once
+		n := min(v.iov_len, C.size_t(c.maxMessage)) // more does not go at once
 		c.pieces = append(c.pieces, memory(v.iov_base, n))
 		if n < v.iov_len {
 			break

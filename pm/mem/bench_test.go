@@ -10,13 +10,13 @@ import (
 func BenchmarkCopy(b *testing.B) {
 	c := startChild(b, false)
 	p := c.open(b)
-	const most = 4 << 20
-	addr := c.askAddress(b, "memory %d m", most)
-	m, err := p.Map(c.askHandle(b, "window %d w", most))
+	const maxBytes = 4 << 20
+	addr := c.askAddress(b, "memory %d m", maxBytes)
+	m, err := p.Map(c.askHandle(b, "window %d w", maxBytes))
 	if err != nil {
 		b.Fatal(err)
 	}
-	target := make([]byte, most)
+	target := make([]byte, maxBytes)
 	for _, size := range []int{8, 4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
 		b.Run(fmt.Sprintf("read/%d", size), func(b *testing.B) {
 			b.SetBytes(int64(size))

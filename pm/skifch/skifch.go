@@ -85,8 +85,8 @@ func (c *Channel) Send(to Address, pieces ...[]byte) (int, error) {
 	for _, p := range pieces {
 		total += len(p)
 	}
-	most := min(total, c.pm.MaxMessage())
-	n, err := c.sendPart(to.Rank, most, pieces)
+	size := min(total, c.pm.MaxMessage())
+	n, err := c.sendPart(to.Rank, size, pieces)
 	if !errors.Is(err, pm.ErrFull) {
 		return n, err
 	}
@@ -97,7 +97,7 @@ func (c *Channel) Send(to Address, pieces ...[]byte) (int, error) {
 	if room < 0 || room == 0 && total > 0 {
 		return 0, ErrAgain
 	}
-	n, err = c.sendPart(to.Rank, min(most, room), pieces)
+	n, err = c.sendPart(to.Rank, min(size, room), pieces)
 	return n, again(err, pm.ErrFull)
 }
 

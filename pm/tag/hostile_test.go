@@ -83,7 +83,7 @@ func packet(h uct.Header, words ...uint64) []byte {
 
 var everything = tag.Criteria{Source: tag.AnyPeer, Ignore: ^uint64(0)}
 
-func TestLies(t *testing.T) {
+func TestForgedMessages(t *testing.T) {
 	offer := uct.Header{ID: idOffer, Arg: 1}
 	const far = ^uint64(0)
 	eager := func(n int) []byte { return append(packet(uct.Header{ID: idEager}, 5), make([]byte, n)...) }
@@ -189,9 +189,9 @@ func TestPeerLostWhileItsMessagesAreHeld(t *testing.T) {
 	}
 	v.until(t, func() bool { return v.ranks[0].ep.Probe(tag.Criteria{Source: peer(2), Tag: 6}) != nil })
 	v.step(t)
-	most := 75_000 + 16<<10
-	if held := stack.Counts().HeldBytes; held > most {
-		t.Errorf("%d bytes are kept, at most %d may be", held, most)
+	maxHeld := 75_000 + 16<<10
+	if held := stack.Counts().HeldBytes; held > maxHeld {
+		t.Errorf("%d bytes are kept, at most %d may be", held, maxHeld)
 	}
 	var r tag.Op
 	for range 5 { // what came before is still there
@@ -235,8 +235,8 @@ func randomPacket(r *rand.Rand) []byte {
 	return b[:len(b)-r.IntN(2)*r.IntN(8)]
 }
 
-// TestRandomLies: what one peer says costs bounded memory and ends each operation once; another rank
-// goes on.
+// TestRandomLies: what one peer says costs bounded memory and ends each operation once; another
+// rank goes on.
 func TestRandomLies(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -83,7 +83,7 @@ type Op struct {
 	// of a receive
 	held     *Held // what is being fetched
 	many     bool  // the buffer takes many messages
-	least    int   // it is given back when fewer bytes are left
+	minLeft  int   // it is given back when fewer bytes are left
 	pending  int   // messages that are being fetched into it
 	parent   *Op   // the receive into whose buffer this one fetches
 	detached bool  // the buffer for many takes no more

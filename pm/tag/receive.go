@@ -29,14 +29,14 @@ func (e *Endpoint) ready(o *Op) error {
 }
 
 // ReceiveMany begins a receive of many messages into one buffer, one behind the other, until fewer
-// than least bytes are left or it is canceled. OnDone is called for each message; with the last one,
-// Last is set.
-func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, least int) error {
+// than least bytes are left or it is canceled. OnDone is called for each message; with the last
+// one, Last is set.
+func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, minLeft int) error {
 	if err := e.ready(o); err != nil {
 		return err
 	}
 	o.prepare(e, c, buf)
-	o.many, o.least = true, max(least, 1)
+	o.many, o.minLeft = true, max(minLeft, 1)
 	o.recv.Multi = true
 	return e.post(o)
 }
@@ -199,7 +199,7 @@ func (o *Op) part(length int) *Op {
 	child.buf = o.buf[:n:n]
 	o.buf = o.buf[n:]
 	o.pending++
-	if len(o.buf) < o.least {
+	if len(o.buf) < o.minLeft {
 		o.ep.match[o.space].Cancel(&o.recv)
 		o.detached = true
 	}

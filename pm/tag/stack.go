@@ -20,8 +20,8 @@ const (
 // Settings of a stack. Zero means the default.
 type Settings struct {
 	// EagerLocal and EagerRemote are the longest eager messages inside a node and between nodes, in
-	// bytes. The default of both is the longest that the channel carries: at 64 KiB a rendezvous takes
-	// 10 per cent longer inside a node, and between nodes twice as long.
+	// bytes. The default of both is the longest that the channel carries: at 64 KiB a rendezvous
+	// takes 10 per cent longer inside a node, and between nodes twice as long.
 	EagerLocal, EagerRemote int
 	PoolBytes               int // bytes that unexpected messages may take beyond 16 KiB of each peer
 	SendBytes               int // bytes of copies that may wait to be sent
@@ -57,17 +57,17 @@ type Counts struct {
 // memory domain.
 func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 	attr := iface.Attr()
-	most := attr.MaxMessage - eagerHead - dataHead - syncHead
+	maxEager := attr.MaxMessage - eagerHead - dataHead - syncHead
 	fill := func(value *int, standard int) {
 		if *value == 0 {
 			*value = standard
 		}
 	}
-	fill(&settings.EagerLocal, most)
-	fill(&settings.EagerRemote, most)
+	fill(&settings.EagerLocal, maxEager)
+	fill(&settings.EagerRemote, maxEager)
 	fill(&settings.PoolBytes, DefaultPoolBytes)
 	fill(&settings.SendBytes, DefaultSendBytes)
-	settings.EagerLocal, settings.EagerRemote = min(settings.EagerLocal, most), min(settings.EagerRemote, most)
+	settings.EagerLocal, settings.EagerRemote = min(settings.EagerLocal, maxEager), min(settings.EagerRemote, maxEager)
 	s := &Stack{iface: iface, md: md, settings: settings, peers: make([]*peer, attr.Ranks)}
 	s.pool.left = uint32(settings.PoolBytes / Unit)
 	iface.Handle(idEager, s.onEager)
@@ -150,8 +150,8 @@ func (s *Stack) newPeer(rank int) (*peer, error) {
 	if ep.Local() {
 		p.eager = s.settings.EagerLocal
 	}
-	p.credit.limit = leastWindow
-	p.window = window{size: leastWindow, announced: leastWindow}
+	p.credit.limit = minWindow
+	p.window = window{size: minWindow, announced: minWindow}
 	s.peers[rank] = p
 	return p, nil
 }

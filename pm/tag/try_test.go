@@ -22,9 +22,9 @@ func TestTrySend(t *testing.T) {
 		if err := j[0].ep.TrySend(tag.Peer{Port: tag.Ports}, 1, nil, tag.SendOptions{}); !errors.Is(err, tag.ErrPort) {
 			t.Errorf("no port: %v", err)
 		}
-		const most = 10_000 // far more than the window that a peer has at first
+		const maxSends = 10_000 // far more than the window that a peer has at first
 		data, sent := make([]byte, 8), uint64(0)
-		for ; sent < most; sent++ {
+		for ; sent < maxSends; sent++ {
 			binary.LittleEndian.PutUint64(data, sent)
 			if err := try(1, data, tag.SendOptions{Data: sent, HasData: sent%2 == 1}); err != nil {
 				if !errors.Is(err, uct.ErrAgain) {
@@ -33,7 +33,7 @@ func TestTrySend(t *testing.T) {
 				break
 			}
 		}
-		if sent == 0 || sent == most {
+		if sent == 0 || sent == maxSends {
 			t.Fatalf("%d messages went at once", sent)
 		}
 		var s, r tag.Op

@@ -4,11 +4,11 @@ package tag
 const Unit = 64
 
 const (
-	// leastWindow is what each peer may send eagerly whatever the number of peers: two full messages
+	// minWindow is what each peer may send eagerly whatever the number of peers: two full messages
 	// of the shortest kind that is worth a copy.
-	leastWindow = 16 << 10 / Unit
-	// mostWindow bounds the window of one peer: more does not make a stream faster.
-	mostWindow = 1 << 20 / Unit
+	minWindow = 16 << 10 / Unit
+	// maxWindow bounds the window of one peer: more does not make a stream faster.
+	maxWindow = 1 << 20 / Unit
 	// envelopeUnits is what a message costs beside its bytes: what is kept of it.
 	envelopeUnits = 2
 )
@@ -69,7 +69,7 @@ type pool struct{ left uint32 }
 
 // widen doubles a window as far as the pool allows, and reports whether it did.
 func (p *pool) widen(w *window) bool {
-	more := min(w.size, mostWindow-w.size, p.left)
+	more := min(w.size, maxWindow-w.size, p.left)
 	if more == 0 {
 		return false
 	}
@@ -80,6 +80,6 @@ func (p *pool) widen(w *window) bool {
 
 // narrow gives back what a window has beyond the least, when its peer is gone.
 func (p *pool) narrow(w *window) {
-	p.left += w.size - min(w.size, leastWindow)
-	w.size = min(w.size, leastWindow)
+	p.left += w.size - min(w.size, minWindow)
+	w.size = min(w.size, minWindow)
 }

@@ -9,7 +9,8 @@ const MaxAtomicBytes = 1 << 10
 const atomicHead = 24 // key, offset and a word that describes the operation
 
 // AtomicKind says what an atomic operation does, and to what. With Swap it is a compare-and-swap,
-// and Op is not looked at; with Masked too it replaces the bits that compare has, whatever they were.
+// and Op is not looked at; with Masked too it replaces the bits that compare has, whatever they
+// were.
 type AtomicKind struct {
 	Op     atomics.Op
 	Type   atomics.Type
@@ -67,7 +68,7 @@ func (e *EP) atomic(k AtomicKind, operand, compare, result []byte, at Remote, do
 	if !k.Valid() || n%k.Type.Size() != 0 || k.Swap && len(compare) != n {
 		return ErrOperation
 	}
-	if n+len(compare) > min(MaxAtomicBytes, e.iface.most-atomicHead) {
+	if n+len(compare) > min(MaxAtomicBytes, e.iface.maxPayload-atomicHead) {
 		return ErrTooLong
 	}
 	if e.local && e.ops == 0 {
@@ -83,7 +84,7 @@ func (e *EP) atomic(k AtomicKind, operand, compare, result []byte, at Remote, do
 		kind = opFetch
 	}
 	o := e.newOp(kind, done)
-	o.data, o.key, o.offset, o.port, o.atomic, o.count = result, at.Key, at.Offset, at.Port, k, n
+	o.data, o.remote, o.atomic, o.count = result, at, k, n
 	o.buf = append(append(o.buf[:0], operand...), compare...)
 	if len(operand) == 0 { // a read: the elements still have to be counted
 		o.buf = append(o.buf, make([]byte, n)...)
@@ -96,7 +97,7 @@ func (e *EP) sendAtomic(o *op) (int, bool) {
 	if !e.sendAtomicRequest(o) {
 		return 0, false
 	}
-	e.requested(o)
+	e.countRequest(o)
 	return 1, true
 }
 
@@ -109,7 +110,7 @@ const (
 )
 
 func (e *EP) sendAtomicRequest(o *op) bool {
-	buf, err := e.reserve(Header{ID: idAtomic, To: o.port, Arg: o.id}, atomicHead+len(o.buf))
+	buf, err := e.reserve(Header{ID: idAtomic, To: o.remote.Port, Arg: o.id}, atomicHead+len(o.buf))
 	if err != nil {
 		return false
 	}
@@ -120,7 +121,7 @@ func (e *EP) sendAtomicRequest(o *op) bool {
 	if o.atomic.Masked {
 		word |= atomicMasked
 	}
-	putWords(buf, o.key, o.offset, word)
+	putWords(buf, o.remote.Key, o.remote.Offset, word)
 	copy(buf[atomicHead:], o.buf)
 	return e.Commit() == nil
 }
@@ -183,7 +184,7 @@ func (e *EP) replyAtomic(call uint32, kind AtomicKind, memory []byte, why status
 	}
 	o.data = o.buf
 	if why != statusOK {
-		o.reply, o.extra = replyDone, uint64(why)
+		o.reply, o.status = replyDone, why
 	}
 	e.answer(o)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// bulkFrom is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
+	// minBulk is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
 	// less, asking for the bytes and confirming the end cost more than the copies that they save.
-	bulkFrom = 64 << 10
+	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
 	// some 50 us of the longest ones.
 	bulkPerTurn = 8
@@ -47,13 +47,13 @@ func (i *Iface) bulkLink() *pm.Bulk {
 	return b.link
 }
 
-// bulky reports whether a transfer of n bytes from or to the peer goes as bulk datagrams.
-func (e *EP) bulky(n int) bool {
-	if e.local || e.other != nil || n < bulkFrom || e.iface.ch.Flow() != pm.FlowNack {
+// usesBulk reports whether a transfer of n bytes from or to the peer goes as bulk datagrams.
+func (e *EP) usesBulk(n int) bool {
+	if e.local || e.other != nil || n < minBulk || e.iface.ch.Flow() != pm.FlowNack {
 		return false
 	}
 	b := e.iface.bulkLink()
-	return b != nil && b.Most(e.rank) > 0
+	return b != nil && b.MaxFrame(e.rank) > 0
 }
 
 // startPull begins to pull the bytes of an operation that is in calls.
@@ -75,8 +75,8 @@ func (i *Iface) expect() {
 	}
 }
 
-// endPull forgets the pull of an operation that ends.
-func (i *Iface) endPull(o *op) {
+// releasePull forgets the pull of an operation that ends.
+func (i *Iface) releasePull(o *op) {
 	if o.pull == nil {
 		return
 	}
@@ -146,8 +146,8 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 		port = b.Port()
 	}
 	if o.kind == opGet {
-		to = o.port
-		if o.at == 0 {
+		to = o.remote.Port
+		if o.asked == 0 {
 			bits = bitFirst
 		}
 	}
@@ -155,7 +155,7 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 	if err != nil {
 		return false
 	}
-	putWords(buf, o.key, o.offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32)
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32)
 	if e.Commit() != nil {
 		return false
 	}
@@ -163,7 +163,6 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 		e.iface.counts.Again++
 	}
 	o.asked = max(o.asked, int(at+n))
-	o.at = o.asked
 	return true
 }
 
@@ -186,7 +185,7 @@ func (i *Iface) takeBulk() (n int) {
 		whole, err := b.Take(o.data[f.At : f.At+uint64(size)])
 		switch {
 		case err != nil:
-			o.ep.endPulled(o, err)
+			o.ep.completePull(o, err)
 		case whole:
 			i.tookFrame(o, f.At, uint64(size))
 		}
@@ -197,55 +196,55 @@ func (i *Iface) takeBulk() (n int) {
 // frameOf is the operation that expects a frame, or nil.
 func (i *Iface) frameOf(f pm.Frame, size int) *op {
 	o := i.calls.Get(f.Call)
-	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.late || o.ep.deaf {
+	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.completed || o.ep.deaf {
 		return nil
 	}
-	if !o.pull.Expects(f.At, uint64(size)) || o.ep.taken(o) {
+	if !o.pull.Expects(f.At, uint64(size)) || o.ep.regionClosed(o) {
 		return nil
 	}
 	return o
 }
 
-// taken reports whether a put's memory was closed meanwhile, and ends the put then.
-func (e *EP) taken(o *op) bool {
+// regionClosed reports whether a put's memory was closed meanwhile, and ends the put then.
+func (e *EP) regionClosed(o *op) bool {
 	if o.kind != opFill || o.region.incarnation == o.incarnation {
 		return false
 	}
-	e.endPulled(o, ErrKey)
+	e.completePull(o, ErrKey)
 	return true
 }
 
 func (i *Iface) tookFrame(o *op, at, n uint64) {
 	i.bulk.reader.Took(bulkNow(), o.pull, at, n)
 	if o.pull.Done() {
-		o.ep.endPulled(o, nil)
+		o.ep.completePull(o, nil)
 	}
 }
 
-// endPulled ends a pull for its caller. The operation itself ends when its owner has said of each
-// piece that it was sent: its number must not name another before.
-func (e *EP) endPulled(o *op, err error) {
-	if o.late {
+// completePull ends a pull for its caller. The operation itself ends when its owner has said of
+// each piece that it was sent: its number must not name another before.
+func (e *EP) completePull(o *op, err error) {
+	if o.completed {
 		return
 	}
-	o.late = true
+	o.completed = true
 	e.iface.bulk.reader.Stop(o.pull)
 	done, settled := o.done, o.pull.Settled()
 	o.done = nil
 	e.endRead(o)
 	if o.kind == opFill {
-		e.filled(o, err)
+		e.finishFill(o, err)
 	}
 	if settled {
-		e.endCall(o, nil)
+		e.finishCall(o, nil)
 	}
 	if done != nil {
 		done.Complete(err)
 	}
 }
 
-// filled reports the end of a put whose bytes were pulled.
-func (e *EP) filled(o *op, err error) {
+// finishFill reports the end of a put whose bytes were pulled.
+func (e *EP) finishFill(o *op, err error) {
 	why := statusOK
 	if err != nil {
 		why = statusKey // the bytes, or their place, are not there any more
@@ -254,17 +253,17 @@ func (e *EP) filled(o *op, err error) {
 	if err != nil {
 		return
 	}
-	h := Header{To: o.port, From: o.from}
-	if o.hasData {
+	h := Header{To: o.remote.Port, From: o.remote.From}
+	if o.hasImmediate {
 		h.Bits = bitData
 	}
-	e.notePut(h, o.region, len(o.data), o.extra)
+	e.notePut(h, o.region, len(o.data), o.immediate)
 }
 
 // onPulled takes a part of a pull that came through the channel.
 func (e *EP) onPulled(p *Packet, o *op, at uint64, size int) {
 	switch {
-	case o.late || e.taken(o):
+	case o.completed || e.regionClosed(o):
 		return
 	case size <= 0 || !o.pull.Expects(at, uint64(size)):
 		e.violated()
@@ -294,9 +293,9 @@ func onSent(p *Packet) {
 		return
 	}
 	switch {
-	case err != nil && !o.late:
-		e.endPulled(o, err)
-	case o.late && o.pull.Settled():
-		e.endCall(o, nil)
+	case err != nil && !o.completed:
+		e.completePull(o, err)
+	case o.completed && o.pull.Settled():
+		e.finishCall(o, nil)
 	}
 }

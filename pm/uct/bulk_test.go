@@ -87,10 +87,10 @@ func TestBulkMemoryIsUnmapped(t *testing.T) {
 	}
 }
 
-// TestBulkLies: lies about pieces, keys and numbers end in an error for the liar, and no memory beside
-// the region is touched.
+// TestBulkLies: lies about pieces, keys and numbers end in an error for the liar, and no memory
+// beside the region is touched.
 func TestBulkLies(t *testing.T) {
-	const most = ^uint64(0)
+	const maxUint64 = ^uint64(0)
 	for name, c := range map[string]struct {
 		message []byte
 		ends    bool // the peer is given up
@@ -99,14 +99,14 @@ func TestBulkLies(t *testing.T) {
 		"ask, no key":          {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 99, 0, 10, 0, 10, 0), false},
 		"ask, beyond":          {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard+1, 0, 10, 0), false},
 		"ask, piece beyond":    {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard, guard, 1, 0), false},
-		"ask, piece wraps":     {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard, most, 2, 9<<32), false},
+		"ask, piece wraps":     {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard, maxUint64, 2, 9<<32), false},
 		"ask, nothing":         {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard, 0, 0, 9<<32), false},
 		"ask, somebody's port": {packet(uct.Header{ID: uct.IDAsk, Arg: 1}, 7, 0, guard, 0, guard, 9<<32), false},
 		"sent, no call":        {packet(uct.Header{ID: uct.IDSent, Arg: 1}, 0, 10), true},
 		"sent, far call":       {packet(uct.Header{ID: uct.IDSent, Arg: 1 << 31}, 0, 10), true},
 		"put, no key":          {packet(uct.Header{ID: uct.IDPutPull}, 99, 0, 10, 1, 0), false},
 		"put, beyond":          {packet(uct.Header{ID: uct.IDPutPull}, 7, 1, guard, 1, 0), false},
-		"put, wraps":           {packet(uct.Header{ID: uct.IDPutPull}, 7, most, 2, 1, 0), false},
+		"put, wraps":           {packet(uct.Header{ID: uct.IDPutPull}, 7, maxUint64, 2, 1, 0), false},
 		"put, never sent":      {packet(uct.Header{ID: uct.IDPutPull}, 7, 0, guard, 1<<62, 0), false},
 	} {
 		t.Run(name, func(t *testing.T) {

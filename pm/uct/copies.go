@@ -41,7 +41,7 @@ func (e *EP) replyCopies() {
 		answer = copiesYes
 	}
 	if o := e.newReply(replyCopies, 0); o != nil {
-		o.extra = uint64(answer)
+		o.copies = answer
 		e.answer(o)
 	}
 }

@@ -41,7 +41,8 @@
 // Put, Get and Atomic name memory by the key of a region that the target has registered. The
 // target's process serves them while it makes progress, in the order of the channel. Memory that
 // MD.Alloc gave is reached by load and store from processes of the same node, without the target.
-// A key that is unknown, closed or too short for the operation completes it with ErrKey or ErrRange.
+// A key that is unknown, closed or too short for the operation completes it with ErrKey or
+// ErrRange.
 //
 // # Other jobs
 //

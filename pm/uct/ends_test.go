@@ -51,7 +51,8 @@ func TestMemoryTakenWhileItIsRead(t *testing.T) {
 	}
 }
 
-// TestLastMessages: what a peer sent before it closed arrives, though a send to it has failed before.
+// TestLastMessages: what a peer sent before it closed arrives, though a send to it has failed
+// before.
 func TestLastMessages(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		got, lost := 0, error(nil)
@@ -181,8 +182,8 @@ func TestAtomicsOnShortMessages(t *testing.T) {
 	}
 }
 
-// TestManyKeys: an EP remembers a bounded number of keys whose memory is not mapped, and a window is
-// still found after many of them.
+// TestManyKeys: an EP remembers a bounded number of keys whose memory is not mapped, and a window
+// is still found after many of them.
 func TestManyKeys(t *testing.T) {
 	j := start(t, 1, 2)
 	ep := j.ep(t, 0, 1)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// MaxOps bounds the operations of one EP that are under way: each costs some 150 bytes, and a
+// MaxOps bounds the operations of one EP that are under way: each costs some 320 bytes, and a
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
 
-// lingerMost is how long this rank waits for the last messages of a peer on another node after the
-// notice that it closed: agents resend them for that long, and it covers a few slices of other
+// lingerTimeout is how long this rank waits for the last messages of a peer on another node after
+// the notice that it closed: agents resend them for that long, and it covers a few slices of other
 // gangs.
-const lingerMost = time.Second
+const lingerTimeout = time.Second
 
 // EP is the way to one peer.
 type EP struct {
@@ -49,8 +49,8 @@ type EP struct {
 	sources []source // of long pulls, as they began
 	oldest  int      // in sources: the next that is replaced
 
-	// Answers that were not sent whole. They never wait for this rank's own operations in out: those
-	// may wait for the peer's answers, which wait for nothing but the channel.
+	// Answers that were not sent whole. They never wait for this rank's own operations in out:
+	// those may wait for the peer's answers, which wait for nothing but the channel.
 	replies opList
 
 	pending []Pending
@@ -92,8 +92,8 @@ func (e *EP) send(h Header, data []byte) error {
 	return e.sendHead(pm.Head{First: h.word(), Words: 1}, data)
 }
 
-// SendWord is Send of a payload that begins with a word, before the copy of data. With up to 32 bytes
-// of data it is one cache line, as what Send sends with up to 40.
+// SendWord is Send of a payload that begins with a word, before the copy of data. With up to 32
+// bytes of data it is one cache line, as what Send sends with up to 40.
 func (e *EP) SendWord(h Header, word uint64, data []byte) error {
 	if err := e.ready(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (e *EP) fail(err error) {
 
 // arriving reports whether messages of a lost peer may still come. One on another node that closed
 // its channel says so by a datagram, which may overtake its last messages.
-func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerMost }
+func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerTimeout }
 
 // end completes everything under way with the reason why the peer was lost.
 func (e *EP) end() {
@@ -313,9 +313,21 @@ func (e *EP) peerProcess() *mem.Peer {
 	return e.process
 }
 
-// once reports whether n bytes should be copied once between the processes, if the system allows
-// that, instead of going in pieces through the channel.
-func (e *EP) once(n int) bool { return e.local && e.iface.crowded && n >= copyFrom }
+// prefersCopy reports whether n bytes should be copied once between the processes, if the system
+// allows that, instead of going in pieces through the channel.
+func (e *EP) prefersCopy(n int) bool { return e.local && e.iface.crowded && n >= minCopy }
+
+// transferFor returns how the n bytes of a put or a get move.
+func (e *EP) transferFor(n int) transfer {
+	switch {
+	case e.prefersCopy(n) && e.peerCopies():
+		return byCopy
+	case e.usesBulk(n):
+		return byBulk
+	default:
+		return byPieces
+	}
+}
 
 // canCopy reports whether this process may copy from and to the peer's memory.
 func (e *EP) canCopy() bool {

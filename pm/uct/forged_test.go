@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestForgedDatagrams: of bulk datagrams that come from somewhere else, or are for another job, channel,
-// rank or transfer, nothing is written; nor of those that were not asked for.
+// TestForgedDatagrams: of bulk datagrams that come from somewhere else, or are for another job,
+// channel, rank or transfer, nothing is written; nor of those that were not asked for.
 func TestForgedDatagrams(t *testing.T) {
 	started := localtest.Start(t, 2, 1, pm.DefaultSettings())
 	raw, r := started.Channels[0], &rank{worker: uct.NewWorker(), md: uct.NewMD(0)}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGetsBothWays has both ranks ask for more than the other may answer at once: an answer must not
-// wait behind questions that wait for answers.
+// TestGetsBothWays has both ranks ask for more than the other may answer at once: an answer must
+// not wait behind questions that wait for answers.
 func TestGetsBothWays(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		const asked, size = 5 * uct.MaxGets, 10 << 10

@@ -99,7 +99,7 @@ func (v *victim) checkGuards(t testing.TB) {
 	}
 }
 
-func TestLies(t *testing.T) {
+func TestForgedMessages(t *testing.T) {
 	const no, all = uint64(99), ^uint64(0)
 	get := uct.Header{ID: uct.IDGet, Arg: 1}
 	for name, c := range map[string]struct {
@@ -395,8 +395,8 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// names reports whether a message names memory of its sender by address: here that is the test's own,
-// and copying to it is what the peer asks for.
+// names reports whether a message names memory of its sender by address: here that is the test's
+// own, and copying to it is what the peer asks for.
 func names(message []byte) bool {
 	return len(message) > 0 && (message[0] == uct.IDPutCopy || message[0] == uct.IDGet)
 }

@@ -10,14 +10,14 @@ type Handler func(p *Packet)
 
 // Iface is this rank's end of a channel with all operations to all peers.
 type Iface struct {
-	worker   *Worker
-	ch       *pm.Channel
-	md       *MD
-	eps      []*EP // by rank; nil before the first use
-	handlers [256]Handler
-	packet   Packet                   // of the message being handled
-	onWhole  func(rank int, b []byte) // handleWhole
-	most     int                      // longest payload
+	worker     *Worker
+	ch         *pm.Channel
+	md         *MD
+	eps        []*EP // by rank; nil before the first use
+	handlers   [256]Handler
+	packet     Packet                   // of the message being handled
+	onWhole    func(rank int, b []byte) // handleWhole
+	maxPayload int                      // longest payload
 
 	active []*EP             // have something to send: pieces, acknowledgements, pending operations
 	lost   []*EP             // lost, and not over
@@ -83,7 +83,7 @@ type Attr struct {
 func (i *Iface) Attr() Attr {
 	return Attr{
 		Rank: i.ch.Rank(), Ranks: i.ch.Size(),
-		MaxShort: 48 - HeadBytes, MaxMessage: i.most, MaxRMA: MaxRMA,
+		MaxShort: 48 - HeadBytes, MaxMessage: i.maxPayload, MaxRMA: MaxRMA,
 		AtomicWidths: []int{1, 2, 4, 8}, Outstanding: MaxOps,
 	}
 }

@@ -50,8 +50,8 @@ func TestLengthOfPut(t *testing.T) {
 	}
 }
 
-// TestCacheBelowOneWindow: a window that is larger than the memory for mappings is used all the same,
-// and not kept beside another.
+// TestCacheBelowOneWindow: a window that is larger than the memory for mappings is used all the
+// same, and not kept beside another.
 func TestCacheBelowOneWindow(t *testing.T) {
 	var j job
 	for _, ch := range localtest.Start(t, 1, 2, pm.DefaultSettings()).Channels {
@@ -81,8 +81,8 @@ func TestCacheBelowOneWindow(t *testing.T) {
 	}
 }
 
-// TestKeyNamesOtherMemory: a get during which its key is registered for other memory has the bytes of
-// one of both, or ends with ErrKey.
+// TestKeyNamesOtherMemory: a get during which its key is registered for other memory has the bytes
+// of one of both, or ends with ErrKey.
 func TestKeyNamesOtherMemory(t *testing.T) {
 	const size, key = 4 << 20, 50
 	j := start(t, 2, 1)

@@ -24,6 +24,7 @@ const (
 	bitData uint8 = 1 << iota // it carries immediate data
 	bitMore                   // more pieces follow
 
-	// lengthAt is where the bits of a put have those of its length that do not go into the argument.
+	// lengthAt is where the bits of a put have those of its length that do not go into the
+	// argument.
 	lengthAt = 2
 )

@@ -23,45 +23,70 @@ const (
 	opFill                 // a put of the peer: its bytes are pulled to a region here
 )
 
+// transfer is how the bytes of a put or a get move.
+type transfer uint8
+
+const (
+	byPieces transfer = iota // through the channel
+	byCopy                   // the peer copies between the processes
+	byBulk                   // as bulk datagrams, which the reader asks for
+)
+
 // op is an operation that is under way. Interfaces keep ended ones for reuse.
+//
+//	kind             waits in                ends when
+//	opPut, opAtomic  out, then unacked       the peer has acknowledged the last request
+//	opGet, opFetch   out, then iface.calls   data is complete, or the peer says why not
+//	opServe          replies                 the answer was sent
+//	opFill           iface.calls             the peer has confirmed each piece of the pull
+//
+//	sent, asked <= len(data)
 type op struct {
 	ep   *EP
-	next *op // in a list of the EP
+	next *op // in a list of the EP, or of those kept for reuse
 	done Completion
-	err  error // what the peer said of it
+	err  error // the first failure that the peer reported
 
-	kind    opKind
-	pulled  bool   // the bytes come as bulk datagrams
-	reads   bool   // a long get: the peer may still read the memory after it has met what follows
-	copied  bool   // the peer, or this process, copies memory instead of pieces through the channel
-	hasData bool   // immediate data comes with a put
-	port    uint8  // at the peer
-	from    uint8  // port of this rank, for immediate data
-	id      uint32 // in calls; of opServe: the peer's
-	data    []byte
-	key     uint64
-	offset  uint64     // in the region
-	extra   uint64     // immediate data
-	address uint64     // of a pull from this node: of the bytes in the owner's process; 0: none
-	late    bool       // a pull that has ended for its caller: later messages of its owner are dropped
-	pull    *pull.Pull // in iface.bulk.reader; of one that is pulled, once it was begun
-	asked   int        // bytes of the pull that were asked for
-	token   uint32     // of the pull; of replyBulk: the peer's
-	to      uint16     // replyBulk: the peer's port for bulk datagrams; 0: it has none
-	piece   pull.Owner // of replyBulk
-	exposed Exposed    // a put that the peer pulls: its bytes
-	at      int        // bytes sent
-	got     int        // bytes that came
-	began   int        // of these, the first, at since; of a long pull
-	since   time.Time
+	kind         opKind
+	transfer     transfer
+	hasImmediate bool // immediate data comes with a put
+	holdsWrites  bool // a long get: the peer may still read the memory after it has met what follows
+	completed    bool // a pull whose done was called early: what its owner still sends is dropped
 
-	run         order.Run // requests that were sent; of replyNak: those that failed
-	region      *Region   // that opServe reads from,
-	incarnation uint32    // as it was then
-	reply       reply     // what opServe sends
-	atomic      AtomicKind
-	count       int    // elements of an atomic
-	buf         []byte // operands of an atomic, or what a fetch answers; kept for reuse
+	id        uint32 // in calls; of opServe: the peer's
+	data      []byte
+	remote    Remote    // the peer's memory; of opFill: the source, and the ports of the put
+	immediate uint64    // immediate data
+	sent      int       // bytes, of opPut and opServe
+	received  int       // bytes, of opGet and opFetch
+	run       order.Run // requests that were sent; of replyNak: those that failed
+
+	// Atomics.
+	atomic AtomicKind
+	count  int    // elements
+	buf    []byte // operands, or what a fetch answers; kept for reuse
+
+	// Pulls by bulk datagrams.
+	pull    *pull.Pull // in iface.bulk.reader; nil before it is begun
+	asked   int        // bytes
+	exposed Exposed    // the bytes of a put that the peer pulls
+	token   uint32     // names the pull in frames; of replyBulk: the peer's
+
+	// Pulls inside the node.
+	source     uint64    // address in the owner's process, for a copy if the bytes are late; 0: none
+	timedFrom  int       // bytes that had come at timedSince
+	timedSince time.Time // when the first piece came
+
+	// The memory of this rank that data is part of: opServe reads it, opFill writes to it.
+	region      *Region
+	incarnation uint32 // of region when the operation began; if it has changed, the memory is gone
+
+	// Answers, of opServe.
+	reply    reply
+	status   status
+	copies   copies
+	bulkPort uint16     // the peer's port for bulk datagrams; 0: it has none
+	piece    pull.Owner // of replyBulk
 }
 
 // reply is the message that an opServe sends.
@@ -69,10 +94,10 @@ type reply uint8
 
 const (
 	replyData        reply = iota // data, in pieces, to operation id
-	replyDone                     // operation id has ended, with the status in extra
-	replyNak                      // requests failed, with the status in extra
+	replyDone                     // operation id has ended, with status
+	replyNak                      // the requests of run failed, with status
 	replyDescription              // buf
-	replyCopies                   // whether this process copies, in extra
+	replyCopies                   // copies: whether this process can copy
 	replyBulk                     // data, as bulk datagrams, and then that it was sent
 )
 
@@ -132,16 +157,16 @@ func (e *EP) finish(o *op, err error) {
 	case opFill:
 		e.serves--
 		i.owed--
-		i.endPull(o)
+		i.releasePull(o)
 		i.calls.Remove(o.id)
 	case opGet, opFetch:
-		i.endPull(o)
+		i.releasePull(o)
 		if o.id != 0 {
 			i.calls.Remove(o.id)
 			e.gets--
 			e.endRead(o)
 		}
-		if o.address != 0 && !o.late {
+		if o.source != 0 && !o.completed {
 			i.pulls--
 		}
 		e.ops--

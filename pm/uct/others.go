@@ -15,8 +15,8 @@ type others struct {
 	node *interjob.Node
 }
 
-// Address is where ranks of other jobs of the same user reach this one: it holds a secret, which the
-// caller hands to them alone. The error is the system's.
+// Address is where ranks of other jobs of the same user reach this one: it holds a secret, which
+// the caller hands to them alone. The error is the system's.
 func (i *Iface) Address() (interjob.Address, error) {
 	if i.others == nil {
 		if i.closed {
@@ -97,7 +97,7 @@ func (e *EP) unnamed() bool { return e.other != nil && !e.other.Named() }
 
 // reserveOther is reserve for a rank of another job.
 func (e *EP) reserveOther(h Header, n int) ([]byte, error) {
-	if n > e.iface.most {
+	if n > e.iface.maxPayload {
 		return nil, ErrTooLong
 	}
 	buf, err := e.other.Reserve(HeadBytes + n)

@@ -51,8 +51,9 @@ func TestWritesDoNotOvertakeReads(t *testing.T) {
 	}
 }
 
-// TestGetTellsOfPuts: when a get has ended, the puts that were begun before it are done, though they went
-// to other bytes: programs flush what they wrote by reading a byte, and then tell a third rank.
+// TestGetTellsOfPuts: when a get has ended, the puts that were begun before it are done, though
+// they went to other bytes: programs flush what they wrote by reading a byte, and then tell a third
+// rank.
 func TestGetTellsOfPuts(t *testing.T) {
 	for _, size := range []int{1, uct.MaxAtomicBytes + 1, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {
@@ -77,9 +78,9 @@ func TestGetTellsOfPuts(t *testing.T) {
 	}
 }
 
-// TestPutTellsOfGets: when a put is served, the gets that were begun before it have read, though from
-// other bytes: programs give a buffer back that they have read by writing a flag, and its owner fills it
-// again.
+// TestPutTellsOfGets: when a put is served, the gets that were begun before it have read, though
+// from other bytes: programs give a buffer back that they have read by writing a flag, and its
+// owner fills it again.
 func TestPutTellsOfGets(t *testing.T) {
 	for _, size := range []int{1, uct.MaxAtomicBytes + 1, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {

@@ -3,12 +3,12 @@ package uct
 import "time"
 
 const (
-	// paceFrom is the shortest pull, in bytes, for which the faster way is measured and taken:
+	// minTimed is the shortest pull, in bytes, for which the faster way is measured and taken:
 	// shorter ones are too short for the clock.
-	paceFrom = 256 << 10
-	// paceAgain is the number of pulls after which the slower way is tried again: the ranks may
+	minTimed = 256 << 10
+	// paceRetry is the number of pulls after which the slower way is tried again: the ranks may
 	// have moved.
-	paceAgain = 64
+	paceRetry = 64
 )
 
 // pace is the measured time of long pulls from a peer on this node, both ways, in nanoseconds per
@@ -30,7 +30,7 @@ func (p *pace) copies() bool {
 	}
 	p.turn++
 	faster := p.copied < p.streamed
-	return faster != (p.turn%paceAgain == 0)
+	return faster != (p.turn%paceRetry == 0)
 }
 
 // observe records how long n bytes took. Other programs only make it longer, so shorter times weigh

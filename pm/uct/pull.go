@@ -70,8 +70,8 @@ func (md *MD) Conceal(e Exposed) {
 }
 
 // Pull copies exposed memory of the peer to data: by load if it is a window that is mapped here,
-// else in pieces through the channel, or by one copy between the processes if the system allows that
-// and it is seen to be faster, or the ranks share CPUs, or the peer does not answer.
+// else in pieces through the channel, or by one copy between the processes if the system allows
+// that and it is seen to be faster, or the ranks share CPUs, or the peer does not answer.
 func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 	if err := e.beginRMA(len(data)); err != nil {
 		return err
@@ -90,10 +90,12 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 		return nil
 	}
 	o := e.newOp(opGet, done)
-	o.data, o.key, o.offset = data, from.Key, from.Offset
-	o.pulled = e.bulky(len(data))
+	o.data, o.remote = data, Remote{Key: from.Key, Offset: from.Offset}
+	if e.usesBulk(len(data)) {
+		o.transfer = byBulk
+	}
 	if e.local && len(data) > 0 && from.Address != 0 {
-		o.address = from.Address
+		o.source = from.Address
 		e.iface.pulls++
 	}
 	e.start(o)
@@ -101,7 +103,7 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 }
 
 func (e *EP) pullsByCopy(n int) bool {
-	return e.once(n) || n >= paceFrom && e.local && e.canCopy() && e.pace.copies()
+	return e.prefersCopy(n) || n >= minTimed && e.local && e.canCopy() && e.pace.copies()
 }
 
 // read copies memory of the peer's process.
@@ -110,7 +112,7 @@ func (e *EP) read(data []byte, address uint64) bool {
 	if !e.canCopy() || e.process.Read(data, address) != nil {
 		return false
 	}
-	if len(data) >= paceFrom {
+	if len(data) >= minTimed {
 		observe(&e.pace.copied, len(data), time.Since(start))
 	}
 	e.iface.counts.Copied += uint64(len(data))
@@ -121,11 +123,11 @@ func (e *EP) read(data []byte, address uint64) bool {
 // owner sends later is dropped; it may have been told by then that the bytes are here.
 func (i *Iface) copyLate() (n int) {
 	i.calls.Each(func(o *op) {
-		if o.address == 0 || o.late || !o.ep.read(o.data, o.address) {
+		if o.source == 0 || o.completed || !o.ep.read(o.data, o.source) {
 			return
 		}
 		done := o.done
-		o.done, o.late = nil, true
+		o.done, o.completed = nil, true
 		i.pulls--
 		n++
 		if done != nil {

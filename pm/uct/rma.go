@@ -3,18 +3,19 @@ package uct
 const (
 	// MaxRMA is the longest Put, Get or Pull: its length has 38 bits in the header of a put.
 	MaxRMA = 1 << 37
-	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for each.
+	// MaxGets bounds the operations of one EP that wait for data: the target keeps an answer for
+	// each.
 	MaxGets = 64
-	// copyFrom is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
+	// minCopy is the shortest transfer, in bytes, that ranks that share CPUs copy once between the
 	// processes instead of twice through the channel, which costs a switch of processes for each
 	// full lane. With CPUs of their own both ranks copy at the same time, and only pulls may be
 	// copies (see pace). Measured where the bytes between them stay in a cache: 64 KiB in 3 us, 1
 	// MiB in 32 and 4 MiB in 130, by process_vm_readv in 7, 75 and 315.
-	copyFrom = 16 << 10
-	// snapMost is the longest answer to a get, in bytes, that is copied if it cannot be sent at
+	minCopy = 16 << 10
+	// maxSnapshot is the longest answer to a get, in bytes, that is copied if it cannot be sent at
 	// once: later requests may write to the memory. For longer gets the origin holds such requests
 	// back.
-	snapMost = MaxAtomicBytes
+	maxSnapshot = MaxAtomicBytes
 	// piecesPerTurn bounds what one operation sends before Progress looks at others.
 	piecesPerTurn = 16
 )
@@ -49,7 +50,7 @@ func (e *EP) PutData(data []byte, to Remote, immediate uint64, done Completion) 
 		return err
 	}
 	o := e.newPut(data, to, done)
-	o.hasData, o.extra = true, immediate
+	o.hasImmediate, o.immediate = true, immediate
 	e.start(o)
 	return nil
 }
@@ -60,9 +61,7 @@ func (e *EP) startPut(data []byte, to Remote, done Completion) {
 
 func (e *EP) newPut(data []byte, to Remote, done Completion) *op {
 	o := e.newOp(opPut, done)
-	o.data, o.key, o.offset, o.port, o.from = data, to.Key, to.Offset, to.Port, to.From
-	o.copied = e.once(len(data)) && e.peerCopies()
-	o.pulled = e.bulky(len(data))
+	o.data, o.remote, o.transfer = data, to, e.transferFor(len(data))
 	return o
 }
 
@@ -78,10 +77,8 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 		}
 	}
 	o := e.newOp(opGet, done)
-	o.data, o.key, o.offset, o.port = data, from.Key, from.Offset, from.Port
-	o.copied = e.once(len(data)) && e.peerCopies()
-	o.pulled = e.bulky(len(data))
-	o.reads = !o.copied && len(data) > snapMost
+	o.data, o.remote, o.transfer = data, from, e.transferFor(len(data))
+	o.holdsWrites = o.transfer != byCopy && len(data) > maxSnapshot
 	e.start(o)
 	return nil
 }

@@ -38,30 +38,31 @@ func (e *EP) held(o *op) bool {
 
 // endRead lets writes continue that waited for a long get.
 func (e *EP) endRead(o *op) {
-	if !o.reads {
+	if !o.holdsWrites {
 		return
 	}
-	o.reads = false
+	o.holdsWrites = false
 	if e.reads--; e.reads == 0 && e.out.first != nil {
 		e.activate()
 	}
 }
 
-// requested counts a request that was sent.
-func (e *EP) requested(o *op) { o.run.Add(e.asks.Send()) }
+// countRequest counts a request that was sent.
+func (e *EP) countRequest(o *op) { o.run.Add(e.asks.Send()) }
 
 func (e *EP) sendPut(o *op) (n int, whole bool) {
-	switch {
-	case o.copied:
+	switch o.transfer {
+	case byCopy:
 		return e.sendPutCopy(o)
-	case o.pulled:
+	case byBulk:
 		return e.sendPutPull(o)
+	case byPieces:
 	}
 	for ; n < piecesPerTurn; n++ {
 		if !e.sendPiece(o) {
 			return n, false
 		}
-		if o.at == len(o.data) {
+		if o.sent == len(o.data) {
 			return n + 1, true
 		}
 	}
@@ -70,51 +71,51 @@ func (e *EP) sendPut(o *op) (n int, whole bool) {
 
 func (e *EP) sendPiece(o *op) bool {
 	head, bits := 16, uint8(0)
-	size := min(len(o.data)-o.at, e.iface.most-24)
-	switch last := o.at+size == len(o.data); {
+	size := min(len(o.data)-o.sent, e.iface.maxPayload-24)
+	switch last := o.sent+size == len(o.data); {
 	case !last:
 		bits = bitMore
-	case o.hasData:
+	case o.hasImmediate:
 		head, bits = 24, bitData
 	}
 	length := uint64(len(o.data))
-	h := Header{ID: idPut, To: o.port, From: o.from, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
+	h := Header{ID: idPut, To: o.remote.Port, From: o.remote.From, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
 	buf, err := e.reserve(h, head+size)
 	if err != nil {
 		return false
 	}
-	binary.LittleEndian.PutUint64(buf, o.key)
-	binary.LittleEndian.PutUint64(buf[8:], o.offset+uint64(o.at))
+	binary.LittleEndian.PutUint64(buf, o.remote.Key)
+	binary.LittleEndian.PutUint64(buf[8:], o.remote.Offset+uint64(o.sent))
 	if bits&bitData != 0 {
-		binary.LittleEndian.PutUint64(buf[16:], o.extra)
+		binary.LittleEndian.PutUint64(buf[16:], o.immediate)
 	}
-	copy(buf[head:], o.data[o.at:o.at+size])
+	copy(buf[head:], o.data[o.sent:o.sent+size])
 	if e.Commit() != nil {
 		return false
 	}
-	e.requested(o)
-	o.at += size
+	e.countRequest(o)
+	o.sent += size
 	e.iface.counts.Streamed += uint64(size)
 	return true
 }
 
 func (e *EP) sendPutCopy(o *op) (int, bool) {
 	head, bits := 32, uint8(0)
-	if o.hasData {
+	if o.hasImmediate {
 		head, bits = 40, bitData
 	}
-	buf, err := e.reserve(Header{ID: idPutCopy, To: o.port, From: o.from, Bits: bits}, head)
+	buf, err := e.reserve(Header{ID: idPutCopy, To: o.remote.Port, From: o.remote.From, Bits: bits}, head)
 	if err != nil {
 		return 0, false
 	}
-	putWords(buf, o.key, o.offset, uint64(len(o.data)), address(o.data))
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), address(o.data))
 	if bits != 0 {
-		binary.LittleEndian.PutUint64(buf[32:], o.extra)
+		binary.LittleEndian.PutUint64(buf[32:], o.immediate)
 	}
 	if e.Commit() != nil {
 		return 0, false
 	}
-	e.requested(o)
+	e.countRequest(o)
 	return 1, true
 }
 
@@ -125,7 +126,7 @@ func (e *EP) sendCall(o *op) (int, bool) {
 	switch {
 	case o.kind == opFetch:
 		sent = e.sendAtomicRequest(o)
-	case o.pulled:
+	case o.transfer == byBulk:
 		e.iface.startPull(o)
 		sent = true
 	default:
@@ -137,7 +138,7 @@ func (e *EP) sendCall(o *op) (int, bool) {
 		return 0, false
 	}
 	e.gets++
-	if o.reads {
+	if o.holdsWrites {
 		e.reads++
 	}
 	e.out.pop()
@@ -145,15 +146,15 @@ func (e *EP) sendCall(o *op) (int, bool) {
 }
 
 func (e *EP) sendGet(o *op) bool {
-	buf, err := e.reserve(Header{ID: idGet, To: o.port, Arg: o.id}, 32)
+	buf, err := e.reserve(Header{ID: idGet, To: o.remote.Port, Arg: o.id}, 32)
 	if err != nil {
 		return false
 	}
 	to := uint64(0)
-	if o.copied {
+	if o.transfer == byCopy {
 		to = address(o.data)
 	}
-	putWords(buf, o.key, o.offset, uint64(len(o.data)), to)
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), to)
 	return e.Commit() == nil
 }
 
@@ -163,28 +164,28 @@ func putWords(buf []byte, words ...uint64) {
 	}
 }
 
-// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they are
-// there, so that requests are served in their order.
+// sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they
+// are there, so that requests are served in their order.
 func (e *EP) sendPutPull(o *op) (int, bool) {
 	n, bits := 40, uint8(0)
-	if o.hasData {
+	if o.hasImmediate {
 		n, bits = 48, bitData
 	}
-	buf, err := e.reserve(Header{ID: idPutPull, To: o.port, From: o.from, Bits: bits}, n)
+	buf, err := e.reserve(Header{ID: idPutPull, To: o.remote.Port, From: o.remote.From, Bits: bits}, n)
 	if err != nil {
 		return 0, false
 	}
 	o.exposed = e.iface.md.Expose(o.data)
-	putWords(buf, o.key, o.offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
-	if o.hasData {
-		putWords(buf[40:], o.extra)
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
+	if o.hasImmediate {
+		putWords(buf[40:], o.immediate)
 	}
 	if e.Commit() != nil {
 		e.iface.md.Conceal(o.exposed)
 		o.exposed = Exposed{}
 		return 0, false
 	}
-	e.requested(o)
+	e.countRequest(o)
 	e.barrier = o
 	return 1, true
 }

@@ -141,12 +141,12 @@ func (e *EP) servedRequest(why status) {
 	if why == statusOK {
 		return
 	}
-	if o := e.replies.last; o != nil && o.reply == replyNak && status(o.extra) == why && o.run.Precedes(number) {
+	if o := e.replies.last; o != nil && o.reply == replyNak && o.status == why && o.run.Precedes(number) {
 		o.run.Add(number)
 		return
 	}
 	if o := e.newReply(replyNak, 0); o != nil {
-		o.extra, o.run = uint64(why), order.RunOf(number)
+		o.status, o.run = why, order.RunOf(number)
 		e.answers.Refuse()
 		e.answer(o)
 	}
@@ -192,7 +192,7 @@ func onGet(p *Packet) {
 	}
 	if o := e.newReply(replyData, p.Arg); o != nil {
 		o.data, o.region, o.incarnation = data, r, r.incarnation
-		if !e.answer(o) && len(data) <= snapMost {
+		if !e.answer(o) && len(data) <= maxSnapshot {
 			o.buf = append(o.buf[:0], data...)
 			o.data, o.region = o.buf, nil
 		}
@@ -216,59 +216,65 @@ func (e *EP) copy(do func(*mem.Peer) error) bool {
 
 func (e *EP) replyDone(call uint32, why status) {
 	if o := e.newReply(replyDone, call); o != nil {
-		o.extra = uint64(why)
+		o.status = why
 		e.answer(o)
 	}
 }
 
-// sendReply sends as much of an answer as there is room for.
+// sendReply sends as much of an answer as there is room for. whole reports that it has left
+// replies.
 func (e *EP) sendReply(o *op) (n int, whole bool) {
 	switch o.reply {
 	case replyData:
-		if o.region != nil && o.region.incarnation != o.incarnation {
-			o.reply, o.extra = replyDone, uint64(statusKey) // the memory was taken away
-			return e.sendReply(o)
-		}
-		for whole = false; !whole && n < piecesPerTurn; n++ {
-			size := min(len(o.data)-o.at, e.iface.most-dataHead)
-			if !e.sendDataPiece(o, o.at, size) {
-				return n, false
-			}
-			o.at += size
-			whole = o.at == len(o.data)
-		}
-		if !whole {
-			return n, false
-		}
+		n, whole = e.sendData(o)
 	case replyDone:
-		if e.send(Header{ID: idDone, Arg: o.id, Bits: uint8(o.extra)}, nil) != nil {
-			return 0, false
-		}
+		whole = e.sendDone(o, o.status)
 	case replyBulk:
-		if n, whole = e.sendBulk(o); !whole {
-			return n, false
-		}
+		n, whole = e.sendBulk(o)
 	case replyNak:
-		buf, err := e.reserve(Header{ID: idNak, Arg: o.run.First, Bits: uint8(o.extra)}, 8)
-		if err != nil {
-			return 0, false
-		}
-		putWords(buf, uint64(o.run.Last))
-		if e.Commit() != nil {
-			return 0, false
-		}
+		whole = e.sendNak(o)
 	case replyCopies:
-		if e.send(Header{ID: idCopies, Bits: uint8(o.extra)}, nil) != nil {
-			return 0, false
-		}
+		whole = e.send(Header{ID: idCopies, Bits: uint8(o.copies)}, nil) == nil
 	case replyDescription:
-		if e.send(Header{ID: idDescription}, o.buf) != nil {
-			return 0, false
-		}
+		whole = e.send(Header{ID: idDescription}, o.buf) == nil
+	}
+	if !whole {
+		return n, false
 	}
 	e.replies.pop()
 	e.finish(o, nil)
 	return n + 1, true
+}
+
+func (e *EP) sendDone(o *op, why status) bool {
+	return e.send(Header{ID: idDone, Arg: o.id, Bits: uint8(why)}, nil) == nil
+}
+
+func (e *EP) sendNak(o *op) bool {
+	buf, err := e.reserve(Header{ID: idNak, Arg: o.run.First, Bits: uint8(o.status)}, 8)
+	if err != nil {
+		return false
+	}
+	putWords(buf, uint64(o.run.Last))
+	return e.Commit() == nil
+}
+
+// sendData sends pieces of an answer. If its memory was closed meanwhile, it says so instead.
+func (e *EP) sendData(o *op) (n int, whole bool) {
+	if o.region != nil && o.region.incarnation != o.incarnation {
+		return 0, e.sendDone(o, statusKey)
+	}
+	for n < piecesPerTurn {
+		size := min(len(o.data)-o.sent, e.iface.maxPayload-dataHead)
+		if !e.sendDataPiece(o, o.sent, size) {
+			return n, false
+		}
+		n++
+		if o.sent += size; o.sent == len(o.data) {
+			return n, true
+		}
+	}
+	return n, false
 }
 
 // dataHead is the length of what precedes the bytes of idData: their offset.
@@ -302,31 +308,31 @@ func onData(p *Packet) {
 		e.onPulled(p, o, w[0], size)
 		return
 	}
-	if o == nil || o.ep != e || o.copied || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
+	if o == nil || o.ep != e || o.transfer == byCopy || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
 		e.violated()
 		return
 	}
-	if !o.late {
+	if !o.completed {
 		if _, err := p.CopyTo(o.data[w[0]:], dataHead); err != nil {
 			return // the peer died
 		}
 	}
-	o.got += size
-	if o.address != 0 && len(o.data) >= paceFrom {
+	o.received += size
+	if o.source != 0 && len(o.data) >= minTimed {
 		e.timePull(o)
 	}
-	if o.got >= len(o.data) {
-		e.endCall(o, nil)
+	if o.received >= len(o.data) {
+		e.finishCall(o, nil)
 	}
 }
 
 // timePull notes how long a pull takes from its first piece on: before it, others may be under way.
 func (e *EP) timePull(o *op) {
 	switch {
-	case o.began == 0:
-		o.began, o.since = o.got, time.Now()
-	case o.got == len(o.data) && !o.late:
-		observe(&e.pace.streamed, o.got-o.began, time.Since(o.since))
+	case o.timedFrom == 0:
+		o.timedFrom, o.timedSince = o.received, time.Now()
+	case o.received == len(o.data) && !o.completed:
+		observe(&e.pace.streamed, o.received-o.timedFrom, time.Since(o.timedSince))
 	}
 }
 
@@ -338,13 +344,13 @@ func onDone(p *Packet) {
 		p.EP.violated()
 		return
 	}
-	if o.copied && err == nil {
+	if o.transfer == byCopy && err == nil {
 		o.ep.iface.counts.Copied += uint64(len(o.data))
 	}
-	p.EP.endCall(o, err)
+	p.EP.finishCall(o, err)
 }
 
-func (e *EP) endCall(o *op, err error) {
+func (e *EP) finishCall(o *op, err error) {
 	e.finish(o, err)
 	if e.out.first != nil {
 		e.activate() // a call may have waited for this one

@@ -18,7 +18,7 @@ func onAsk(p *Packet) {
 	if o == nil {
 		return
 	}
-	o.token, o.to = uint32(w[5]), uint16(w[5]>>32)
+	o.token, o.bulkPort = uint32(w[5]), uint16(w[5]>>32)
 	var within bool
 	if o.piece, within = pull.Serve(length, at, n); !within {
 		at, n = 0, 0
@@ -31,7 +31,7 @@ func onAsk(p *Packet) {
 		why = statusKey // exposed keys have a turn
 	}
 	e.iface.counts.Served++
-	if o.extra = uint64(why); why == statusOK {
+	if o.status = why; why == statusOK {
 		o.data, o.region, o.incarnation = data, r, r.incarnation
 	}
 	e.answer(o)
@@ -43,16 +43,16 @@ func onAsk(p *Packet) {
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
-	for status(o.extra) == statusOK && !o.piece.Done() {
+	for o.status == statusOK && !o.piece.Done() {
 		if o.region.incarnation != o.incarnation {
-			o.extra = uint64(statusKey) // the memory was taken away
+			o.status = statusKey // the memory was taken away
 			break
 		}
 		if n++; n > bulkPerTurn || !e.sendFrame(o) {
 			return n - 1, false
 		}
 	}
-	buf, err := e.reserve(Header{ID: idSent, Arg: o.id, Bits: uint8(o.extra)}, 16)
+	buf, err := e.reserve(Header{ID: idSent, Arg: o.id, Bits: uint8(o.status)}, 16)
 	if err != nil {
 		return n, false
 	}
@@ -61,23 +61,23 @@ func (e *EP) sendBulk(o *op) (n int, whole bool) {
 	return n, e.Commit() == nil
 }
 
-// sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one of
-// both has no socket for it. It is false if nothing can be sent now.
+// sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one
+// of both has no socket for it. It is false if nothing can be sent now.
 func (e *EP) sendFrame(o *op) bool {
-	b, most := e.iface.bulkLink(), 0
-	if b != nil && o.to != 0 {
-		most = b.Most(e.rank)
+	b, maxFrame := e.iface.bulkLink(), 0
+	if b != nil && o.bulkPort != 0 {
+		maxFrame = b.MaxFrame(e.rank)
 	}
-	if most == 0 {
-		at, size, _ := o.piece.Next(uint64(e.iface.most - dataHead))
+	if maxFrame == 0 {
+		at, size, _ := o.piece.Next(uint64(e.iface.maxPayload - dataHead))
 		if !e.sendDataPiece(o, int(at), int(size)) {
 			return false
 		}
 		o.piece.Passed(size)
 		return true
 	}
-	at, size, _ := o.piece.Next(uint64(most))
-	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.to, o.data[at:at+size])
+	at, size, _ := o.piece.Next(uint64(maxFrame))
+	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size])
 	switch {
 	case err == nil:
 		o.piece.Passed(size)
@@ -86,7 +86,7 @@ func (e *EP) sendFrame(o *op) bool {
 	case errors.Is(err, pm.ErrFull):
 		return false
 	case errors.Is(err, pm.ErrFault):
-		o.extra = uint64(statusKey)
+		o.status = statusKey
 	}
 	return true
 }
@@ -110,8 +110,8 @@ func onPutPull(p *Packet) {
 	o := e.newOp(opFill, nil)
 	e.serves++
 	o.data, o.region, o.incarnation = memory, r, r.incarnation
-	o.key, o.offset, o.port, o.from = w[3], w[4], p.To, p.From
-	o.hasData, o.extra = p.Bits&bitData != 0, w[5]
+	o.remote = Remote{Key: w[3], Offset: w[4], Port: p.To, From: p.From}
+	o.hasImmediate, o.immediate = p.Bits&bitData != 0, w[5]
 	o.id = e.iface.calls.Add(o)
 	e.iface.startPull(o)
 }

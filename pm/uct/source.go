@@ -3,8 +3,8 @@ package uct
 // maxSources bounds the long pulls that a peer has under way: gets, and a put.
 const maxSources = MaxGets + 1
 
-// source is the region that a pull of a peer began to read. A long pull asks for a piece at a time; by
-// then the key may name other memory, and its bytes must not be mixed.
+// source is the region that a pull of a peer began to read. A long pull asks for a piece at a time;
+// by then the key may name other memory, and its bytes must not be mixed.
 type source struct {
 	call, token uint32
 	region      *Region

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// byeMost bounds how long Close waits for room for goodbyes.
-	byeMost = 100 * time.Millisecond
-	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just before
-	// the question came.
+	// byeTimeout bounds how long Close waits for room for goodbyes.
+	byeTimeout = 100 * time.Millisecond
+	// owedSleep bounds a sleep while a peer owes an answer: it may have closed its channel just
+	// before the question came.
 	owedSleep = 100 * time.Millisecond
 )
 
@@ -38,15 +38,15 @@ func (i *Iface) wait(ctx context.Context) error {
 }
 
 // nap sleeps; with anything under way it waits for that.
-func (i *Iface) nap(most time.Duration, stop func() bool) {
+func (i *Iface) nap(timeout time.Duration, stop func() bool) {
 	if !i.closed && i.pulls == 0 && i.owed == 0 && len(i.lost) == 0 && len(i.active) == 0 {
-		i.ch.Nap(most, stop)
+		i.ch.Nap(timeout, stop)
 		return
 	}
 	if stop() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_ = i.wait(ctx) // whatever it was, the next poll finds it
 }
@@ -83,7 +83,7 @@ func (i *Iface) waitLost(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return i.waitFor(ctx, i.lost[0].since.Add(lingerMost))
+	return i.waitFor(ctx, i.lost[0].since.Add(lingerTimeout))
 }
 
 // sendBye sends what can be sent now, and a goodbye. If there is no room, it discards incoming
@@ -112,7 +112,7 @@ func (i *Iface) Close() error {
 	if i.closed {
 		return ErrClosed
 	}
-	until := time.Now().Add(byeMost)
+	until := time.Now().Add(byeTimeout)
 	for i.discard(until) {
 	}
 	i.closed = true

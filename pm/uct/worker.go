@@ -40,9 +40,9 @@ func (w *Worker) Wait(ctx context.Context) error {
 
 // Nap is Wait for a program that polls: it sleeps for at most the given time, and not at all if
 // stop returns true. The node sees successive naps as one wait, until Progress finds something.
-func (w *Worker) Nap(most time.Duration, stop func() bool) {
+func (w *Worker) Nap(timeout time.Duration, stop func() bool) {
 	if len(w.ifaces) == 1 {
-		w.ifaces[0].nap(most, stop)
+		w.ifaces[0].nap(timeout, stop)
 	}
 }
 
@@ -83,7 +83,7 @@ func (w *Worker) remove(i *Iface) {
 // Open makes an interface of an open channel, which nobody else may use from then on.
 func (w *Worker) Open(ch *pm.Channel, md *MD) *Iface {
 	i := &Iface{worker: w, ch: ch, md: md, eps: make([]*EP, ch.Size()), crowded: ch.Crowded()}
-	i.most = ch.MaxMessage() - HeadBytes
+	i.maxPayload = ch.MaxMessage() - HeadBytes
 	i.onWhole = i.handleWhole
 	i.installHandlers()
 	ch.Count(i.report)

@@ -53,7 +53,7 @@ func (r *Registrar) Listen(listener net.Listener, routes ...Route) *Listener {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
 		registrar: r, ready: make(map[string]chan *tls.Conn), slots: make(chan struct{}, maxAdmissions),
-		newcomers: handshake.Waiting{Most: maxNewcomers, MostPerAddress: maxNewcomersPerAddress},
+		newcomers: handshake.Waiting{Max: maxNewcomers, MaxPerAddress: maxNewcomersPerAddress},
 		ctx:       ctx, stop: stop, strangers: handshake.Sampled(r.Logger),
 	}
 	configs := make(map[string]*tls.Config)

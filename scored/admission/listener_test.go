@@ -312,9 +312,9 @@ func (e *elsewhere) Admit(_ context.Context, r *scorev1.JoinRequest) (*scorev1.J
 
 func (e *elsewhere) Renew(context.Context, []byte) ([]byte, error) { return nil, errNo }
 
-// TestPassedOn: a server that does not lead has newcomers answered by the one that does, in its
-// words.
-func TestPassedOn(t *testing.T) {
+// TestForwardToLeader: a server that does not lead has newcomers answered by the one that does, in
+// its words.
+func TestForwardToLeader(t *testing.T) {
 	o, m := newRegistrar(t)
 	token, other := newToken(t, o), new(elsewhere)
 	o.Elsewhere = func() PeerRegistrar { return other }

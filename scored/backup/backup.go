@@ -135,8 +135,8 @@ func (r *reader) u64() uint64 {
 	return 0
 }
 
-func (r *reader) bounded(length, most uint64) uint64 {
-	if r.err == nil && length > most {
+func (r *reader) bounded(length, limit uint64) uint64 {
+	if r.err == nil && length > limit {
 		r.err = fmt.Errorf("%w: a part of it is too long", ErrDamaged)
 	}
 	return length

@@ -40,7 +40,7 @@ func TestFormatIsPinned(t *testing.T) {
 	}
 }
 
-func TestEveryBitMatters(t *testing.T) {
+func TestEveryFlippedBitIsRefused(t *testing.T) {
 	whole := file(t, []byte("the state"))
 	for i := range 8 * len(whole) {
 		flipped := bytes.Clone(whole)

@@ -19,8 +19,8 @@ const (
 	// is small, so that a user who stops reading stops the ranks, and large
 	// enough that a full pipe does not wait for the daemon.
 	streamBuffer = 256 << 10
-	// frameMost has room for the largest message of output and its head in one frame.
-	frameMost = 68 << 10
+	// maxFrame has room for the largest message of output and its head in one frame.
+	maxFrame = 68 << 10
 
 	// baseURL is never resolved: every connection goes to the Unix socket.
 	baseURL = "http://scored"
@@ -63,7 +63,7 @@ func (c *Client) transport(dialer *socketDialer) *http.Transport {
 		Protocols:   protocols,
 		DialContext: dialer.dial,
 		HTTP2: &http.HTTP2Config{
-			MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: frameMost,
+			MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: maxFrame,
 		},
 		DisableCompression: true,
 	}

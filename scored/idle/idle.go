@@ -23,11 +23,11 @@ const (
 	// FirstExamination is how long a gang is idle before nodes first examine what could wake it:
 	// most gangs wake before.
 	FirstExamination = 500 * time.Millisecond
-	// While something may wake the gang, examinations are repeated after AgainFirst, then after
-	// twice as long each time, up to AgainMost. A wake source may go away: standard input ends,
+	// While something may wake the gang, examinations are repeated after MinAgain, then after
+	// twice as long each time, up to MaxAgain. A wake source may go away: standard input ends,
 	// another program closes a pipe.
-	AgainFirst = time.Second
-	AgainMost  = 30 * time.Second
+	MinAgain = time.Second
+	MaxAgain = 30 * time.Second
 	// A gang is deadlocked after StuckExaminations examinations in a row, over StuckFor, that found
 	// no wake source. A single one is not enough: a thread between two system calls, or one that
 	// was just stopped, does not show what it waits for.
@@ -152,7 +152,7 @@ func (g *Gang) Tick(now int64, alone bool) Question {
 		return Question{}
 	}
 	if g.state == Idle && !alone {
-		g.stuck, g.examinations, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(AgainMost)
+		g.stuck, g.examinations, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(MaxAgain)
 		return Question{}
 	}
 	return g.ask(now, g.state != Doubtful)
@@ -199,12 +199,12 @@ func (g *Gang) ask(now int64, examine bool) Question {
 func (g *Gang) complete(now int64) {
 	switch {
 	case g.state == Doubtful:
-		g.state, g.since, g.pause = Idle, now, AgainFirst
+		g.state, g.since, g.pause = Idle, now, MinAgain
 		g.deadline = now + int64(FirstExamination)
 	case g.wakeSource != "":
 		g.stuck, g.examinations = 0, 0
 		g.deadline = now + int64(g.pause)
-		g.pause = min(2*g.pause, AgainMost)
+		g.pause = min(2*g.pause, MaxAgain)
 	default:
 		g.found(now)
 	}
@@ -219,6 +219,6 @@ func (g *Gang) found(now int64) {
 		g.state, g.deadline = Deadlocked, 0
 		return
 	}
-	g.pause = AgainFirst
-	g.deadline = now + int64(AgainFirst)
+	g.pause = MinAgain
+	g.deadline = now + int64(MinAgain)
 }

@@ -129,8 +129,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestLooksBecomeRare while something may wake the gang, and never stop.
-func TestLooksBecomeRare(t *testing.T) {
+// TestExaminationBackoff while something may wake the gang, and never stop.
+func TestExaminationBackoff(t *testing.T) {
 	g := idlePair(t)
 	now := int64(FirstExamination)
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
@@ -145,9 +145,10 @@ func TestLooksBecomeRare(t *testing.T) {
 	}
 }
 
-// TestSound: nodes whose ranks send each other messages, looked at whenever chance will, are never
-// called idle while a message is on its way or a rank has something to do; and they are in the end.
-func TestSound(t *testing.T) {
+// TestNeverIdleWhileBusy: nodes whose ranks send each other messages, looked at whenever chance
+// will, are never called idle while a message is on its way or a rank has something to do; and they
+// are in the end.
+func TestNeverIdleWhileBusy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range 1000 {

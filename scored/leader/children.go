@@ -15,9 +15,9 @@ const maxChildren = 1024
 // mayHaveChild refuses a spawned job beyond the limits of its user or program.
 func (c *controller) mayHaveChild(child *job) error {
 	a := c.account(child.user.GetUid(), child.user.GetUser())
-	switch most := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
-	case a.jobs >= most:
-		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, most)
+	switch limit := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
+	case a.jobs >= limit:
+		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, limit)
 	case a.bytes+child.bytes > maxBytesOfOne:
 		return fmt.Errorf("%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; give what is spawned fewer variables",
 			ErrImpossible, a.jobs, a.bytes>>20, maxBytesOfOne>>20)
@@ -66,18 +66,18 @@ func (c *controller) childMemory(child *job) ([]int64, error) {
 		return []int64{0}, nil // no memory is promised, and none bounded
 	}
 	promises := []int64{parent, min(usual, parent)}
-	most := asInt(c.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
-	if most == 0 {
+	limit := asInt(c.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
+	if limit == 0 {
 		return slices.Compact(promises), nil
 	}
-	left := most
+	left := limit
 	for _, one := range child.parent.root().tree() {
 		if one.state != done {
 			left -= one.request.MemPerNode
 		}
 	}
-	if left < leastMemory {
-		return nil, limitError("the program and what it has spawned have %s on each node, which is all of your limit", memoryText(most-max(left, 0)))
+	if left < minMemory {
+		return nil, limitError("the program and what it has spawned have %s on each node, which is all of your limit", memoryText(limit-max(left, 0)))
 	}
 	for i := range promises {
 		promises[i] = min(promises[i], left)
@@ -85,8 +85,8 @@ func (c *controller) childMemory(child *job) ([]int64, error) {
 	return slices.Compact(promises), nil
 }
 
-// leastMemory is the least that a job can be promised; nothing starts with less.
-const leastMemory = 8 << 20
+// minMemory is the least that a job can be promised; nothing starts with less.
+const minMemory = 8 << 20
 
 // entrySpec returns the spec of a new job for the log. A spawned job shares most of its environment
 // with its parent, whose spec is in the log already.

@@ -116,8 +116,8 @@ func TestRefusedSpawnIsTold(t *testing.T) {
 // node, and stays within the user's limit there.
 func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	for name, test := range map[string]struct {
-		asked, most uint64 // by the job, and of the user; 0: nothing said
-		promised    int64  // to all together, at the end
+		asked, limit uint64 // by the job, and of the user; 0: nothing said
+		promised     int64  // to all together, at the end
 	}{
 		"the default":  {0, 0, 1 << 30},
 		"a third":      {300 << 20, 0, 1 << 30},
@@ -126,7 +126,7 @@ func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := jobSpec(1)
 			spec.MemoryPerNodeBytes = test.asked
-			w := spawner(t, protocol.Own().Newest, spec, &scorev1.UserLimits{MemoryPerNodeBytes: test.most}, "memory")
+			w := spawner(t, protocol.Own().Newest, spec, &scorev1.UserLimits{MemoryPerNodeBytes: test.limit}, "memory")
 			var refusal error
 			for refusal == nil {
 				var child *job

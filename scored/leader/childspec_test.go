@@ -51,9 +51,9 @@ func TestChildSpec(t *testing.T) {
 	}
 }
 
-// TestUniverse: MPI programs that read the value before they spawn find room, even if they fill the
-// cluster.
-func TestUniverse(t *testing.T) {
+// TestUniverseSize: MPI programs that read the value before they spawn find room, even if they fill
+// the cluster.
+func TestUniverseSize(t *testing.T) {
 	b := &controller{nodes: map[string]*node{"n1": {cpus: 2}, "n2": {cpus: 6}}}
 	for tasks, want := range map[uint32]uint32{1: 8, 7: 8, 8: 16, 20: 28} {
 		if got := b.universe(&job{spec: &scorev1.JobSpec{Tasks: tasks}}); got != want {

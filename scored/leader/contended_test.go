@@ -8,12 +8,12 @@ import (
 
 // A host is contended for a job's output if other jobs use its CPUs in the job's slices, and few
 // are left.
-func TestCrowds(t *testing.T) {
+func TestContendedHost(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		cpus          uint32
 		tasks, beside uint32
-		most          int // CPUs of the host
+		hostCPUs      int // CPUs of the host
 		want          int // CPUs of the crowded host; 0: it is none
 	}{
 		{"beside each other", 2, 1, 1, 0, 2},
@@ -31,7 +31,7 @@ func TestCrowds(t *testing.T) {
 				runs(t, w, test.beside)
 			}
 			host := hostOf(w.b.nodes["n1"].address)
-			hosts := []Host{{Name: "elsewhere", CPUs: 1}, {Name: host, CPUs: test.most}}
+			hosts := []Host{{Name: "elsewhere", CPUs: 1}, {Name: host, CPUs: test.hostCPUs}}
 			got := w.b.contended(w.b.jobs[id], hosts, func(host string) string { return host })
 			var want []Host
 			if test.want > 0 {

@@ -105,7 +105,7 @@ func (a *account) sliceShare() int {
 // nothing all. Points are rounded to a thousand steps, so that the queue is not sorted for small
 // changes.
 func (c *controller) weights() {
-	most := fairSharePoints(c.settings)
+	maxPoints := fairSharePoints(c.settings)
 	half := state.HalfLifeOf(c.settings)
 	var used, shares float64
 	recent := make(map[uint32]float64, len(c.accounts))
@@ -128,14 +128,14 @@ func (c *controller) weights() {
 	}
 	for uid, a := range c.accounts {
 		a.points = 0
-		if most == 0 || a.jobs == 0 {
+		if maxPoints == 0 || a.jobs == 0 {
 			continue
 		}
 		part := 1.0
 		if used > 0 {
 			part = math.Exp2(-recent[uid] / used * shares / float64(a.share))
 		}
-		a.points = int(math.Round(part*pointSteps)) * most / pointSteps
+		a.points = int(math.Round(part*pointSteps)) * maxPoints / pointSteps
 	}
 }
 

@@ -33,8 +33,8 @@ func history(records []*state.Job, r *scorev1.GetHistoryRequest, caller Caller) 
 		return j.Ended < r.GetSinceNanos() || !caller.controls(j.User) || !ofUser(j.User, r.GetUser()) ||
 			len(r.GetReasons()) > 0 && !slices.Contains(r.GetReasons(), j.Verdict.GetReason())
 	})
-	if most := int(r.GetLimit()); r.GetPage() == nil && most > 0 && len(records) > most {
-		records = records[len(records)-most:]
+	if limit := int(r.GetLimit()); r.GetPage() == nil && limit > 0 && len(records) > limit {
+		records = records[len(records)-limit:]
 	}
 	var p page
 	for len(records) > 0 && !p.full() {

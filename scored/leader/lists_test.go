@@ -189,8 +189,8 @@ func TestHistoryGoesOn(t *testing.T) {
 			records, forgotten = records[drop:], forgotten+drop
 		}
 		want := all
-		if most := int(r.GetLimit()); most > 0 && len(want) > most {
-			want = want[len(want)-most:]
+		if limit := int(r.GetLimit()); limit > 0 && len(want) > limit {
+			want = want[len(want)-limit:]
 		}
 		// Each once, in order, and all but those that were forgotten before their page came.
 		i := 0

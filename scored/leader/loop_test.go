@@ -241,7 +241,7 @@ func TestOneCommitForAllThatWaits(t *testing.T) {
 	})
 }
 
-func TestLazyCommandsWaitForOthersButNotLong(t *testing.T) {
+func TestLazyCommandsAreBatched(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		mustSubmit(t, l, jobSpec(1))

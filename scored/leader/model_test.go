@@ -323,7 +323,7 @@ func (s *simulation) draw(t *rapid.T) {
 	case 18:
 		a.crash = true
 	case 19: // the disk is slow: the next decisions are one batch
-		s.busy, s.most = !s.busy, rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "commands")
+		s.busy, s.maxCommands = !s.busy, rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "commands")
 		s.settle()
 	case 20:
 		s.failing = rapid.SampledFrom([]failing{entryLost, outcomeUnknown}).Draw(t, "failing")

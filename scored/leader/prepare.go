@@ -94,8 +94,8 @@ func (c *controller) linksDiffer(j *job) string {
 
 // maxProcesses returns the number of processes and threads that a job may have on a node.
 func (c *controller) maxProcesses() uint32 {
-	if most := c.settings.GetMaxProcesses(); most > 0 {
-		return most
+	if maxProcesses := c.settings.GetMaxProcesses(); maxProcesses > 0 {
+		return maxProcesses
 	}
 	return DefaultMaxProcesses
 }

@@ -51,11 +51,11 @@ func CheckSettings(s *scorev1.Settings) error {
 	if age := time.Duration(s.GetAgePerPointNanos()); age != 0 && (age < MinAgePerPoint || age > gang.MaxAgePerPoint) {
 		return fmt.Errorf("%w: %v of waiting for a point of priority are not between %v and %v", ErrInvalid, age, MinAgePerPoint, gang.MaxAgePerPoint)
 	}
-	if n := s.GetHistory(); n > state.MostFinished {
-		return fmt.Errorf("%w: a history of %d jobs is longer than the most, %d", ErrInvalid, n, state.MostFinished)
+	if n := s.GetHistory(); n > state.MaxFinished {
+		return fmt.Errorf("%w: a history of %d jobs is longer than the most, %d", ErrInvalid, n, state.MaxFinished)
 	}
-	if n := s.GetMaxProcesses(); n != 0 && (n < MinMaxProcesses || n > MostMaxProcesses) {
-		return fmt.Errorf("%w: %d processes are not between %d and %d", ErrInvalid, n, MinMaxProcesses, MostMaxProcesses)
+	if n := s.GetMaxProcesses(); n != 0 && (n < MinProcessLimit || n > MaxProcessLimit) {
+		return fmt.Errorf("%w: %d processes are not between %d and %d", ErrInvalid, n, MinProcessLimit, MaxProcessLimit)
 	}
 	if step := s.GetWeightStep(); step > gang.MaxPriority {
 		return fmt.Errorf("%w: a step of %d points is more than the most, %d", ErrInvalid, step, gang.MaxPriority)
@@ -68,8 +68,8 @@ const (
 	// node: half of the smallest default of kernel.pid_max (32,768), so that no job uses all, and
 	// 64 for each rank of a node with 256 CPUs.
 	DefaultMaxProcesses = 16384
-	// MinMaxProcesses lets a shell run a program; MostMaxProcesses is the kernel's PID_MAX_LIMIT.
-	MinMaxProcesses, MostMaxProcesses = 16, 1 << 22
+	// MinProcessLimit lets a shell run a program; MaxProcessLimit is the kernel's PID_MAX_LIMIT.
+	MinProcessLimit, MaxProcessLimit = 16, 1 << 22
 )
 
 // MinAgePerPoint makes the highest priority worth a day of waiting, so that priorities have an

@@ -150,7 +150,7 @@ func TestOrdersOfLargeJobsAreShort(t *testing.T) {
 		},
 	)
 	s.proceed()
-	if most := nodes * 25_000; s.sent["*scorev1.ServerMessage_Prepare"] != nodes || s.bytes > most {
-		t.Errorf("%v, %d bytes; at most %d", s.sent, s.bytes, most)
+	if maxBytes := nodes * 25_000; s.sent["*scorev1.ServerMessage_Prepare"] != nodes || s.bytes > maxBytes {
+		t.Errorf("%v, %d bytes; at most %d", s.sent, s.bytes, maxBytes)
 	}
 }

@@ -120,8 +120,8 @@ func (j *job) isText() bool {
 // request asks the matrix for a place, with as much memory as the job may be promised.
 func (c *controller) request(j *job) (err error) {
 	promises := []int64{c.memoryPerNode(j)}
-	if most := c.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); most > 0 {
-		promises[0] = min(promises[0], asInt(most)) // the default may be more; what was asked for was checked
+	if limit := c.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); limit > 0 {
+		promises[0] = min(promises[0], asInt(limit)) // the default may be more; what was asked for was checked
 	}
 	if j.parent != nil {
 		if promises, err = c.childMemory(j); err != nil {

@@ -66,12 +66,12 @@ func (c *controller) countJob(j *job, change int) {
 // limit of its own gets its user's.
 func (c *controller) withinLimits(j *job, caller Caller) error {
 	a := c.account(j.user.GetUid(), j.user.GetUser())
-	most, limits := a.maxJobs(caller), a.limits
+	limit, limits := a.maxJobs(caller), a.limits
 	spec := j.spec
 	cpus := uint64(spec.GetTasks()) * uint64(max(spec.GetCpusPerTask(), 1))
 	switch {
-	case a.jobs >= most:
-		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, most)
+	case a.jobs >= limit:
+		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, limit)
 	case a.bytes+j.bytes > maxBytesOfOne:
 		return fmt.Errorf(
 			"%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",

@@ -380,9 +380,9 @@ func TestPoints(t *testing.T) {
 func TestPriorityHasABound(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")
-		bound := func(most *int32) {
+		bound := func(priority *int32) {
 			t.Helper()
-			if _, err := l.SetUser(t.Context(), 7, "ada", &scorev1.User{Limits: &scorev1.UserLimits{Priority: most}}, []string{"priority"}); err != nil {
+			if _, err := l.SetUser(t.Context(), 7, "ada", &scorev1.User{Limits: &scorev1.UserLimits{Priority: priority}}, []string{"priority"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -400,8 +400,8 @@ func TestPriorityHasABound(t *testing.T) {
 		try(user, 0, "")
 		try(user, 1, "asks for priority 1, and yours may be at most 0")
 		try(operator, 400, "")
-		most := int32(50)
-		bound(&most)
+		priority := int32(50)
+		bound(&priority)
 		try(user, 50, "")
 		try(user, 51, "yours may be at most 50")
 		bound(nil)

@@ -22,11 +22,11 @@ type world struct {
 	seen  strings.Builder
 	quiet bool // commits are not recorded
 
-	committed uint64  // of the controller's commands
-	busy      bool    // an entry is being written: nothing is committed meanwhile
-	most      int     // commands of an entry; 0: as many as the leader takes
-	failing   failing // the result of the next commit
-	largest   int     // entry since the last submission by a user, in bytes
+	committed   uint64  // of the controller's commands
+	busy        bool    // an entry is being written: nothing is committed meanwhile
+	maxCommands int     // commands of an entry; 0: as many as the leader takes
+	failing     failing // the result of the next commit
+	largest     int     // entry since the last submission by a user, in bytes
 }
 
 // failing is the result of a commit.
@@ -106,11 +106,11 @@ func (w *world) settle() {
 			}
 			continue
 		}
-		most := maxEntry
-		if w.most > 0 {
-			most = w.most
+		maxCommands := maxEntry
+		if w.maxCommands > 0 {
+			maxCommands = w.maxCommands
 		}
-		commands, taken := w.b.takeCommands(most)
+		commands, taken := w.b.takeCommands(maxCommands)
 		switch {
 		case len(commands) > 0:
 			w.propose(commands, taken)

@@ -206,7 +206,7 @@ func TestLeadersDiskFails(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, points string
-		least        time.Duration
+		shortest     time.Duration
 	}{
 		{"no room", "log.store=error@1", 0},
 		{"it hangs", "log.store=delay:8s@1", guard.WriteBound},
@@ -224,7 +224,7 @@ func TestLeadersDiskFails(t *testing.T) {
 			if err := a.Commit(nodeEntry(a.raft.CurrentTerm(), 2, "n2")); !errors.Is(err, ErrDisk) {
 				t.Errorf("on a disk that fails: %v", err)
 			}
-			if took := time.Since(start); took < test.least {
+			if took := time.Since(start); took < test.shortest {
 				t.Errorf("it failed after %v", took)
 			}
 			next, term := s.leader("b", "c")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/api/atomicfile"
 	"score/scored/replica/wal"
 	"strconv"
 	"strings"
@@ -107,19 +108,11 @@ func writeNumber(path string, number int) error { return writeAtomically(path, s
 
 // writeAtomically writes all or nothing: a partial format file would make the directory unusable.
 func writeAtomically(path, text string) error {
-	fresh := path + freshSuffix
-	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	err := atomicfile.ReplaceBy(path+freshSuffix, path, []byte(text+"\n"), 0o600)
+	if err == nil {
+		err = wal.SyncDirectory(filepath.Dir(path))
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	_, err = fmt.Fprintln(file, text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
-	if err := wal.SyncDirectory(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
 	return nil

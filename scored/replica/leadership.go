@@ -18,8 +18,7 @@ type Leadership struct {
 // Leadership reports every change, the first when this replica has become leader.
 func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 
-// watch adds the term to Raft's changes of leadership, and waits until every entry of earlier terms
-// is applied.
+// watch passes on Raft's changes of leadership, with the term.
 func (r *Replica) watch(changes <-chan bool) {
 	for {
 		select {
@@ -27,13 +26,8 @@ func (r *Replica) watch(changes <-chan bool) {
 			return
 		case leader := <-changes:
 			next := Leadership{Leader: leader}
-			if leader {
-				if err := r.raft.Barrier(enqueueTimeout).Error(); err != nil {
-					r.logger.Debug("leadership lost at once", zap.Error(err))
-					continue
-				}
-				next.Term = r.raft.CurrentTerm()
-				r.updateOwnAddress()
+			if leader && !r.beginTerm(&next) {
+				continue
 			}
 			select {
 			case r.leadership <- next:
@@ -42,6 +36,18 @@ func (r *Replica) watch(changes <-chan bool) {
 			}
 		}
 	}
+}
+
+// beginTerm waits until the entries of earlier terms are applied, and fills in the term. It reports
+// false if the leadership is lost by then.
+func (r *Replica) beginTerm(next *Leadership) bool {
+	if err := r.raft.Barrier(enqueueTimeout).Error(); err != nil {
+		r.logger.Debug("leadership lost at once", zap.Error(err))
+		return false
+	}
+	next.Term = r.raft.CurrentTerm()
+	r.updateOwnAddress()
+	return true
 }
 
 // updateOwnAddress records this leader's address in the log if it has changed.

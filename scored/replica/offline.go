@@ -80,7 +80,7 @@ func Bootstrap(place OfflineServer, from *state.State, term uint64) error {
 // writeFirstSnapshot writes the state as the snapshot of the first entry.
 func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uint64) error {
 	const first = 1
-	us, transport := alone(options)
+	us, transport := singleServer(options)
 	sink, err := s.snapshots.Create(1, first, term, us, first, transport)
 	if err != nil {
 		return err
@@ -97,8 +97,8 @@ func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uin
 	return writeName(options.Dir, options.Name)
 }
 
-// alone returns a configuration with this server only.
-func alone(options Options) (raft.Configuration, raft.Transport) {
+// singleServer returns a configuration with this server only.
+func singleServer(options Options) (raft.Configuration, raft.Transport) {
 	address, transport := raft.NewInmemTransport(raft.ServerAddress(options.Address))
 	return raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(options.Name), Address: address}}}, transport
 }
@@ -146,7 +146,7 @@ func (s *stores) recover(options Options, agree func(Survey) bool) error {
 	if err := s.first.SetUint64(termKey, term+termLeap); err != nil {
 		return err
 	}
-	us, transport := alone(options)
+	us, transport := singleServer(options)
 	config := raftConfig(options.Name, options.Logger, nil)
 	if err := raft.RecoverCluster(config, scratch(), s.logs, s.stable, s.snapshots, transport, us); err != nil {
 		return fmt.Errorf("the cluster was not recovered; it may be tried again: %w", err)
@@ -164,7 +164,7 @@ func names(servers []Server) string {
 
 // survey finds the servers in the newest snapshot and the log.
 func (s *stores) survey(options Options) (found Survey, err error) {
-	_, transport := alone(options)
+	_, transport := singleServer(options)
 	config := raftConfig(options.Name, options.Logger, nil)
 	servers, err := raft.GetConfiguration(config, scratch(), s.logs, s.stable, s.snapshots, transport)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestRecoverRefuses(t *testing.T) {
 }
 
 // A saved state continues in an empty directory.
-func TestPlant(t *testing.T) {
+func TestStartFromSavedState(t *testing.T) {
 	for _, place := range []OfflineServer{{}, {Name: "a", Address: "127.0.0.1:0"}} {
 		from := state.New()
 		for i, name := range []string{"n1", "n2"} {
@@ -137,7 +137,7 @@ func TestPlant(t *testing.T) {
 }
 
 // An interrupted Bootstrap leaves a directory that is refused with the reason.
-func TestPlantBrokenOff(t *testing.T) {
+func TestInterruptedStartFromSavedState(t *testing.T) {
 	place := OfflineServer{Dir: filepath.Join(t.TempDir(), "data")}
 	stop := inject(t, "log.store=error@1")
 	err := Bootstrap(place, state.New(), 1)

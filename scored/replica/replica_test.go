@@ -181,8 +181,8 @@ func TestLeadershipComesAtOnce(t *testing.T) {
 		took = append(took, time.Since(start))
 	}
 	t.Logf("ready after %v", took)
-	if least := slices.Min(took); least > electionTimeout {
-		t.Fatalf("ready after %v: the replica waited for the election timeout", least)
+	if shortest := slices.Min(took); shortest > electionTimeout {
+		t.Fatalf("ready after %v: the replica waited for the election timeout", shortest)
 	}
 }
 

@@ -197,13 +197,8 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 	for {
 		select {
 		case message := <-l.queue:
-			if message.GetPlan() != nil {
-				_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
-			}
-			for _, m := range l.complete(message) {
-				if m = l.understood(ctx, m); m != nil && stream.Send(m) != nil {
-					return nil // the stream ended; the receiver notifies the leader
-				}
+			if l.write(ctx, stream, message) != nil {
+				return nil // the stream ended; the receiver notifies the leader
 			}
 		case err := <-received:
 			select {
@@ -218,6 +213,22 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 			return nil
 		}
 	}
+}
+
+// write sends a queued message, in the words that the agent understands.
+func (l *agentLink) write(ctx context.Context, stream *agentStream, message *scorev1.ServerMessage) error {
+	if message.GetPlan() != nil {
+		_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
+	}
+	for _, m := range l.complete(message) {
+		if m = l.understood(ctx, m); m == nil {
+			continue
+		}
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuse returns the error that ends the stream. If the agent shall not try again, it says why.

@@ -80,15 +80,12 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 		var err error
 		select {
 		case e := <-m.attachment.Events():
-			switch {
-			case e.Sources != nil:
-				m.open(ctx, e.Sources)
-			case e.Message.GetEnded() != nil:
-				end = &e
-				go func() { m.sources.Wait(); close(drained) }()
-			default:
-				err = m.stream.Send(e.Message)
+			if e.Sources != nil || e.Message.GetEnded() == nil {
+				err = m.onEvent(ctx, e)
+				break
 			}
+			end = &e
+			go func() { m.sources.Wait(); close(drained) }()
 		case output := <-m.output:
 			err = m.stream.Send(output)
 		case <-m.inputs.changed:
@@ -113,6 +110,15 @@ func (m *merger) run(ctx context.Context, failed <-chan error) error {
 			return err
 		}
 	}
+}
+
+// onEvent handles an event of the job other than its end.
+func (m *merger) onEvent(ctx context.Context, e leader.Event) error {
+	if e.Sources == nil {
+		return m.stream.Send(e.Message)
+	}
+	m.open(ctx, e.Sources)
+	return nil
 }
 
 // sendTaken acknowledges input to the client, which need not send it again.

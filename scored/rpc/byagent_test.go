@@ -28,8 +28,8 @@ func byAgentOf(node string, uid uint32) context.Context {
 // TestTablesAgree: agents forward exactly the calls that a user's role allows.
 func TestTablesAgree(t *testing.T) {
 	for procedure, rule := range rules {
-		if passed := access.ByAgent(procedure) == nil; passed != (least[rule] == scorev1.Role_ROLE_USER) {
-			t.Errorf("%s takes the role %v; passed on by agents: %v", procedure, least[rule], passed)
+		if passed := access.ByAgent(procedure) == nil; passed != (minRole[rule] == scorev1.Role_ROLE_USER) {
+			t.Errorf("%s takes the role %v; passed on by agents: %v", procedure, minRole[rule], passed)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestEverybodyIsAUserByAgent(t *testing.T) {
 	for procedure, rule := range rules {
 		for _, uid := range []uint32{0, uint32(os.Getuid()), 21, 22, 4711} {
 			ctx, err := authorize(byAgentOf("n1", uid), procedure, roles)
-			if allowed := least[rule] == scorev1.Role_ROLE_USER; (err == nil) != allowed || !allowed && connect.CodeOf(err) != connect.CodePermissionDenied {
+			if allowed := minRole[rule] == scorev1.Role_ROLE_USER; (err == nil) != allowed || !allowed && connect.CodeOf(err) != connect.CodePermissionDenied {
 				t.Errorf("%s by %d: %v", procedure, uid, err)
 			}
 			if caller := callerOf(ctx0(ctx)); err == nil && (caller.Role != scorev1.Role_ROLE_USER || caller.UID != uid) {
@@ -75,7 +75,8 @@ func TestAgentsMethods(t *testing.T) {
 		r = r.WithContext(context.WithValue(r.Context(), daemonKey{}, pki.Name{Cluster: "lab", Role: pki.Agent, Name: "n1"}))
 		before, w := reached, httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if want := least[rules[path]] == scorev1.Role_ROLE_USER; (reached > before) != want || !want && (w.Code != http.StatusForbidden || body.Len() < 1<<10) {
+		if want := minRole[rules[path]] == scorev1.Role_ROLE_USER; (reached > before) != want ||
+			!want && (w.Code != http.StatusForbidden || body.Len() < 1<<10) {
 			t.Errorf("%s: %d %s, %d bytes were read", path, w.Code, w.Body, 1<<10-body.Len())
 		}
 	}

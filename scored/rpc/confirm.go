@@ -205,22 +205,26 @@ func (m *merger) confirming(ctx context.Context, source *leader.Source, p *outpu
 			case <-p.pacing.checkDue:
 				m.updatePace(ctx, source, p)
 			case number := <-p.shown:
-				request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
-				_, err := m.agent(source.Node, p.agentAddress()).ConfirmOutput(ctx, request)
-				if err == nil || connect.CodeOf(err) == connect.CodeUnimplemented { // an older agent
-					continue
-				}
-				// Try again: the ranks may be blocked until this confirmation, and no further
-				// output would trigger one.
-				if pauseFor(ctx, refetchPause) {
-					p.confirm(number)
-				}
+				m.confirmShown(ctx, source, p, number)
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
 	return cancel
+}
+
+// confirmShown confirms output up to the number to the source's agent. If that fails, it is tried
+// again: the ranks may be blocked until this confirmation, and no further output would trigger one.
+func (m *merger) confirmShown(ctx context.Context, source *leader.Source, p *outputProgress, number uint64) {
+	request := connect.NewRequest(&scorev1.OutputMark{JobId: source.Job, Attempt: source.Attempt, NodeIndex: source.Index, Sequence: number})
+	_, err := m.agent(source.Node, p.agentAddress()).ConfirmOutput(ctx, request)
+	if err == nil || connect.CodeOf(err) == connect.CodeUnimplemented { // an older agent
+		return
+	}
+	if pauseFor(ctx, refetchPause) {
+		p.confirm(number)
+	}
 }
 
 // attached holds all attachments by job.

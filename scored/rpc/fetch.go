@@ -21,8 +21,8 @@ const (
 	refetchPatience = leader.NodeGrace + 2*time.Second
 	// refetchPause is the time between two attempts.
 	refetchPause = 100 * time.Millisecond
-	// cutOffsMost is how many streams in a row an agent may close early without sending anything.
-	cutOffsMost = 3
+	// maxCutOffs is how many streams in a row an agent may close early without sending anything.
+	maxCutOffs = 3
 )
 
 // follow fetches one source to its end, and warns the client if output may be missing. It retries

@@ -141,20 +141,20 @@ func (in *inputs) isLost() bool {
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	least, any := uint64(math.MaxUint64), false
+	lowest, any := uint64(math.MaxUint64), false
 	for _, r := range in.readers {
 		if offset, all := r.takenUpTo(); !all {
-			least, any = min(least, offset), true
+			lowest, any = min(lowest, offset), true
 		}
 	}
 	if !any {
 		return in.distributed
 	}
-	return least
+	return lowest
 }
 
-// acknowledgeable returns taken, unless input was lost: a source that has ended counts as one that has
-// taken all, also if it ended because of that.
+// acknowledgeable returns taken, unless input was lost: a source that has ended counts as one that
+// has taken all, also if it ended because of that.
 func (in *inputs) acknowledgeable() (offset uint64, err error) {
 	offset = in.taken()
 	if in.isLost() { // which is known before the source ends

@@ -9,7 +9,7 @@ import (
 
 // The ranks may have more input than this attachment has brought, if the client got no
 // acknowledgement of what an earlier one had brought. It gets one though it brings nothing new.
-func TestTakenBeforeItIsBrought(t *testing.T) {
+func TestInputAcknowledgedEarlier(t *testing.T) {
 	in := newInputs()
 	r := in.reader(true)
 	if got := in.taken(); got != 0 {

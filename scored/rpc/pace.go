@@ -14,17 +14,17 @@ const (
 	// carriedPerCPU is how much output a host carries per second and CPU, in bytes, while other
 	// jobs compute on its CPUs: it costs some hundredths of their time (docs/BENCHMARKS.md).
 	carriedPerCPU = 2 << 20
-	// carriedLeast is what each stream may always have, however many there are.
-	carriedLeast = 64 << 10
+	// minCarried is what each stream may always have, however many there are.
+	minCarried = 64 << 10
 	// messageCost is added to the bytes of each message; the nodes' stewards count the same way.
 	messageCost = 32 << 10
 	// paceEvery is the least time between two checks whether other jobs compute on the hosts, and
 	// paceAfter the output between two checks: a little output costs nothing, and needs no check.
 	paceEvery = 100 * time.Millisecond
 	paceAfter = 512 << 10
-	// paceAgain is the interval at which a pace is sent again; nodes forget it after three times as
-	// long.
-	paceAgain = time.Second
+	// paceInterval is the interval at which a pace is sent again; nodes forget it after three times
+	// as long.
+	paceInterval = time.Second
 	// flowLasts is the time without output after which a stream gives up its share.
 	flowLasts = 2 * time.Second
 )
@@ -69,7 +69,7 @@ func (f *flows) end(p *outputProgress) {
 // rate returns how many bytes per second the contended hosts carry for a stream; 0: no limit.
 func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rate uint64) {
 	for _, host := range hosts {
-		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), carriedLeast))
+		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), minCarried))
 		if rate == 0 || part < rate {
 			rate = part
 		}
@@ -92,7 +92,7 @@ type pacing struct {
 func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed += bytes + messageCost
 	since := now.Sub(p.checkedAt)
-	if since < paceEvery || p.passed < paceAfter && since < paceAgain || p.checkedAt.IsZero() && p.passed < paceAfter {
+	if since < paceEvery || p.passed < paceAfter && since < paceInterval || p.checkedAt.IsZero() && p.passed < paceAfter {
 		return
 	}
 	p.passed, p.checkedAt = 0, now
@@ -111,7 +111,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 	}
 	now := time.Now()
 	rate := m.flows.rate(hosts, p, now)
-	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceAgain) {
+	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceInterval) {
 		return
 	}
 	p.pacing.sentRate, p.pacing.sentAt = rate, now

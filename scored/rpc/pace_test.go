@@ -33,11 +33,11 @@ func TestFlowsDivideAHost(t *testing.T) {
 	for range 1000 {
 		f.rate([]leader.Host{small}, newPacedPlace(), now)
 	}
-	check("one of many", []leader.Host{small}, one, carriedLeast)
+	check("one of many", []leader.Host{small}, one, minCarried)
 }
 
 // A little output needs no check whether others compute; much output needs one now and then.
-func TestPassingLooks(t *testing.T) {
+func TestContentionChecks(t *testing.T) {
 	p, now := &pacing{checkDue: make(chan struct{}, 1)}, time.Unix(1, 0)
 	looks := func(messages, bytes int, every time.Duration) (count int) {
 		for range messages {

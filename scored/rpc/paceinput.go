@@ -35,7 +35,7 @@ func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 // checkDue reports whether it is time to check whether other jobs compute.
 func (p *inputPace) checkDue(now time.Time, bytes int) bool {
 	p.passed += bytes + messageCost
-	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceAgain) || now.Sub(p.checkedAt) < paceEvery {
+	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceInterval) || now.Sub(p.checkedAt) < paceEvery {
 		return false
 	}
 	p.passed, p.checkedAt = 0, now

@@ -25,9 +25,9 @@ const (
 	admin                 // administrators: root, the user as whom the server runs, and users with that role
 )
 
-// least is the role that a caller needs to call a method of a rule at all. What public, own and
+// minRole is the role that a caller needs to call a method of a rule at all. What public, own and
 // owner restrict further depends on the job: package leader checks that with leader.Caller.
-var least = map[rule]scorev1.Role{
+var minRole = map[rule]scorev1.Role{
 	anybody: scorev1.Role_ROLE_USER, public: scorev1.Role_ROLE_USER, own: scorev1.Role_ROLE_USER, owner: scorev1.Role_ROLE_USER,
 	operator: scorev1.Role_ROLE_OPERATOR, admin: scorev1.Role_ROLE_ADMIN,
 }
@@ -83,7 +83,7 @@ func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, 
 	if agent != "" {
 		caller.Role = min(caller.Role, scorev1.Role_ROLE_USER)
 	}
-	role, known := least[rules[procedure]]
+	role, known := minRole[rules[procedure]]
 	switch {
 	case !known:
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("there is no method %s", procedure))

@@ -16,7 +16,7 @@ import (
 // Every method of the users' services has a rule, and every rule a method.
 func TestEveryMethodHasARule(t *testing.T) {
 	for procedure, rule := range rules {
-		if least[rule] == scorev1.Role_ROLE_UNSPECIFIED {
+		if minRole[rule] == scorev1.Role_ROLE_UNSPECIFIED {
 			t.Errorf("%s has no rule", procedure)
 		}
 	}
@@ -107,7 +107,7 @@ func TestEveryMethodAsEveryRole(t *testing.T) {
 		}
 		for uid, role := range callers {
 			_, err := authorize(as(uid), procedure, roles)
-			if enough := role >= least[rule]; enough != (err == nil) || !enough && connect.CodeOf(err) != connect.CodePermissionDenied {
+			if enough := role >= minRole[rule]; enough != (err == nil) || !enough && connect.CodeOf(err) != connect.CodePermissionDenied {
 				t.Errorf("%s as %v: %v", procedure, role, err)
 			}
 		}

@@ -35,7 +35,7 @@ func (t *tries) retry(began, now time.Time, reached uint64, err error) bool {
 	if errors.Is(err, errCutOff) || connect.IsWireError(err) && connect.CodeOf(err) != connect.CodeUnavailable {
 		t.cutOffs++
 	}
-	return t.cutOffs < cutOffsMost && !now.After(t.limit) && !isFinal(err)
+	return t.cutOffs < maxCutOffs && !now.After(t.limit) && !isFinal(err)
 }
 
 // isFinal reports whether the agent says that it has no output to send.

@@ -38,7 +38,7 @@ func TestTries(t *testing.T) {
 		"no listener":                                        {times(time.Millisecond, refused, false), min(away, 100)},
 		"no listener, found out slowly":                      {times(5*time.Second, refused, false), int(refetchPatience/(5*time.Second+refetchPause)) + 1},
 		"no such job":                                        {times(time.Second, connect.NewError(connect.CodeNotFound, io.EOF), true), 1},
-		"an end without a word":                              {times(time.Second, errCutOff, false), cutOffsMost},
+		"an end without a word":                              {times(time.Second, errCutOff, false), maxCutOffs},
 		"an end after some output":                           {times(time.Second, errCutOff, true), 100},
 	} {
 		if test.got != test.want {

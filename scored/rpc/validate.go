@@ -211,10 +211,10 @@ func checkEnums(s *scorev1.JobSpec) error {
 
 // checkPath refuses names that no file can have. All other bytes are allowed: programs that display
 // a path escape it.
-func checkPath(what, path string, most int) error {
+func checkPath(what, path string, limit int) error {
 	switch {
-	case len(path) > most:
-		return invalid("%s is longer than %d bytes: %q", what, most, clip(path))
+	case len(path) > limit:
+		return invalid("%s is longer than %d bytes: %q", what, limit, clip(path))
 	case strings.IndexByte(path, 0) >= 0:
 		return invalid("%s holds a NUL: %q", what, clip(path))
 	}
@@ -222,10 +222,10 @@ func checkPath(what, path string, most int) error {
 }
 
 // checkText refuses names and reasons that are not readable text.
-func checkText(what, text string, most int) error {
+func checkText(what, text string, limit int) error {
 	switch {
-	case len(text) > most:
-		return invalid("%s is longer than %d bytes: %q", what, most, clip(text))
+	case len(text) > limit:
+		return invalid("%s is longer than %d bytes: %q", what, limit, clip(text))
 	case !utf8.ValidString(text):
 		return invalid("%s is not UTF-8: %q", what, clip(text))
 	case strings.ContainsFunc(text, unicode.IsControl):

@@ -28,7 +28,7 @@ func newDice(seed []uint64) *dice {
 }
 
 // upTo draws 0 to most.
-func (d *dice) upTo(most int) int { return d.IntN(most + 1) }
+func (d *dice) upTo(largest int) int { return d.IntN(largest + 1) }
 
 // once returns true one time in n.
 func (d *dice) once(n int) bool { return d.IntN(n) == 0 }

@@ -117,7 +117,7 @@ func TestHistoryIsAsLongAsSet(t *testing.T) {
 	if got := s.Finished(); len(got) != 2 || got[0].ID != 8 || s.Job(7) != nil {
 		t.Errorf("%d jobs are kept", len(got))
 	}
-	if err := s.Apply(entry(s.Nanos(), history(MostFinished+1))); !errors.Is(err, ErrCommand) {
+	if err := s.Apply(entry(s.Nanos(), history(MaxFinished+1))); !errors.Is(err, ErrCommand) {
 		t.Errorf("too long a history: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ func (s *State) setSettings(c *statepb.SetSettings, now int64) error {
 	if settings.GetHistory() != 0 && s.Protocol() < protocol.History {
 		return fmt.Errorf("%w: the length of the history in protocol %d", ErrCommand, s.Protocol())
 	}
-	if settings.GetHistory() > MostFinished {
+	if settings.GetHistory() > MaxFinished {
 		return fmt.Errorf("%w: a history of %d jobs", ErrCommand, settings.GetHistory())
 	}
 	before := s.settings

@@ -12,9 +12,9 @@ const (
 	// DefaultFinished is how many finished jobs are remembered by default: enough to look up the
 	// jobs of a day, at about 1 KiB each.
 	DefaultFinished = 1000
-	// MostFinished is the largest value that the settings accept: some 100 MB in memory and in each
+	// MaxFinished is the largest value that the settings accept: some 100 MB in memory and in each
 	// snapshot.
-	MostFinished = 100_000
+	MaxFinished = 100_000
 	// MaxUnfinished bounds the jobs that wait or run. Each has an environment of some KiB: together
 	// they stay below a few 100 MB.
 	MaxUnfinished = 20000

@@ -72,8 +72,8 @@ func TestDecayIsExponential(t *testing.T) {
 	})
 }
 
-// TestHalves recomputes the table by square roots of big numbers.
-func TestHalves(t *testing.T) {
+// TestDecayTable recomputes the table by square roots of big numbers.
+func TestDecayTable(t *testing.T) {
 	factor := new(big.Float).SetPrec(300).SetFloat64(0.5)
 	unit := new(big.Float).SetPrec(300).SetMantExp(big.NewFloat(1), 64)
 	for k, have := range halves {

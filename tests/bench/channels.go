@@ -246,7 +246,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 }
 
 func absentFigures(ctx context.Context, b *bench) error {
-	var middle, late, most, cpu []float64
+	var middle, late, worst, cpu []float64
 	for range otherRuns {
 		a, err := messages.MeasureAbsent(ctx)
 		if err != nil {
@@ -254,11 +254,11 @@ func absentFigures(ctx context.Context, b *bench) error {
 		}
 		n := len(a.Acknowledged)
 		middle, late = append(middle, a.Acknowledged[n/2]), append(late, a.Acknowledged[n*99/100])
-		most, cpu = append(most, a.Acknowledged[n-1]), append(cpu, 100*a.AgentCPU)
+		worst, cpu = append(worst, a.Acknowledged[n-1]), append(cpu, 100*a.AgentCPU)
 	}
 	b.single("channels_computing_rank_acknowledged_median", median(middle), "ms", atMost("value", acknowledgeTarget))
 	b.single("channels_computing_rank_acknowledged_p99", median(late), "ms", atMost("value", acknowledgeTarget))
-	b.single("channels_computing_rank_acknowledged_max", median(most), "ms", noTarget())
+	b.single("channels_computing_rank_acknowledged_max", median(worst), "ms", noTarget())
 	b.single("channels_computing_rank_agent_cpu", median(cpu), "%", atMost("value", agentTarget))
 	return nil
 }

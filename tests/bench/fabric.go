@@ -275,7 +275,8 @@ func fabricFootprint(ctx context.Context, b *bench, c *cluster, p *fabricProgram
 	return nil
 }
 
-// fabricSwitch runs two programs that do nothing but add up numbers, at once and one after the other.
+// fabricSwitch runs two programs that do nothing but add up numbers, at once and one after the
+// other.
 func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
 	var slower [2][]float64
 	for i, provider := range []bool{true, false} {
@@ -299,11 +300,11 @@ func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) 
 			}
 			apart, beside = append(apart, a), append(beside, t)
 		}
-		name, most := "fabric_two_jobs_slice_10ms", atMost("ratio", fabricSwitchTarget)
+		name, bound := "fabric_two_jobs_slice_10ms", atMost("ratio", fabricSwitchTarget)
 		if !provider {
-			name, most = "fabric_two_jobs_tcp_slice_10ms", noTarget()
+			name, bound = "fabric_two_jobs_tcp_slice_10ms", noTarget()
 		}
-		slower[i] = b.overhead(name, beside, apart, most)
+		slower[i] = b.overhead(name, beside, apart, bound)
 	}
 	b.pairWithSpread("fabric_two_jobs_slice_10ms_beside_tcp", slower[0], slower[1], "", atMost("ratio", 1))
 	return nil

@@ -20,25 +20,25 @@ type figure struct {
 
 // target is a condition on the value, the ratio, or the difference to the peer.
 type target struct {
-	of    string // "value", "ratio", "diff", or "" for none
-	most  float64
-	least float64 // used when most is NaN
+	of  string // "value", "ratio", "diff", or "" for none
+	max float64
+	min float64 // used when most is NaN
 }
 
 func noTarget() target                   { return target{} }
-func atMost(of string, x float64) target { return target{of: of, most: x, least: math.NaN()} }
+func atMost(of string, x float64) target { return target{of: of, max: x, min: math.NaN()} }
 func atLeast(of string, x float64) target {
-	return target{of: of, most: math.NaN(), least: x}
+	return target{of: of, max: math.NaN(), min: x}
 }
 
 func (t target) String() string {
 	switch {
 	case t.of == "":
 		return "none"
-	case math.IsNaN(t.most):
-		return t.of + ">=" + short(t.least)
+	case math.IsNaN(t.max):
+		return t.of + ">=" + short(t.min)
 	default:
-		return t.of + "<=" + short(t.most)
+		return t.of + "<=" + short(t.max)
 	}
 }
 
@@ -57,10 +57,10 @@ func (f figure) met() bool {
 	default:
 		return false
 	}
-	if math.IsNaN(f.target.most) {
-		return x >= f.target.least
+	if math.IsNaN(f.target.max) {
+		return x >= f.target.min
 	}
-	return x <= f.target.most
+	return x <= f.target.max
 }
 
 func (f figure) String() string {

@@ -53,8 +53,8 @@ func TestChooseRefusesUnknownGroups(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	xs := []float64{5, 1, 4, 2, 3}
-	if lowest, most, high := quantile(xs, 0), quantile(xs, 1), quantile(xs, 0.7); lowest != 1 || most != 5 || high != 4 {
-		t.Errorf("%v, %v, %v", lowest, most, high)
+	if lowest, highest, high := quantile(xs, 0), quantile(xs, 1), quantile(xs, 0.7); lowest != 1 || highest != 5 || high != 4 {
+		t.Errorf("%v, %v, %v", lowest, highest, high)
 	}
 	if !math.IsNaN(quantile(nil, 0.5)) {
 		t.Error("a quantile of nothing")

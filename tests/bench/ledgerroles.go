@@ -142,9 +142,9 @@ func newAccount(l *ledger.Ledger, threads map[int]thread) *account {
 	return a
 }
 
-// figures tells what each role had of a slice on a node, which has one CPU, and how often it was let
-// onto it.
-func (a *account) figures(b *bench, name string, slice time.Duration, most target) {
+// figures tells what each role had of a slice on a node, which has one CPU, and how often it was
+// let onto it.
+func (a *account) figures(b *bench, name string, slice time.Duration, bound target) {
 	count := float64(a.length) / float64(slice)
 	sum := 0.0
 	for _, role := range slices.Sorted(maps.Keys(a.roles)) {
@@ -156,5 +156,5 @@ func (a *account) figures(b *bench, name string, slice time.Duration, most targe
 		b.single(name+"_"+role, micros, "us", noTarget())
 		b.single(name+"_"+role+"_runs", float64(e.Runs)/count, "runs", noTarget())
 	}
-	b.single(name+"_daemons", sum, "us", most)
+	b.single(name+"_daemons", sum, "us", bound)
 }

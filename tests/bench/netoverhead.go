@@ -93,13 +93,13 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 // overhead reports what two programs took together beside one after the other, and where it went:
 // to rounds that were slower while a program was on, and to the time between their rounds at a
 // switch. It returns the ratios.
-func (r *report) overhead(name string, results []together, apart []alone, most target) []float64 {
+func (r *report) overhead(name string, results []together, apart []alone, bound target) []float64 {
 	var seconds, on, between, total, totalOn []float64
 	for i, t := range results {
 		seconds, on, between = append(seconds, t.seconds), append(on, t.on), append(between, t.between...)
 		total, totalOn = append(total, apart[i].seconds), append(totalOn, apart[i].on)
 	}
-	r.pairWithSpread(name+"_vs_sequence", seconds, total, "s", most)
+	r.pairWithSpread(name+"_vs_sequence", seconds, total, "s", bound)
 	r.pairWithSpread(name+"_while_on", on, totalOn, "s", noTarget())
 	r.single(name+"_between_rounds_median", median(between), "us", noTarget())
 	r.single(name+"_between_rounds_p90", quantile(between, 0.9), "us", noTarget())

@@ -36,9 +36,9 @@ func TestBadProgress(t *testing.T) {
 	}
 }
 
-// TestBetween: two jobs take turns, the first from 0 to 10 and from 22 on, the second from 12 to 20
-// and from 31 on.
-func TestBetween(t *testing.T) {
+// TestJobsInTurns: two jobs take turns, the first from 0 to 10 and from 22 on, the second from 12
+// to 20 and from 31 on.
+func TestJobsInTurns(t *testing.T) {
 	us := func(n int64) int64 { return n * 1000 }
 	first := progress{span: span{us(0), us(30)}, gaps: []span{{us(10), us(22)}}}
 	second := progress{span: span{us(0), us(40)}, gaps: []span{{us(1), us(12)}, {us(20), us(31)}}}

@@ -94,11 +94,11 @@ func exchange(window string) error {
 	if err != nil {
 		return err
 	}
-	most, _ := strconv.Atoi(window)
+	n, _ := strconv.Atoi(window)
 	message := make([]byte, netswitchMessage)
 	for ahead := 0; ; {
 		for to := range c.Size() {
-			if to == c.Rank() || most > 0 && ahead >= most*(c.Size()-1) {
+			if to == c.Rank() || n > 0 && ahead >= n*(c.Size()-1) {
 				continue
 			}
 			err := c.SendBytes(to, message)

@@ -155,7 +155,7 @@ func cpuTicks(pids []int) (float64, error) {
 
 // residentMegabytes is the largest of the processes.
 func residentMegabytes(pids []int) (float64, error) {
-	var most float64
+	var largest float64
 	for _, pid := range pids {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
@@ -170,10 +170,10 @@ func residentMegabytes(pids []int) (float64, error) {
 			if err != nil {
 				return 0, err
 			}
-			most = max(most, kib/kibibytesPerMeg)
+			largest = max(largest, kib/kibibytesPerMeg)
 		}
 	}
-	return most, nil
+	return largest, nil
 }
 
 // longQueue fills the queue behind an exclusive job and lists it.

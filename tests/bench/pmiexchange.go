@@ -70,12 +70,12 @@ func exchangeOf(b *bench, costs *model.Costs, kind model.Cards) error {
 			pieces[node], text = kind.Node(node)
 			packed, plain = packed+len(pieces[node]), plain+text
 		}
-		most := atMost("value", 0.5)
+		bound := atMost("value", 0.5)
 		if kind.Random {
-			most = noTarget()
+			bound = noTarget()
 		}
 		b.single(name+"_plain", float64(plain)/(1<<20), "MiB", noTarget())
-		b.single(name+"_packed_of_plain", float64(packed)/float64(plain), "", most)
+		b.single(name+"_packed_of_plain", float64(packed)/float64(plain), "", bound)
 		start := time.Now()
 		if err := readAll(pieces); err != nil {
 			return err

@@ -20,8 +20,8 @@ const (
 	scaleBoundaries = 60
 	// planBench measures the leader's own work for a plan.
 	planBench = "BenchmarkPlan"
-	// scaleLostMost is what a gang of the largest cluster may lose of a slice of 10 ms, in per cent.
-	scaleLostMost = 5
+	// maxScaleLost is what a gang of the largest cluster may lose of a slice of 10 ms, in per cent.
+	maxScaleLost = 5
 )
 
 var (
@@ -121,7 +121,7 @@ func lostTarget(c *scale.Config) target {
 	if c.Scarce || c.Mix != scale.Whole || c.Nodes < scaleNodes[len(scaleNodes)-1] || c.Slice != 10*time.Millisecond {
 		return noTarget()
 	}
-	return atMost("value", scaleLostMost)
+	return atMost("value", maxScaleLost)
 }
 
 // model reports the switches of a cluster.

@@ -21,8 +21,8 @@ const (
 // sharingCases are the slices and what two jobs may cost, relative to running
 // them one after the other.
 var sharingCases = []struct {
-	slice time.Duration
-	most  float64
+	slice    time.Duration
+	maxRatio float64
 }{
 	{100 * time.Millisecond, 1.02},
 	{10 * time.Millisecond, 1.01},
@@ -68,7 +68,7 @@ func sharingOn(ctx context.Context, b *bench, nodes int, program, env string) er
 		if err != nil {
 			return err
 		}
-		b.pair(fmt.Sprintf("sharing_%dnodes_slice_%s_vs_sequence", nodes, k.slice), together, apart, "s", atMost("ratio", k.most))
+		b.pair(fmt.Sprintf("sharing_%dnodes_slice_%s_vs_sequence", nodes, k.slice), together, apart, "s", atMost("ratio", k.maxRatio))
 	}
 	return nil
 }

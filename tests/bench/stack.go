@@ -216,13 +216,13 @@ func longFigures(b *bench, path messages.Path, s runsOf) {
 			if len(mine) == 0 {
 				continue
 			}
-			least := longTarget
+			minRatio := longTarget
 			if name == layerWindows {
-				least = windowTarget
+				minRatio = windowTarget
 			}
 			prefix := fmt.Sprintf("stack_%s_%s", path, figureName(name))
-			against(b, prefix+"_bandwidth_"+label, values(mine, bandwidth(size)), best(s, bandwidth(size), math.Max), "GB/s", atLeast("ratio", least))
-			against(b, prefix+"_latency_"+label, values(mine, latency(size)), best(s, latency(size), math.Min), "us", atMost("ratio", 1/least))
+			against(b, prefix+"_bandwidth_"+label, values(mine, bandwidth(size)), best(s, bandwidth(size), math.Max), "GB/s", atLeast("ratio", minRatio))
+			against(b, prefix+"_latency_"+label, values(mine, latency(size)), best(s, latency(size), math.Min), "us", atMost("ratio", 1/minRatio))
 		}
 	}
 	if path != messages.UDP {

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// tipcConnects is how many connections a run makes; the paper made 100,000, which in a guest takes
-	// minutes.
+	// tipcConnects is how many connections a run makes; the paper made 100,000, which in a guest
+	// takes minutes.
 	tipcConnects = 500
 	// tipcRounds and tipcWindows are how many messages, and windows of them, a run passes.
 	tipcRounds  = 1000
@@ -70,11 +70,11 @@ func tipcGroup(ctx context.Context, b *bench) error {
 // tipcPair compares latency and bandwidth, one way and both ways.
 func tipcPair(ctx context.Context, b *bench, pair [2]socketKind) error {
 	for _, size := range tipcSizes {
-		least, most := noTarget(), noTarget()
+		lower, upper := noTarget(), noTarget()
 		if pair[1] == tcpSocket {
-			least = atLeast("ratio", tipcBandwidthTarget)
+			lower = atLeast("ratio", tipcBandwidthTarget)
 			if size == tipcSizes[0] {
-				most = atMost("ratio", tipcLatencyTarget)
+				upper = atMost("ratio", tipcLatencyTarget)
 			}
 		}
 		for _, c := range []struct {
@@ -84,9 +84,9 @@ func tipcPair(ctx context.Context, b *bench, pair [2]socketKind) error {
 			unit string
 			t    target
 		}{
-			{"latency", modeEcho, tipcRounds, "us", most},
-			{"bandwidth", modeSink, tipcWindows, "MB/s", least},
-			{"both-ways", modeBoth, tipcWindows, "MB/s", least},
+			{"latency", modeEcho, tipcRounds, "us", upper},
+			{"bandwidth", modeSink, tipcWindows, "MB/s", lower},
+			{"both-ways", modeBoth, tipcWindows, "MB/s", lower},
 		} {
 			name := fmt.Sprintf("tipc.%s-%s-%d", pair[0], c.what, size)
 			if err := b.sockets(ctx, name, pair, socketRun{mode: c.mode, size: size, count: c.n}, c.unit, c.t); err != nil {

@@ -46,8 +46,8 @@ const (
 	socketType = 18889
 	// windowBytes bounds what is under way: less than what the queues of all kinds of sockets take.
 	windowBytes = 64 << 10
-	// windowMost bounds the messages of a window.
-	windowMost = 16
+	// maxWindow bounds the messages of a window.
+	maxWindow = 16
 	// queueSize is what is asked of the kernel for each queue.
 	queueSize = 1 << 20
 	// socketWait bounds each wait for the other end: something was lost.
@@ -64,7 +64,7 @@ type socketRun struct {
 	count int
 }
 
-func (r *socketRun) window() int { return min(max(windowBytes/r.size, 1), windowMost) }
+func (r *socketRun) window() int { return min(max(windowBytes/r.size, 1), maxWindow) }
 
 // measure runs it, with another process that answers. bytes is what was carried in that time.
 func (r *socketRun) measure(ctx context.Context) (took time.Duration, bytes int, err error) {

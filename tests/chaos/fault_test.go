@@ -52,12 +52,12 @@ var programFaults = []fault{
 }
 
 const (
-	// pauseMost is the longest time between two faults of one menu.
-	pauseMost = 3 * time.Second
+	// maxPause is the longest time between two faults of one menu.
+	maxPause = 3 * time.Second
 	// endsWithin is longer than a server takes to end that could not write.
 	endsWithin = 2 * time.Second
-	// awayMost is how long a daemon is away at most: less than a leader waits for an agent (10 s).
-	awayMost = 2 * time.Second
+	// maxAway is how long a daemon is away at most: less than a leader waits for an agent (10 s).
+	maxAway = 2 * time.Second
 	// notLost is how long an agent may be away, with its start on a busy machine, without its jobs
 	// being given up.
 	notLost = 8 * time.Second
@@ -69,7 +69,7 @@ func (w *world) injure(ctx context.Context, r *rand.Rand, menu []fault) {
 	for _, f := range menu {
 		all = append(all, slices.Repeat([]fault{f}, f.weight)...)
 	}
-	for pause(ctx, short(r, pauseMost)) {
+	for pause(ctx, short(r, maxPause)) {
 		f := pick(r, all)
 		if err := f.do(w, ctx, r); err != nil {
 			w.T.Errorf("%s: %v", f.name, err)
@@ -79,8 +79,8 @@ func (w *world) injure(ctx context.Context, r *rand.Rand, menu []fault) {
 }
 
 // short draws a time.
-func short(r *rand.Rand, most time.Duration) time.Duration {
-	return time.Duration(r.Int64N(int64(most-most/10))) + most/10
+func short(r *rand.Rand, limit time.Duration) time.Duration {
+	return time.Duration(r.Int64N(int64(limit-limit/10))) + limit/10
 }
 
 // pause lets time pass, which is what these faults are made of; it reports whether there is more.
@@ -101,7 +101,7 @@ func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 func (w *world) away(ctx context.Context, d *daemons.Daemon, signal syscall.Signal, r *rand.Rand) error {
 	_ = syscall.Kill(d.PID(), signal)
 	<-d.Ended()
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	return d.Start()
 }
 
@@ -118,7 +118,7 @@ func serverAway(signal syscall.Signal) func(*world, context.Context, *rand.Rand)
 // stopped stops a process for a while.
 func stopped(ctx context.Context, pid int, r *rand.Rand) {
 	_ = unix.Kill(pid, unix.SIGSTOP)
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	_ = unix.Kill(pid, unix.SIGCONT)
 }
 
@@ -140,7 +140,7 @@ func serverCut(w *world, ctx context.Context, r *rand.Rand) error {
 func (w *world) cut(ctx context.Context, host string, r *rand.Rand) error {
 	others := w.Network.Others(host)
 	err := w.Network.CutOff(host, others...)
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	return errors.Join(err, w.Network.Restore(host))
 }
 
@@ -154,7 +154,7 @@ func diskFull(w *world, ctx context.Context, r *rand.Rand) error {
 	if err := fill(filler); err != nil {
 		return err
 	}
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	if err := os.Remove(filler); err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func agentAwayStewardStopped(w *world, ctx context.Context, r *rand.Rand) error 
 	defer w.begin("agent killed, steward stopped", d.Name)(true) // that steward's job, if it has one
 	_ = unix.Kill(steward.PID, unix.SIGSTOP)
 	d.Kill()
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	err := d.Start()
 	var sweep sync.WaitGroup
 	sweep.Go(func() { // it comes back while the agent sweeps, or after
@@ -303,7 +303,7 @@ func nodeGone(w *world, ctx context.Context, r *rand.Rand) error {
 	defer w.hold(d)()
 	defer w.begin("node gone", d.Name)(true)
 	w.KillNode(d.Name)
-	pause(ctx, short(r, awayMost))
+	pause(ctx, short(r, maxAway))
 	if err := os.RemoveAll(filepath.Join(w.Dir, "run", d.Name)); err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ var kinds = []kind{
 var errOutput = errors.New("the output is wrong")
 
 const (
-	// inputMost is more than all buffers on the way hold together.
-	inputMost = 3 << 20
-	linesMost = 400
+	// maxInput is more than all buffers on the way hold together.
+	maxInput = 3 << 20
+	maxLines = 400
 )
 
 func exits(s *submission, r *rand.Rand) {
@@ -57,7 +57,7 @@ func counting(count int) string {
 }
 
 func lines(s *submission, r *rand.Rand) {
-	count := 1 + r.IntN(linesMost)
+	count := 1 + r.IntN(maxLines)
 	s.ranks = 1 + r.IntN(3)
 	s.script, s.check = counting(count), counted(s.ranks, count)
 }
@@ -99,8 +99,8 @@ func exactly(want []byte) func([]byte) error {
 }
 
 // draw gives random bytes that do not compress well.
-func draw(r *rand.Rand, most int) []byte {
-	data := make([]byte, r.IntN(most))
+func draw(r *rand.Rand, limit int) []byte {
+	data := make([]byte, r.IntN(limit))
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
@@ -108,12 +108,12 @@ func draw(r *rand.Rand, most int) []byte {
 }
 
 func copies(s *submission, r *rand.Rand) {
-	s.input = draw(r, inputMost)
+	s.input = draw(r, maxInput)
 	s.script, s.check = "exec cat", exactly(s.input)
 }
 
 func compresses(s *submission, r *rand.Rand) {
-	s.input = draw(r, inputMost)
+	s.input = draw(r, maxInput)
 	s.script = "exec gzip -1c"
 	s.check = func(out []byte) error {
 		reader, err := gzip.NewReader(bytes.NewReader(out))
@@ -129,21 +129,21 @@ func compresses(s *submission, r *rand.Rand) {
 }
 
 func digests(s *submission, r *rand.Rand) {
-	s.input = draw(r, inputMost)
+	s.input = draw(r, maxInput)
 	sum := sha256.Sum256(s.input)
 	s.script = "exec sha256sum"
 	s.check = exactly([]byte(hex.EncodeToString(sum[:]) + "  -\n"))
 }
 
 func writesFirst(s *submission, r *rand.Rand) {
-	s.input = draw(r, inputMost)
-	before := r.IntN(inputMost)
+	s.input = draw(r, maxInput)
+	before := r.IntN(maxInput)
 	s.script = fmt.Sprintf(`head -c %d /dev/zero || exit; exec cat`, before) // a fault may kill head
 	s.check = exactly(append(make([]byte, before), s.input...))
 }
 
 func unread(s *submission, r *rand.Rand) {
-	s.input = draw(r, inputMost)
+	s.input = draw(r, maxInput)
 	s.script, s.code, s.check = "sleep 1; exit 3", 3, exactly(nil)
 }
 
@@ -160,7 +160,7 @@ func exchanges(s *submission, r *rand.Rand) {
 }
 
 func detached(s *submission, r *rand.Rand) {
-	count := 1 + r.IntN(linesMost)
+	count := 1 + r.IntN(maxLines)
 	s.ranks, s.detached = 1+r.IntN(2), true
 	s.file = filepath.Join(s.dir, s.token+".out")
 	s.options = []string{"-d", "-o", s.file}
@@ -168,7 +168,7 @@ func detached(s *submission, r *rand.Rand) {
 }
 
 func files(s *submission, r *rand.Rand) {
-	count := 1 + r.IntN(linesMost)
+	count := 1 + r.IntN(maxLines)
 	s.file = filepath.Join(s.dir, s.token+".out")
 	s.options = []string{"-o", s.file}
 	s.script, s.check = counting(count), counted(s.ranks, count)
@@ -177,7 +177,7 @@ func files(s *submission, r *rand.Rand) {
 // begunAgain is a job that goes on elsewhere when its node is lost: what came before that was
 // shown.
 func begunAgain(s *submission, r *rand.Rand) {
-	count := 1 + r.IntN(linesMost)
+	count := 1 + r.IntN(maxLines)
 	s.options, s.again = []string{"--requeue"}, true
 	s.script = counting(count)
 	s.check = func(out []byte) error {

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// submissionMost bounds a submission: some seconds of work, an scrun that waits 30 s for its
+	// submitTimeout bounds a submission: some seconds of work, an scrun that waits 30 s for its
 	// daemon, and a job that is given up after that.
-	submissionMost = 2 * time.Minute
-	// orphanMost is when the job of an scrun that was killed has ended: 10 s of grace, which each
-	// leader starts again, and leaders are lost every few seconds.
-	orphanMost = 3 * time.Minute
-	// thinkMost is between two submissions of a worker.
-	thinkMost = 500 * time.Millisecond
+	submitTimeout = 2 * time.Minute
+	// orphanTimeout is when the job of an scrun that was killed has ended: 10 s of grace, which
+	// each leader starts again, and leaders are lost every few seconds.
+	orphanTimeout = 3 * time.Minute
+	// maxThink is between two submissions of a worker.
+	maxThink = 500 * time.Millisecond
 )
 
 // submission is one scrun.
@@ -58,7 +58,7 @@ func (w *world) work(ctx context.Context, r *rand.Rand) {
 	for _, k := range kinds {
 		menu = append(menu, slices.Repeat([]kind{k}, k.weight)...)
 	}
-	for pause(ctx, short(r, thinkMost)) {
+	for pause(ctx, short(r, maxThink)) {
 		s := w.draw(r, pick(r, menu))
 		w.run(s)
 		w.judge(s)
@@ -92,7 +92,7 @@ func (s *submission) ran() string { return filepath.Join(s.dir, s.token+".ran") 
 func (w *world) run(s *submission) {
 	line := append([]string{"-J", s.token, "--mem", "8M", "-N", strconv.Itoa(s.ranks), "-n", strconv.Itoa(s.ranks), "-s"}, s.options...)
 	line = append(line, "sh", "-c", `echo "$SCORE_RANK" >>"$RAN"; `+s.script)
-	ctx, cancel := context.WithTimeout(w.Ctx, submissionMost)
+	ctx, cancel := context.WithTimeout(w.Ctx, submitTimeout)
 	defer cancel()
 	s.command = exec.CommandContext(ctx, filepath.Join(bin, "scrun"), line...)
 	s.command.Dir = w.Dir
@@ -121,11 +121,11 @@ func (w *world) run(s *submission) {
 
 // awaitEnd waits for the end of a job without scrun.
 func (w *world) awaitEnd(s *submission) {
-	most := submissionMost
+	timeout := submitTimeout
 	if s.killed && !s.detached {
-		most = orphanMost
+		timeout = orphanTimeout
 	}
-	deadline := time.Now().Add(most)
+	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
 		if job := w.find(s.token); job == nil && s.killed || job.GetVerdict() != nil {
 			return // it was killed before it had submitted, or it has ended
@@ -134,7 +134,7 @@ func (w *world) awaitEnd(s *submission) {
 			return
 		}
 	}
-	w.T.Errorf("%s, %s: the job goes on %v after its scrun has left: %v", s.token, s.kind, most, w.find(s.token))
+	w.T.Errorf("%s, %s: the job goes on %v after its scrun has left: %v", s.token, s.kind, timeout, w.find(s.token))
 }
 
 // find asks for a job by its name, until some server answers.
@@ -155,11 +155,11 @@ func (w *world) find(name string) (found *scorev1.Job) {
 	return found
 }
 
-// askMost bounds a question to one server, which may be stopped.
-const askMost = 3 * time.Second
+// askTimeout bounds a question to one server, which may be stopped.
+const askTimeout = 3 * time.Second
 
 func findBy(ctx context.Context, socket, name string) (found *scorev1.Job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askMost)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	user := client.New(socket)
 	defer user.Close()

@@ -93,7 +93,7 @@ func verdictOf(s *submission, e end, explained string) error {
 	switch {
 	case s.killed, e.refused():
 		return nil
-	case s.ended.Sub(s.began) >= submissionMost:
+	case s.ended.Sub(s.began) >= submitTimeout:
 		return fmt.Errorf("%w: it hung", errVerdict)
 	case e.code != s.code && explained == "":
 		return fmt.Errorf("%w: exit code %d instead of %d, and nothing has happened to it; %q", errVerdict, e.code, s.code, e.said)
@@ -130,7 +130,7 @@ func TestVerdicts(t *testing.T) {
 		"it fails, nobody knows why": {end: end{code: 125, said: "sorry", runs: once}, wrong: true},
 		"it fails by a fault":        {end: end{code: 125, said: "sorry", runs: once}, explained: "a fault"},
 		"it fails without a word":    {end: end{code: 125, runs: once}, explained: "a fault", wrong: true},
-		"it hung":                    {change: func(s *submission) { s.ended = began.Add(submissionMost) }, end: end{code: 2, said: "quit"}, explained: "a fault", wrong: true},
+		"it hung":                    {change: func(s *submission) { s.ended = began.Add(submitTimeout) }, end: end{code: 2, said: "quit"}, explained: "a fault", wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &submission{token: "x", ranks: 1, began: began, ended: began.Add(time.Second), check: counted(1, 2)}

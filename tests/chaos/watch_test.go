@@ -94,22 +94,22 @@ func needOf(pid int) (n need) {
 	return n
 }
 
-// most is the most that any daemon of a kind needs; all of a kind have the same to do in the course
-// of a run.
-func (n needs) most(kind string) (most need) {
+// largest is the most that any daemon of a kind needs; all of a kind have the same to do in the
+// course of a run.
+func (n needs) largest(kind string) (largest need) {
 	for name, one := range n {
 		if strings.HasPrefix(name, kind) {
-			most.memory, most.descriptors = max(most.memory, one.memory), max(most.descriptors, one.descriptors)
+			largest.memory, largest.descriptors = max(largest.memory, one.memory), max(largest.descriptors, one.descriptors)
 		}
 	}
-	return most
+	return largest
 }
 
 // within compares with what daemons of the same kind needed before.
 func (n needs) within(t *testing.T, before needs) {
 	t.Helper()
 	for name, now := range n {
-		was := before.most(name[:1])
+		was := before.largest(name[:1])
 		t.Logf("%s: %d MB, %d descriptors; before %d MB, %d", name, now.memory>>20, now.descriptors, was.memory>>20, was.descriptors)
 		if now.memory == 0 || now.memory > was.memory+memoryMore || now.descriptors > was.descriptors+descriptorsMore {
 			t.Errorf("%s needs %d MB and %d descriptors, before it %d and %d", name, now.memory>>20, now.descriptors, was.memory>>20, was.descriptors)

@@ -17,7 +17,7 @@ const year = 365 * 24 * time.Hour
 // A node whose host's clock is set to another year stays. Its agent does not start by such a clock,
 // and says by how much it is off, whichever way; the node is back when the clock is right. Gangs on
 // other nodes do not notice.
-func TestFarOff(t *testing.T) {
+func TestNodeClockFarOff(t *testing.T) {
 	s := newScene(t, 1, 3)
 	off := s.Agent("n3")
 	for by, want := range map[time.Duration]string{

@@ -47,8 +47,8 @@ const reportEvery = 50 * time.Millisecond
 const (
 	// exchange is the program, below the directory of scored and scrun.
 	exchange = "pm/exchange"
-	// mostChannels are more than half of those that a node has for the jobs of one row.
-	mostChannels = nodeagent.DefaultChannels/2 + 1
+	// maxChannels are more than half of those that a node has for the jobs of one row.
+	maxChannels = nodeagent.DefaultChannels/2 + 1
 )
 
 // Exchange starts a job of one rank on each of so many nodes, which are named as for
@@ -61,7 +61,7 @@ func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (
 // nodes, however many processors these have: each asks for more than half of a node's channels. So
 // their contexts leave the network with each switch.
 func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int, arguments ...string) (*Job, error) {
-	return c.exchange([]string{"--channels", fmt.Sprint(mostChannels)}, name, nodes, ranks, arguments...)
+	return c.exchange([]string{"--channels", fmt.Sprint(maxChannels)}, name, nodes, ranks, arguments...)
 }
 
 func (c *Cluster) exchange(options []string, name, nodes string, ranks int, arguments ...string) (*Job, error) {

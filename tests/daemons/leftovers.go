@@ -158,20 +158,20 @@ func (n *node) groups() (left []string) {
 // open one channel per rank.
 func (n *node) descriptors(p Process) (left []string) {
 	contexts, places, sockets := n.count(p.PID)
-	mostSockets := 2 * len(n.ranks) // a port's, and one that only sends
+	maxSockets := 2 * len(n.ranks) // a port's, and one that only sends
 	if p.Role == RoleAgent {
-		mostSockets++ // the directory
+		maxSockets++ // the directory
 	}
 	for _, held := range []struct {
-		what      string
-		has, most int
+		what       string
+		has, limit int
 	}{
 		{"images of contexts", contexts, len(n.ranks)},
 		{"maps of places", places, len(n.jobs)},
-		{"UDP sockets", sockets, mostSockets},
+		{"UDP sockets", sockets, maxSockets},
 	} {
-		if held.has > held.most {
-			left = append(left, fmt.Sprintf("%s %d on %s has %d %s, at most %d are due", p.Role, p.PID, n.name, held.has, held.what, held.most))
+		if held.has > held.limit {
+			left = append(left, fmt.Sprintf("%s %d on %s has %d %s, at most %d are due", p.Role, p.PID, n.name, held.has, held.what, held.limit))
 		}
 	}
 	return left

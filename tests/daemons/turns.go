@@ -37,14 +37,14 @@ func (c *Cluster) Turns(ctx context.Context, gangs ...*Job) (*Turns, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.look(ctx, id); err != nil {
+		if err := t.await(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *Turns) look(ctx context.Context, id uint64) error {
+func (t *Turns) await(ctx context.Context, id uint64) error {
 	return Await(ctx, fmt.Sprintf("job %d has had slices on all its nodes", id), func() bool {
 		reply, err := t.cluster.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 		if err != nil {
@@ -117,14 +117,14 @@ func (t *Turns) AwaitTurns(ctx context.Context, times int) error {
 // how much the slices of one of them on one node were longer in sum than as many slices of the
 // length: the time of those that another should have had. An agent that switches no more lets one
 // gang have all the time.
-func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (most time.Duration, err error) {
+func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (longest time.Duration, err error) {
 	had := make(map[part]*scorev1.Usage)
 	for range 2 { // what agents, once a second, say first may be of before the call
 		for p, before := range t.had {
-			least := max(before.GetSlices(), had[p].GetSlices())
+			fewest := max(before.GetSlices(), had[p].GetSlices())
 			err := Await(ctx, fmt.Sprintf("node %s tells of job %d", p.node, p.job), func() bool {
 				had[p] = t.cluster.usageOn(ctx, p)
-				return had[p].GetSlices() > least
+				return had[p].GetSlices() > fewest
 			})
 			if err != nil {
 				return 0, fmt.Errorf("%w: it had told of %v", err, had[p])
@@ -133,9 +133,9 @@ func (t *Turns) Overlong(ctx context.Context, slice time.Duration) (most time.Du
 	}
 	for p, before := range t.had {
 		ran := time.Duration(had[p].GetRunNanos() - before.GetRunNanos())
-		most = max(most, ran-time.Duration(had[p].GetSlices()-before.GetSlices())*slice)
+		longest = max(longest, ran-time.Duration(had[p].GetSlices()-before.GetSlices())*slice)
 	}
-	return most, nil
+	return longest, nil
 }
 
 // usageOn returns nil when no node answers.

@@ -92,8 +92,8 @@ func (m *meter) add(packet []byte) {
 	}
 }
 
-// endpoints are those of a job's sockets, by node. One that listens has none: each of its connections
-// is a socket, and Open MPI listens even if it never connects.
+// endpoints are those of a job's sockets, by node. One that listens has none: each of its
+// connections is a socket, and Open MPI listens even if it never connects.
 func (s *scene) endpoints(j *job) map[string]map[endpoint]bool {
 	s.T.Helper()
 	all := make(map[string]map[endpoint]bool)
@@ -137,11 +137,11 @@ func (all meters) sum(of map[string]map[endpoint]bool) (sum uint64) {
 
 // least counts on the node that has the fewest.
 func (all meters) least(of map[string]map[endpoint]bool) uint64 {
-	least := ^uint64(0)
+	lowest := ^uint64(0)
 	for node, m := range all {
-		least = min(least, m.packets(of[node]))
+		lowest = min(lowest, m.packets(of[node]))
 	}
-	return least
+	return lowest
 }
 
 // lost counts the packets that the meters had no room for, since the call before.

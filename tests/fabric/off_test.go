@@ -19,8 +19,9 @@ const (
 	enough = 500
 	// looks at each of the two jobs while it is off.
 	looks = 2
-	// mostChannels are more than half of a node's: two jobs with as many do not fit beside each other.
-	mostChannels = nodeagent.DefaultChannels/2 + 1
+	// maxChannels are more than half of a node's: two jobs with as many do not fit beside each
+	// other.
+	maxChannels = nodeagent.DefaultChannels/2 + 1
 )
 
 // processor is what the processes of a job have had of the processors.
@@ -108,12 +109,12 @@ func (s *scene) look(m meters, off, on *job) {
 
 // Two programs take turns. The one that is off has no processor and no packet on any link, whether
 // its channels stay in the network or leave it.
-func TestOff(t *testing.T) {
+func TestStoppedGangIsSilent(t *testing.T) {
 	s := newScene(t)
 	for _, tt := range []struct {
 		name     string
 		channels int
-	}{{"channels stay", 1}, {"channels leave", mostChannels}} {
+	}{{"channels stay", 1}, {"channels leave", maxChannels}} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := s.meters()
 			one := s.talk("-n", "2", "--fabric", "pm", "--channels", strconv.Itoa(tt.channels))

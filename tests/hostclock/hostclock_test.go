@@ -135,7 +135,7 @@ func (h *host) shows(offset time.Duration) {
 
 // The time of day is what was set, to and fro, for a program and for what it starts, and the
 // monotonic clock goes on.
-func TestStep(t *testing.T) {
+func TestClockStep(t *testing.T) {
 	for _, as := range []string{teller, parent} {
 		t.Run(as, func(t *testing.T) {
 			h := begin(t, as)
@@ -156,7 +156,7 @@ func TestStep(t *testing.T) {
 }
 
 // What begins later has the offset from its first look on.
-func TestLater(t *testing.T) {
+func TestLaterProcessesSeeTheOffset(t *testing.T) {
 	h := begin(t, teller)
 	if err := h.clock.Step(-time.Hour); err != nil {
 		t.Fatal(err)

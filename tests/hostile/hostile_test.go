@@ -26,8 +26,8 @@ const (
 	secret = "sesame-17"
 	// served bounds what others wait for an answer, or a job, on a machine with much else to do.
 	served = 20 * time.Second
-	// most is what the server may need of memory meanwhile, in MB.
-	most = 400
+	// maxResident is what the server may need of memory meanwhile, in MB.
+	maxResident = 400
 )
 
 // scene is a cluster of one node on which jobs do not share CPUs.
@@ -209,7 +209,7 @@ func (s *scene) burst(t *testing.T) {
 		t.Errorf("only %d jobs of the burst wait when the other's is over", waiting)
 	}
 	resident := s.resident()
-	if resident > most {
+	if resident > maxResident {
 		t.Errorf("the server needs %d MB", resident)
 	}
 	t.Logf("another's job was over after %v, %d jobs still waited; the server needed up to %d MB", took, waiting, resident)

@@ -38,7 +38,7 @@ var ofServersOnly = map[string][]string{
 // Who has stolen the certificate of an agent is asked of jobs of other nodes: he gets none of their
 // files, output and keys, speaks for none of their nodes, and calls nothing that is the servers'.
 // The job goes on.
-func TestAStolenAgent(t *testing.T) {
+func TestStolenAgentCertificate(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 2, Grace: daemons.Patience})
 	gang, err := s.Exchange("gang", "n1,n2", 2)
 	s.Check(err)

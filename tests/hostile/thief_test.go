@@ -46,12 +46,12 @@ type thief struct {
 	came chan struct{} // once for each connection
 }
 
-// mostVisits is more than the connections that a test waits for.
-const mostVisits = 1 << 16
+// maxVisits is more than the connections that a test waits for.
+const maxVisits = 1 << 16
 
 // playThief reports that he has the port, then each connection until his input ends, then the loot.
 func playThief() error {
-	t := &thief{came: make(chan struct{}, mostVisits)}
+	t := &thief{came: make(chan struct{}, maxVisits)}
 	listener, err := net.Listen("tcp", os.Getenv(addressVariable))
 	for err != nil { // its owner has it yet: a loop on bind is the attack
 		time.Sleep(time.Millisecond)

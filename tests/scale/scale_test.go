@@ -65,7 +65,7 @@ func TestGrowthIsBounded(t *testing.T) {
 }
 
 // grow compares clusters that have more and more nodes.
-func grow(t *testing.T, c Config, most time.Duration) {
+func grow(t *testing.T, c Config, timeout time.Duration) {
 	c.Slice, c.Boundaries, c.Seed = 100*time.Millisecond, short, 1
 	var before *Result
 	for _, c.Nodes = range []int{64, 1000} {
@@ -73,8 +73,8 @@ func grow(t *testing.T, c Config, most time.Duration) {
 		if r.Missed > 0 || r.Broken > 0 || r.Superseded > 0 {
 			t.Errorf("%d nodes: %d boundaries were missed by %d gangs, %d switches broken off", c.Nodes, r.Missed, r.Broken, r.Superseded)
 		}
-		if r.Gang.Max() > most {
-			t.Errorf("%d nodes: the last node of a gang ran after %v, its steps explain %v", c.Nodes, r.Gang.Max(), most)
+		if r.Gang.Max() > timeout {
+			t.Errorf("%d nodes: the last node of a gang ran after %v, its steps explain %v", c.Nodes, r.Gang.Max(), timeout)
 		}
 		if r.LatePlans > 0 {
 			t.Errorf("%d nodes: %.3g %% had a plan after it came into force", c.Nodes, 100*r.LatePlans)
@@ -103,8 +103,8 @@ func compare(t *testing.T, mix Mix, few, many *Result) {
 	}
 }
 
-// TestTwoNodesAsMeasured: with two nodes the model gives what was measured on two. Clocks are off by up
-// to a heartbeat's way in the model, and hardly on a machine where all ways are alike.
+// TestTwoNodesAsMeasured: with two nodes the model gives what was measured on two. Clocks are off
+// by up to a heartbeat's way in the model, and hardly on a machine where all ways are alike.
 func TestTwoNodesAsMeasured(t *testing.T) {
 	c := costs(t)
 	for scarce, of := range map[bool]*Switches{false: &c.Staying, true: &c.Scarce} {
@@ -118,8 +118,8 @@ func TestTwoNodesAsMeasured(t *testing.T) {
 	}
 }
 
-// TestTerms: what the last node's time consists of adds up to it; with contexts that stay nothing is
-// flushed, and with scarce channels something is.
+// TestTerms: what the last node's time consists of adds up to it; with contexts that stay nothing
+// is flushed, and with scarce channels something is.
 func TestTerms(t *testing.T) {
 	c := Config{Nodes: 20, Mix: Whole, Slice: 100 * time.Millisecond, Boundaries: short, Costs: costs(t), Seed: 1}
 	stay := run(t, c)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// idleMost is how long a datagram lies in a socket at most, because the process computes and
+// maxIdle is how long a datagram lies in a socket at most, because the process computes and
 // the agent has not looked yet: as often as agents do.
-const idleMost = int64(2 * time.Millisecond)
+const maxIdle = int64(2 * time.Millisecond)
 
 // announcements are the times, after the death of its process, at which an agent announces it.
 var announcements = []int64{int64(time.Millisecond), int64(10 * time.Millisecond), int64(100 * time.Millisecond)}
@@ -116,7 +116,7 @@ func (c *driveContext) drive(now int64) {
 	} else {
 		c.asProcess(section)
 	}
-	c.lateAt = now + c.dice.span(1, idleMost) // if something is left
+	c.lateAt = now + c.dice.span(1, maxIdle) // if something is left
 }
 
 func (c *driveContext) Input(now int64, from link.Address, frame []byte) {
@@ -124,7 +124,7 @@ func (c *driveContext) Input(now int64, from link.Address, frame []byte) {
 		return
 	}
 	if len(c.socket.list) == 0 {
-		c.lateAt = now + c.dice.span(1, idleMost)
+		c.lateAt = now + c.dice.span(1, maxIdle)
 	}
 	c.socket.add(from, link.Address{}, frame)
 }

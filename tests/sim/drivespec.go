@@ -144,14 +144,14 @@ func granules(length int) int {
 // length is how long a message is: sender and receiver know.
 func (d *DriveSpec) length(m Message) int {
 	r := m.dice()
-	most := d.Longest
+	longest := d.Longest
 	switch {
 	case r.chance(100):
-		most = 15
+		longest = 15
 	case d.Short || r.chance(400):
-		most = 100
+		longest = 100
 	}
-	return r.between(0, min(most, d.Longest))
+	return r.between(0, min(longest, d.Longest))
 }
 
 // dice are a message's own.

@@ -79,12 +79,12 @@ func (c *driveContext) Receive(now int64) (Payload, bool) {
 	return p, true
 }
 
-// pollsMost is how many polls it takes at most until one finds the message that is there: pads and
+// maxPolls is how many polls it takes at most until one finds the message that is there: pads and
 // messages without tail are passed one by one.
-const pollsMost = 8
+const maxPolls = 8
 
 func (c *driveContext) poll() {
-	for i := 0; i < pollsMost && !c.hasHead; i++ {
+	for i := 0; i < maxPolls && !c.hasHead; i++ {
 		c.head, c.hasHead = c.in.Poll()
 	}
 }

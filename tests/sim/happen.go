@@ -53,7 +53,7 @@ func (w *world) scheduleNews(dead *end) {
 		if e == dead {
 			continue
 		}
-		wait := w.rng.span(0, pick(&w.rng, int64(200*time.Microsecond), int64(20*time.Millisecond), int64(toldMost)))
+		wait := w.rng.span(0, pick(&w.rng, int64(200*time.Microsecond), int64(20*time.Millisecond), int64(maxNotice)))
 		w.queue.add(w.now+wait, evTold, e.index, dead.spec.Rank)
 	}
 }

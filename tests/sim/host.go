@@ -12,10 +12,10 @@ import (
 
 // Times of a node, in ns.
 const (
-	wakeLate    = int64(30 * time.Microsecond) // the switching thread, behind its deadline
-	restartMost = int64(15 * time.Millisecond)
-	actsMost    = 60 // after so many acts at most an agent dies that is to die in one
-	agentPid    = 1 << 29
+	wakeLate   = int64(30 * time.Microsecond) // the switching thread, behind its deadline
+	maxRestart = int64(15 * time.Millisecond)
+	maxActs    = 60 // after so many acts at most an agent dies that is to die in one
+	agentPid   = 1 << 29
 )
 
 // host is a node: its clock, and its agent while it lives.
@@ -143,7 +143,7 @@ func (k *cluster) die(h *host) {
 	h.alive, h.machine, h.busy = false, nil, false
 	h.todo = h.todo[:0]
 	w.res.Restarts++
-	again := w.rng.span(int64(200*time.Microsecond), restartMost)
+	again := w.rng.span(int64(200*time.Microsecond), maxRestart)
 	h.disturb(w.now + again + planVery + longSlice)
 	w.queue.add(w.now+again, evAgentBack, int32(h.index), 0)
 	for _, p := range h.parts {

@@ -9,8 +9,8 @@ import (
 // A hostile process may ruin its own job, which then is no longer checked; all others go on.
 
 const (
-	scribbles     = 40 // in a row, at most
-	scribbledMost = 8 * abi.PageBytes
+	scribbles    = 40 // in a row, at most
+	maxScribbled = 8 * abi.PageBytes
 )
 
 // scribble has a process write into its image, now and some times more.
@@ -23,7 +23,7 @@ func (k *cluster) scribble(e *end) {
 	for range r.between(1, scribbles) {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], pick(r, 0, 1, r.next(), r.next()>>r.below(64), ^uint64(0)))
-		_, _ = e.shared.img.File().WriteAt(b[:r.between(1, len(b))], int64(r.below(scribbledMost))) // as far as it is that long
+		_, _ = e.shared.img.File().WriteAt(b[:r.between(1, len(b))], int64(r.below(maxScribbled))) // as far as it is that long
 	}
 	k.w.queue.add(k.w.now+r.span(0, int64(2*time.Millisecond)), evHostile, 0, uint16(e.index))
 	k.w.touch(e)

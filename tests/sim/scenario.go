@@ -65,9 +65,9 @@ func draw(r *rng) scenario {
 	}
 	if len(s.jobs) > 1 && r.chance(400) {
 		s.slice = r.span(int64(time.Millisecond), int64(20*time.Millisecond))
-		most := int(min(s.slice/2, int64(5*time.Millisecond)))
+		limit := int(min(s.slice/2, int64(5*time.Millisecond)))
 		for range s.nodes {
-			s.skew = append(s.skew, int64(r.between(0, most)))
+			s.skew = append(s.skew, int64(r.between(0, limit)))
 		}
 	}
 	return s

@@ -125,7 +125,7 @@ func (c *sharedContext) drive(now int64) {
 	if !driven {
 		driven = c.asProcess(section)
 	}
-	c.lateAt = now + c.dice.span(1, idleMost)
+	c.lateAt = now + c.dice.span(1, maxIdle)
 	if !driven || c.end.ruined {
 		c.retryAt = now + undriven
 	}
@@ -169,8 +169,8 @@ func (c *sharedContext) Tick(now int64) {
 	}
 }
 
-// look is the agent's check of a context of a job that is off.
-func (c *sharedContext) look(now int64) {
+// check is the agent's check of a context of a job that is off.
+func (c *sharedContext) check(now int64) {
 	if c.end.part.residence.Check(now, &c.member) {
 		hand{c}.Drive(now)
 		if due := c.agent.Due(); due != flowctl.NoDeadline {

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// switchMost bounds the time until a node follows the plan: all waits of a switch
+	// maxSwitch bounds the time until a node follows the plan: all waits of a switch
 	// (ctxswitch.RevokeTimeout and so on), twice, since a switch may be broken off and begin again.
-	switchMost = int64(12 * time.Millisecond)
+	maxSwitch = int64(12 * time.Millisecond)
 	// stopMore is what it may take longer with jobs that are stopped by signals.
 	stopMore = int64(10 * time.Millisecond)
 	// auditEvery is how far apart the looks are whether gangs are whole.
 	auditEvery = int64(4 * time.Millisecond)
-	// slotsMost bounds the slots that are looked at.
-	slotsMost = 100
+	// maxSlots bounds the slots that are looked at.
+	maxSlots = 100
 )
 
 func (k *cluster) tolerance() int64 {
 	if k.plan.signals {
-		return switchMost + stopMore
+		return maxSwitch + stopMore
 	}
-	return switchMost
+	return maxSwitch
 }
 
 // duty reports whether the plan has a job on at some instant, and at all, from one instant of the
 // leader's clock to another. ok is false if no plan says.
 func (k *cluster) duty(id gang.JobID, from, to int64) (some, all, ok bool) {
 	all = true
-	for range slotsMost {
+	for range maxSlots {
 		plan := k.inForce(from)
 		if plan == nil {
 			return false, false, false
@@ -66,7 +66,7 @@ func (k *cluster) audit() {
 		if job.hostile {
 			continue
 		}
-		some, all, ok := k.duty(job.id, t-k.tolerance(), t+k.plan.skew+ctxswitch.AheadMost.Nanoseconds())
+		some, all, ok := k.duty(job.id, t-k.tolerance(), t+k.plan.skew+ctxswitch.MaxAhead.Nanoseconds())
 		if !ok || some != all || w.now-k.since < k.tolerance() {
 			continue
 		}
@@ -131,7 +131,8 @@ func (k *cluster) auditRoom(h *host) {
 			if !e.made || e.away || e.dead || w.now-e.madeAt <= k.tolerance() || e.shared.member.Wanted() {
 				continue
 			}
-			// A hostile program may have written into its image that it is away; the agent has it so.
+			// A hostile program may have written into its image that it is away; the agent has it
+			// so.
 			if !p.job.hostile || !e.shared.member.Away() {
 				resident++
 				what += fmt.Sprintf(" %v", e)

@@ -58,7 +58,7 @@ func (k *cluster) happen(ev event) {
 	case evLaunched:
 		k.launched(k.parts[ev.ref])
 	case evLook:
-		k.look(w.ends[ev.ref], ev.at)
+		k.check(w.ends[ev.ref], ev.at)
 	case evPoll:
 		k.poll(k.jobs[ev.ref])
 	case evEnded:
@@ -74,7 +74,7 @@ func (k *cluster) happen(ev event) {
 	case evAudit:
 		k.audit()
 	case evTransport:
-		w.ends[ev.ref].transport.look(ev.at)
+		w.ends[ev.ref].transport.check(ev.at)
 	case evBulk:
 		w.arriveBulk(ev.ref)
 	default:
@@ -91,7 +91,7 @@ func (k *cluster) fault(ev event) {
 	switch ev.kind {
 	case evAgentDies:
 		if h := k.hosts[ev.ref]; h.alive {
-			h.dies = 1 + int(ev.arg)%actsMost
+			h.dies = 1 + int(ev.arg)%maxActs
 			w.queue.add(w.now+int64(5*time.Millisecond), evAgentIdle, ev.ref, 0)
 		}
 	case evAgentIdle:

@@ -8,10 +8,10 @@ import (
 
 // Times of carrying out orders, in ns.
 const (
-	stopMost   = int64(60 * time.Microsecond)
-	stopHung   = int64(80 * time.Millisecond)
-	stopNews   = int64(10 * time.Millisecond) // the kernel tells of a freeze at most so late
-	launchMost = int64(3 * time.Millisecond)
+	maxStop   = int64(60 * time.Microsecond)
+	stopHung  = int64(80 * time.Millisecond)
+	stopNews  = int64(10 * time.Millisecond) // the kernel tells of a freeze at most so late
+	maxLaunch = int64(3 * time.Millisecond)
 )
 
 // steps are the steps of a switch that concern contexts.
@@ -73,7 +73,7 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		p.stop, p.stopLife = e, h.life
 		p.paused = true
-		takes := w.rng.span(0, stopMost)
+		takes := w.rng.span(0, maxStop)
 		if !w.calmed && w.rng.chance(k.plan.hung) {
 			takes = w.rng.span(0, stopHung)
 		}
@@ -87,7 +87,7 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 	case ctxswitch.EffectLaunch:
 		p.launching = true
 		k.resume(p)
-		w.queue.add(w.now+w.rng.span(0, launchMost), evLaunched, p.index, 0)
+		w.queue.add(w.now+w.rng.span(0, maxLaunch), evLaunched, p.index, 0)
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
 		p.ordered = e
 		w.queue.add(w.now+w.rng.span(0, orderLate), evOrder, p.index, 0)
@@ -137,9 +137,9 @@ func (k *cluster) progress(p *part) {
 }
 
 // answer passes an event to the machine after a while, if it is still the same machine.
-func (k *cluster) answer(h *host, ev ctxswitch.Event, most int64) {
+func (k *cluster) answer(h *host, ev ctxswitch.Event, limit int64) {
 	k.answers = append(k.answers, answer{life: h.life, event: ev})
-	k.w.queue.add(k.w.now+k.w.rng.span(0, most), evAnswer, int32(len(k.answers)-1), uint16(h.index))
+	k.w.queue.add(k.w.now+k.w.rng.span(0, limit), evAnswer, int32(len(k.answers)-1), uint16(h.index))
 }
 
 // froze returns when the kernel has stopped a job's processes.
@@ -161,7 +161,7 @@ func (k *cluster) froze(p *part, seq uint16) {
 	}
 	news := stopNews
 	if p.signals {
-		news = stopMost
+		news = maxStop
 	}
 	k.answer(p.host, ctxswitch.Done(e), news)
 }
@@ -190,7 +190,7 @@ func (k *cluster) letRun(p *part) {
 			k.w.wake(e, k.w.now+e.think)
 		}
 		if e.made && e.shared.grabbed {
-			k.w.queue.add(k.w.now+stopMost, evUngrab, e.index, 0) // it goes on where it was stopped
+			k.w.queue.add(k.w.now+maxStop, evUngrab, e.index, 0) // it goes on where it was stopped
 		}
 	}
 }
@@ -211,8 +211,8 @@ func (k *cluster) launched(p *part) {
 	k.tell(p.host, ctxswitch.JobLaunched(p.id()))
 }
 
-// look is an agent's check of a context.
-func (k *cluster) look(e *end, at int64) {
+// check is an agent's check of a context.
+func (k *cluster) check(e *end, at int64) {
 	if !e.made || e.silent() {
 		return
 	}
@@ -222,7 +222,7 @@ func (k *cluster) look(e *end, at int64) {
 		c.lookAt = 0
 	}
 	if due && c.off() {
-		c.look(k.w.now)
+		c.check(k.w.now)
 		k.progress(p)
 	}
 	k.w.touch(e)

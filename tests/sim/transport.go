@@ -8,8 +8,8 @@ import (
 
 // Bounds of transports.
 const (
-	opsMost      = 6  // of a rank
-	underWayMost = 3  // of them at a time, to each peer
+	maxOps       = 6  // of a rank
+	maxUnderWay  = 3  // of them at a time, to each peer
 	framesInTurn = 8  // sent, or taken, before the process looks at something else
 	piecesInTurn = 16 // of one operation
 	// owedSleep bounds a sleep while a peer owes something: it may be gone.
@@ -48,11 +48,11 @@ type transport struct {
 
 // transportPlan is what the transports of a job are like.
 type transportPlan struct {
-	room    int    // bytes of a socket for bulk datagrams
-	frame   uint64 // longest one; 0: the path is too narrow, pieces go through the channel
-	most    uint64 // longest piece through the channel
-	revokes int    // permille of the turns in which memory is taken away that may be read
-	busy    int    // permille of the bulk datagrams that the system does not take at once
+	room     int    // bytes of a socket for bulk datagrams
+	frame    uint64 // longest one; 0: the path is too narrow, pieces go through the channel
+	maxPiece uint64 // longest piece through the channel
+	revokes  int    // permille of the turns in which memory is taken away that may be read
+	busy     int    // permille of the bulk datagrams that the system does not take at once
 }
 
 // transportPeer is the way to another rank.
@@ -158,7 +158,7 @@ func (k *cluster) addTransport(e *end) {
 			rank: rank, flow: &e.flows[len(e.flows)-1], slot: newMemory(slotBytes, 0), written: newMemory(slotBytes, 0),
 		})
 	}
-	for range t.dice.below(opsMost + 1) {
+	for range t.dice.below(maxOps + 1) {
 		t.todo = append(t.todo, t.drawOperation())
 	}
 }
@@ -166,11 +166,11 @@ func (k *cluster) addTransport(e *end) {
 // drawTransports draws what the transports of a job are like.
 func drawTransports(r *rng) transportPlan {
 	return transportPlan{
-		room:    pick(r, 212_992, 425_984, 4<<20),
-		frame:   pick[uint64](r, 0, 8<<10, 65_443, 65_443),
-		most:    pick[uint64](r, 32<<10, 65_536),
-		revokes: r.maybe(100),
-		busy:    r.maybe(200),
+		room:     pick(r, 212_992, 425_984, 4<<20),
+		frame:    pick[uint64](r, 0, 8<<10, 65_443, 65_443),
+		maxPiece: pick[uint64](r, 32<<10, 65_536),
+		revokes:  r.maybe(100),
+		busy:     r.maybe(200),
 	}
 }
 
@@ -240,8 +240,8 @@ func (t *transport) schedule() {
 	}
 }
 
-// look is a look that was scheduled.
-func (t *transport) look(at int64) {
+// check is a look that was scheduled.
+func (t *transport) check(at int64) {
 	if t.tickAt == at {
 		t.tickAt = 0
 	}
@@ -261,7 +261,7 @@ func (t *transport) begin() {
 	for i, o := range t.todo {
 		switch {
 		case o.peer.lost:
-		case o.peer.active >= underWayMost || i > 0 && t.dice.chance(300):
+		case o.peer.active >= maxUnderWay || i > 0 && t.dice.chance(300):
 			kept = append(kept, o)
 		default:
 			t.start(o)

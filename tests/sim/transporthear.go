@@ -85,7 +85,7 @@ func (t *transport) served(p *transportPeer, done bool) {
 // follows may write to the memory; the origin of a long one holds that back.
 func (t *transport) answerGet(p *transportPeer, s *saying) {
 	m := t.find(p, slotKey, s.length)
-	if s.length <= copiedMost {
+	if s.length <= maxCopied {
 		m = &memory{length: s.length, runs: m.read(0, s.length)}
 	}
 	r := &answering{what: saying{kind: sayData, id: s.id}, memory: m, turn: m.turn}

@@ -114,7 +114,7 @@ func (t *transport) sendPut(p *transportPeer, o *operation) bool {
 		key = wrongKey
 	}
 	for range piecesInTurn {
-		n := min(o.length-o.at, t.plan.most)
+		n := min(o.length-o.at, t.plan.maxPiece)
 		if !t.say(p, saying{kind: sayPut, key: key, at: o.at, n: n, value: o.value}) {
 			return false
 		}
@@ -146,15 +146,15 @@ func (t *transport) sendCall(p *transportPeer, o *operation) bool {
 			return false
 		}
 	}
-	if o.length > copiedMost || o.kind == opPull {
+	if o.length > maxCopied || o.kind == opPull {
 		o.reads = true
 		p.reads++
 	}
 	return true
 }
 
-// copiedMost is the largest length at which the answer to a get is copied when the get is served.
-const copiedMost = 1 << 10
+// maxCopied is the largest length at which the answer to a get is copied when the get is served.
+const maxCopied = 1 << 10
 
 // newCall takes a number.
 func (t *transport) newCall(p *transportPeer, length uint64) *call {
@@ -213,11 +213,11 @@ func (t *transport) reply(p *transportPeer, r *answering) bool {
 
 // sendFrame sends the next frame of an answer, in a bulk datagram or through the channel.
 func (t *transport) sendFrame(p *transportPeer, r *answering) bool {
-	most := t.plan.most
+	maxPiece := t.plan.maxPiece
 	if r.bulk {
-		most = t.plan.frame
+		maxPiece = t.plan.frame
 	}
-	at, n, _ := r.piece.Next(most)
+	at, n, _ := r.piece.Next(maxPiece)
 	s := saying{kind: sayData, id: r.what.id, token: r.what.token, at: at, n: n, bytes: r.memory.read(at, n)}
 	if !r.bulk && !t.say(p, s) {
 		return false

@@ -16,9 +16,9 @@ const (
 	FlushTimeout = 2 * time.Millisecond
 	// maxEvents bounds a run; the largest worlds take a tenth of it.
 	maxEvents = 1_000_000
-	// toldMost is how long after a death its peers hear of it at the latest: later than
+	// maxNotice is how long after a death its peers hear of it at the latest: later than
 	// those give up that wait for an answer, so that both happen.
-	toldMost = 11 * time.Second
+	maxNotice = 11 * time.Second
 	// start is the instant of a world's beginning, so that none is 0.
 	start = int64(time.Second)
 )
@@ -106,7 +106,7 @@ func (w *world) bound() int64 {
 		bound += int64(w.flow.FailAfter)
 	}
 	if w.dead > 0 && w.res.Driven {
-		bound += int64(toldMost) // what others sent may lie behind half a message of the dead one
+		bound += int64(maxNotice) // what others sent may lie behind half a message of the dead one
 	}
 	return bound
 }

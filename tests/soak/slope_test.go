@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRise(t *testing.T) {
+func TestSlope(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
 		want   float64

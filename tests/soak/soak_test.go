@@ -24,15 +24,15 @@ const (
 	// warmUp is the part of the time after which memory must be flat: buffers and tables have
 	// come to their size, and the collector to its rhythm.
 	warmUp = 0.4
-	// leastRounds per second and gang: far below what a machine does whose processors others
+	// minRounds per second and gang: far below what a machine does whose processors others
 	// use as well, so that a gang that hardly goes on shows.
-	leastRounds = 2
+	minRounds = 2
 )
 
 // tolerances are by how much the daemons' needs may rise from the end of the warm-up on.
 var tolerances = []struct {
 	metric string
-	most   float64
+	max    float64
 	reason string
 }{
 	{
@@ -67,7 +67,7 @@ func TestGangsExchangeForLong(t *testing.T) {
 			t.Fatalf("gang %s ended with exit code %d, %q, %v", j.Name, code, said, err)
 		}
 		t.Log(j.Verdict())
-		if rounds := roundsOf(t, j.Verdict()); rounds < leastRounds*length.Seconds() {
+		if rounds := roundsOf(t, j.Verdict()); rounds < minRounds*length.Seconds() {
 			t.Errorf("gang %s made but %v rounds in %v", j.Name, rounds, *length)
 		}
 	}
@@ -135,17 +135,17 @@ func sample(t *testing.T, c *daemons.Cluster, gangs []*daemons.Job) series {
 // flat reports that nothing rose by more than is tolerated.
 func (s series) flat(t *testing.T) {
 	t.Helper()
-	const least = 5 // points without which a line means nothing
+	const minPoints = 5 // points without which a line means nothing
 	for i, agent := range s {
 		for k, points := range agent {
 			tolerance := tolerances[k]
-			if len(points) < least {
+			if len(points) < minPoints {
 				t.Fatalf("only %d measurements of %s", len(points), tolerance.metric)
 			}
 			rose := rise(points)
 			t.Logf("n%d %s: %.0f, rose by %.0f", i+1, tolerance.metric, points[len(points)-1].value, rose)
-			if rose > tolerance.most {
-				t.Errorf("%s of n%d rose by %.0f, tolerated are %.0f: %s", tolerance.metric, i+1, rose, tolerance.most, tolerance.reason)
+			if rose > tolerance.max {
+				t.Errorf("%s of n%d rose by %.0f, tolerated are %.0f: %s", tolerance.metric, i+1, rose, tolerance.max, tolerance.reason)
 			}
 		}
 	}

@@ -20,10 +20,10 @@ const (
 	// boundEach is how much of it may come in a second at most for each CPU: what is carried, with
 	// room for what waited on the way.
 	boundEach = 3 << 20
-	// costMost is the part of the machine's CPUs that carrying may take from those who compute. A
+	// maxCost is the part of the machine's CPUs that carrying may take from those who compute. A
 	// few hundredths are meant; a busy machine makes the same work longer. Without a bound it takes
 	// most of a machine of two CPUs.
-	costMost = 0.1
+	maxCost = 0.1
 	// alone is how much comes when the others have ended, and how much faster at least.
 	alone, gain = 96 << 20, 1.5
 )
@@ -74,8 +74,8 @@ func compareFlood(s *daemonstest.Scene, cpus int, pass func(bytes int), endNeigh
 	if rate > float64(boundEach*cpus) {
 		t.Errorf("%.1f MB/s pass beside a neighbour, want %.1f at most", rate/1e6, float64(boundEach*cpus)/1e6)
 	}
-	if cost > costMost {
-		t.Errorf("carrying takes %.1f %% of the CPUs, want %.1f at most", 100*cost, 100*costMost)
+	if cost > maxCost {
+		t.Errorf("carrying takes %.1f %% of the CPUs, want %.1f at most", 100*cost, 100*maxCost)
 	}
 	endNeighbour()
 	began := time.Now()

@@ -30,8 +30,8 @@ const (
 	startStep = 15 * time.Millisecond
 	// startSlice is short, so that the jobs have their first turns before the loss.
 	startSlice = 10 * time.Millisecond
-	// agentAway, serverAway and between are how long daemons are away, and how far apart servers are
-	// lost, at most.
+	// agentAway, serverAway and between are how long daemons are away, and how far apart servers
+	// are lost, at most.
 	agentAway, serverAway, between = 1500 * time.Millisecond, 300 * time.Millisecond, time.Second
 	// unknownJob is said of a job that was lost with its agent before it had begun.
 	unknownJob = "does not know the job any more"
@@ -92,8 +92,8 @@ type startScene struct {
 	random *rand.Rand
 }
 
-func (s *startScene) draw(most time.Duration) time.Duration {
-	return time.Duration(s.random.Int64N(int64(most)))
+func (s *startScene) draw(limit time.Duration) time.Duration {
+	return time.Duration(s.random.Int64N(int64(limit)))
 }
 
 // loseAgent ends the agent, or kills it, and starts it again some time later.
@@ -127,8 +127,8 @@ func (s *startScene) loseServer() {
 	s.Check(server.Start())
 }
 
-// The agent and leaders are lost while jobs with input start: each byte comes once, and none waits for
-// input that was lost.
+// The agent and leaders are lost while jobs with input start: each byte comes once, and none waits
+// for input that was lost.
 func TestLostAtTheStart(t *testing.T) {
 	s := &startScene{Scene: daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 3, Nodes: 1, Slice: startSlice, Grace: time.Minute})}
 	seed := *startSeed

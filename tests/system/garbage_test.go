@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mostSaid is how much a program says about a mistake: some words of 120 bytes, or the 2,000 of a
+// maxSaid is how much a program says about a mistake: some words of 120 bytes, or the 2,000 of a
 // sentence, and the names of what there is.
-const mostSaid = 6000
+const maxSaid = 6000
 
 // garbage is what arguments must not do to a terminal.
 func garbage() map[string]string {
@@ -114,7 +114,7 @@ func unreadable(text string) string {
 	if !utf8.ValidString(text) {
 		return "not UTF-8"
 	}
-	if len(text) > mostSaid {
+	if len(text) > maxSaid {
 		return fmt.Sprintf("%d bytes", len(text))
 	}
 	for _, r := range text {

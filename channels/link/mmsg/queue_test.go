@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestQueue: datagrams keep their bytes and addresses until Reset, and a queue is full by their number
-// or by their bytes.
+// TestQueue: datagrams keep their bytes and addresses until Reset, and a queue is full by their
+// number or by their bytes.
 func TestQueue(t *testing.T) {
 	to := link.AddressOf(netip.MustParseAddrPort("127.0.0.1:7"))
 	for _, size := range []int{0, 1, 100, link.MaxDatagram} {
@@ -17,7 +17,7 @@ func TestQueue(t *testing.T) {
 			copy(q.Buffer(), bytes.Repeat([]byte{n}, size))
 			q.Add(to, size)
 		}
-		if most := min(Batch, ArenaBytes/max(size, 1)); size > 0 && (q.Count == 0 || q.Count > most) || size == 0 && q.Count != 0 {
+		if limit := min(Batch, ArenaBytes/max(size, 1)); size > 0 && (q.Count == 0 || q.Count > limit) || size == 0 && q.Count != 0 {
 			t.Errorf("%d of %d bytes", q.Count, size)
 		}
 		for i := range q.Count {
@@ -31,9 +31,9 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestBorrow: a tail is of the datagram queued next alone, counts as bytes of the flush, and is
+// TestTail: a tail is of the datagram queued next alone, counts as bytes of the flush, and is
 // forgotten with it.
-func TestBorrow(t *testing.T) {
+func TestTail(t *testing.T) {
 	to := link.AddressOf(netip.MustParseAddrPort("127.0.0.1:7"))
 	tail := make([]byte, 32<<10)
 	var q Queue

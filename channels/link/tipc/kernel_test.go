@@ -105,8 +105,9 @@ func TestPort(t *testing.T) {
 	}
 }
 
-// TestNobody: a name that nobody has is no loss, and a socket that is gone does not stop the sender.
-func TestNobody(t *testing.T) {
+// TestUnboundName: a name that nobody has is no loss, and a socket that is gone does not stop the
+// sender.
+func TestUnboundName(t *testing.T) {
 	needKernel(t)
 	a, b := newPort(t, link.Address{}), newPort(t, link.Address{})
 	send(a, newName(), []byte("to nobody"))
@@ -139,7 +140,8 @@ func TestEachHears(t *testing.T) {
 	}
 }
 
-// TestTooLong: the kernel takes 66,000 bytes, and not one more; a port passes on what is a datagram.
+// TestTooLong: the kernel takes 66,000 bytes, and not one more; a port passes on what is a
+// datagram.
 func TestTooLong(t *testing.T) {
 	needKernel(t)
 	a, b := newPort(t, link.Address{}), newPort(t, link.Address{})

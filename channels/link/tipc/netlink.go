@@ -19,8 +19,8 @@ const (
 	netlinkBytes = 32 << 10
 	// netlinkWait bounds the wait for the kernel, which answers at once.
 	netlinkWait = 1
-	// answersMost bounds how many answers a list has: many more bearers than a node can have.
-	answersMost = 64
+	// maxAnswers bounds how many answers a list has: many more bearers than a node can have.
+	maxAnswers = 64
 	// genericBytes is the length of struct genlmsghdr.
 	genericBytes = 4
 	// attributeBytes is the length of struct nlattr, and what attributes are padded to.
@@ -106,7 +106,7 @@ func ask(fd int, message []byte, f func(attributes []byte) error) error {
 		return err
 	}
 	b := make([]byte, netlinkBytes)
-	for range answersMost {
+	for range maxAnswers {
 		n, _, err := unix.Recvfrom(fd, b, 0)
 		if err != nil {
 			return err

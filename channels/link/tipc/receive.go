@@ -35,11 +35,11 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 }
 
 // receiveCalls fills slots, and returns how many. For a process that polls it usually asks for one.
-func (p *Port) receiveCalls(most int) int {
+func (p *Port) receiveCalls(limit int) int {
 	r := &p.in
 	p.stats.Calls++
-	if most > 1 {
-		return mmsg.ReceiveAll(p.fd, r.calls[:most])
+	if limit > 1 {
+		return mmsg.ReceiveAll(p.fd, r.calls[:limit])
 	}
 	if !mmsg.Receive(p.fd, &r.calls[0], r.data[0], r.from[0][:]) {
 		return 0

@@ -61,8 +61,8 @@ func TestRefusedByTheSystem(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: a message of the system that nobody listens there (ICMP) stops nothing.
-func TestNobodyThere(t *testing.T) {
+// TestPortUnreachable: a message of the system that nobody listens there (ICMP) stops nothing.
+func TestPortUnreachable(t *testing.T) {
 	a, b, gone := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
 	gone.Close()
 	for range 10 {

@@ -12,9 +12,9 @@ const (
 	headers6 = 40 + 8
 	// unknownMTU is assumed where the kernel reports no MTU: Ethernet's.
 	unknownMTU = 1500
-	// pathsMost bounds the remembered paths; the hosts of a job are fewer, and a forgotten path is
+	// maxPaths bounds the remembered paths; the hosts of a job are fewer, and a forgotten path is
 	// looked up again.
-	pathsMost = 4096
+	maxPaths = 4096
 )
 
 // paths knows how long datagrams to each host may be.
@@ -44,7 +44,7 @@ func (p *Port) lookUp(to link.Address) int {
 }
 
 func (p *Port) learn(host link.Address, size int) {
-	if p.paths.host == nil || len(p.paths.host) >= pathsMost {
+	if p.paths.host == nil || len(p.paths.host) >= maxPaths {
 		p.paths.host = make(map[link.Address]int)
 	}
 	p.paths.host[host] = size

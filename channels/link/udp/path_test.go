@@ -48,9 +48,9 @@ func TestNarrowed(t *testing.T) {
 // TestPathsAreBounded: more hosts than are remembered.
 func TestPathsAreBounded(t *testing.T) {
 	p := newPort(t, "127.0.0.1")
-	for i := range 2 * pathsMost {
+	for i := range 2 * maxPaths {
 		p.learn(link.AddressOf(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0)), 1000)
-		if len(p.paths.host) > pathsMost {
+		if len(p.paths.host) > maxPaths {
 			t.Fatalf("%d hosts", len(p.paths.host))
 		}
 	}

@@ -45,11 +45,11 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 
 // receiveCalls fills slots, and returns how many. For a process that polls it usually asks for one:
 // that call does not report joined datagrams, which are told apart by the lengths in their headers.
-func (p *Port) receiveCalls(most int) int {
+func (p *Port) receiveCalls(limit int) int {
 	r := &p.in
 	p.stats.Calls++
-	if r.lone = most == 1; !r.lone {
-		return mmsg.ReceiveAll(p.fd, r.calls[:most])
+	if r.lone = limit == 1; !r.lone {
+		return mmsg.ReceiveAll(p.fd, r.calls[:limit])
 	}
 	if !mmsg.Receive(p.fd, &r.calls[0], r.data[0], r.from[0][:]) {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmentedMost bounds the bytes of one call that the kernel cuts into segments: an IPv6 packet.
-const segmentedMost = 65535 - headers6
+// maxSegmented bounds the bytes of one call that the kernel cuts into segments: an IPv6 packet.
+const maxSegmented = 65535 - headers6
 
 // sender holds the datagrams that are queued.
 type sender struct {
@@ -132,7 +132,7 @@ func (p *Port) run(i int) int {
 	if size > p.Size(o.To[i]) {
 		return end
 	}
-	for end < o.Count && o.To[end] == o.To[i] && o.Bytes(end) <= size && total+o.Bytes(end) <= segmentedMost {
+	for end < o.Count && o.To[end] == o.To[i] && o.Bytes(end) <= size && total+o.Bytes(end) <= maxSegmented {
 		total += o.Bytes(end)
 		end++
 		if o.Bytes(end-1) < size {

@@ -55,14 +55,14 @@ func stamped(data []byte) []byte {
 }
 
 func payloads(dice *rand.Rand, count, longest int) (all [][]byte) {
-	const most = 128 << 10
+	const maxBytes = 128 << 10
 	for sum := 0; len(all) < count; {
 		n := link.HeadBytes + dice.IntN(longest-link.HeadBytes)
 		if dice.IntN(3) > 0 {
 			n = link.HeadBytes + dice.IntN(64)
 		}
 		for range 1 + dice.IntN(20) {
-			if sum += n; sum > most {
+			if sum += n; sum > maxBytes {
 				return all
 			}
 			data := make([]byte, n)

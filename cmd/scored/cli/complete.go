@@ -35,9 +35,9 @@ func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *clien
 
 // completeJobs completes job numbers, for at most `most` arguments from argument `from` on (0: any
 // number). With ended it offers jobs that have ended, too.
-func (c *caller) completeJobs(from, most int, ended bool) cobra.CompletionFunc {
+func (c *caller) completeJobs(from, limit int, ended bool) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(arguments) < from || most > 0 && len(arguments) >= from+most {
+		if len(arguments) < from || limit > 0 && len(arguments) >= from+limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		given := make(map[string]bool, len(arguments))
@@ -91,9 +91,9 @@ func (c *caller) completeServers(command *cobra.Command, arguments []string, _ s
 }
 
 // completeNodeNames completes node names, for at most `most` arguments; 0: any number.
-func (c *caller) completeNodeNames(most int) cobra.CompletionFunc {
+func (c *caller) completeNodeNames(limit int) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if most > 0 && len(arguments) >= most {
+		if limit > 0 && len(arguments) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return c.completeNodes(command, arguments, text)

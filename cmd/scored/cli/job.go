@@ -45,12 +45,12 @@ func parseJobs(arguments []string) ([]uint64, error) {
 }
 
 // needs returns a check of the number of arguments. Its error says what the command expects.
-func needs(most int, what string) cobra.PositionalArgs {
+func needs(limit int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		switch {
 		case len(arguments) == 0:
 			return errors.New("name " + what)
-		case most > 0 && len(arguments) > most:
+		case limit > 0 && len(arguments) > limit:
 			return errors.New("name " + what + " only")
 		default:
 			return nil
@@ -163,11 +163,7 @@ func jobExplainCommand(c *caller) *cobra.Command {
 		Short:             "show why a job waits, or where it runs",
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			id, err := parseJob(arguments[0])
-			if err != nil {
-				return err
-			}
+		RunE: c.withJob(func(command *cobra.Command, id uint64, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: id}))
 			if err != nil {
 				return err

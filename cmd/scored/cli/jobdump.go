@@ -31,11 +31,7 @@ and reports which changed meanwhile.`,
 		Example: `  scored job dump 7
   scored channel read -a score-7.dump/*`,
 		Args: needs(1, "one job"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			id, err := parseJob(arguments[0])
-			if err != nil {
-				return err
-			}
+		RunE: c.withJob(func(command *cobra.Command, id uint64, daemon *client.Client) error {
 			request := &scorev1.DumpJobRequest{JobId: id}
 			if rank >= 0 {
 				request.OneRank, request.Rank = true, uint32(min(rank, 1<<32-1))

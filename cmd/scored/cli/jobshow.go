@@ -38,11 +38,7 @@ Start: when each phase of the job's start was over on each node.
 ` + phases.Explained,
 		ValidArgsFunction: c.completeJobs(0, 1, true),
 		Args:              needs(1, "one job"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			id, err := parseJob(arguments[0])
-			if err != nil {
-				return err
-			}
+		RunE: c.withJob(func(command *cobra.Command, id uint64, daemon *client.Client) error {
 			reply, err := daemon.Jobs.GetJob(command.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 			if err != nil {
 				return err

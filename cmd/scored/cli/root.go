@@ -127,6 +127,17 @@ func (c *caller) with(call func(command *cobra.Command, arguments []string, daem
 	}
 }
 
+// withJob is with for a command whose first argument is a job.
+func (c *caller) withJob(call func(command *cobra.Command, id uint64, daemon *client.Client) error) func(*cobra.Command, []string) error {
+	return c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+		id, err := parseJob(arguments[0])
+		if err != nil {
+			return err
+		}
+		return call(command, id, daemon)
+	})
+}
+
 // parent returns a command that only holds others.
 func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{

@@ -39,8 +39,8 @@ const (
 func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []topLine {
 	lines := topTitle(top)
 	matrix := matrixLines(top.GetMatrix())
-	if most := height - len(lines) - topJobLines; height > 0 && len(matrix) > max(most, 2) {
-		matrix = shorten(matrix, max(most, 2), "rows")
+	if limit := height - len(lines) - topJobLines; height > 0 && len(matrix) > max(limit, 2) {
+		matrix = shorten(matrix, max(limit, 2), "rows")
 	}
 	lines = append(lines, topLine{})
 	lines = append(lines, matrix...)
@@ -64,9 +64,9 @@ func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []to
 }
 
 // shorten keeps at most so many lines. If it drops some, the last line says what is missing.
-func shorten(lines []topLine, most int, what string) []topLine {
-	left := len(lines) - most + 1
-	return append(slices.Clone(lines[:most-1]), topLine{text: fmt.Sprintf("... %d %s more", left, what)})
+func shorten(lines []topLine, limit int, what string) []topLine {
+	left := len(lines) - limit + 1
+	return append(slices.Clone(lines[:limit-1]), topLine{text: fmt.Sprintf("... %d %s more", left, what)})
 }
 
 // cutTo cuts a line at the edge of the screen.

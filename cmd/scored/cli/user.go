@@ -72,8 +72,8 @@ var userFields = []userField{
 	{
 		key: "memory", about: "most memory of a job on each node (512M, 2G)",
 		show: func(u *scorev1.User) string {
-			if most := u.GetLimits().GetMemoryPerNodeBytes(); most > 0 {
-				return shortBytes(most)
+			if limit := u.GetLimits().GetMemoryPerNodeBytes(); limit > 0 {
+				return shortBytes(limit)
 			}
 			return none
 		},
@@ -88,8 +88,8 @@ var userFields = []userField{
 	{
 		key: "time", about: "most run time of a job, and that of a job without --time (90m, 12h)",
 		show: func(u *scorev1.User) string {
-			if most := u.GetLimits().GetTimeNanos(); most > 0 {
-				return clockTime(time.Duration(most))
+			if limit := u.GetLimits().GetTimeNanos(); limit > 0 {
+				return clockTime(time.Duration(limit))
 			}
 			return none
 		},
@@ -97,11 +97,11 @@ var userFields = []userField{
 			if text == none {
 				return nil
 			}
-			most, err := time.ParseDuration(text)
-			if err != nil || most <= 0 {
+			limit, err := time.ParseDuration(text)
+			if err != nil || limit <= 0 {
 				return errors.New("write a time with its unit, as in 90m or 12h, or none")
 			}
-			u.GetLimits().TimeNanos = most.Nanoseconds()
+			u.GetLimits().TimeNanos = limit.Nanoseconds()
 			return nil
 		},
 	},

@@ -57,7 +57,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		ClusterKey:     key,
 		Credentials:    own,
 		CertificateDir: certificates,
-		Listen:         addressed(ctx, a.Listen),
+		Listen:         withAddress(ctx, a.Listen),
 		UserSocket:     a.UserSocket(),
 		CPUs:           a.CPUs,
 		MemoryBytes:    v.memory,

@@ -33,9 +33,9 @@ const (
 	// for the agent: an agent that comes later finds that its jobs were given up.
 	devGrace = "15s"
 	// devPause is the time before an agent that ended right after a restart is restarted again. It
-	// doubles each time up to devPauseMost, which is far below the server's patience.
-	devPause     = 50 * time.Millisecond
-	devPauseMost = 800 * time.Millisecond
+	// doubles each time up to maxDevPause, which is far below the server's patience.
+	devPause    = 50 * time.Millisecond
+	maxDevPause = 800 * time.Millisecond
 )
 
 type devOptions struct {

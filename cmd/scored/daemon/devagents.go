@@ -50,7 +50,7 @@ func (c *devCluster) awaitEnd(ctx context.Context) {
 
 // keepAgent restarts the agent of a node whenever it has ended, and prints that.
 func (c *devCluster) keepAgent(ctx context.Context, i int) {
-	for pause := time.Duration(0); ; pause = min(max(2*pause, devPause), devPauseMost) {
+	for pause := time.Duration(0); ; pause = min(max(2*pause, devPause), maxDevPause) {
 		select {
 		case <-c.agents[i].Exited():
 		case <-ctx.Done():

@@ -1,35 +1,27 @@
 package daemon
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/api/atomicfile"
 )
 
-// newFile writes a file that must not exist yet, whole or not at all.
+// dirMode is the mode of directories that files of the configuration need.
+const dirMode = 0o755
+
+// newFile writes a file that must not exist yet, whole or not at all, and makes its directory.
 func newFile(path string, data []byte, mode fs.FileMode) error {
-	return writeFile(path, data, mode, os.Link)
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return err
+	}
+	return atomicfile.Create(path, data, mode)
 }
 
-// replaceFile writes a file, or replaces it, whole or not at all.
+// replaceFile is newFile for a file that may exist.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
-	return writeFile(path, data, mode, os.Rename)
-}
-
-// writeFile writes a draft beside the file; place turns it into the file.
-func writeFile(path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(data)
-	if err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	return place(draft.Name(), path)
+	return atomicfile.Replace(path, data, mode)
 }

@@ -93,7 +93,7 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 		digest[:8],
 		quote.Text(c.Cluster.KeyFile),
 	)
-	if p.address == "" && alone(ctx, c.Server.Name) {
+	if p.address == "" && resolvesToLoopback(ctx, c.Server.Name) {
 		fmt.Fprintf(
 			out,
 			"Only this host reaches %s: the name is an address of loopback here. If there are other hosts, start over with --address.\n",

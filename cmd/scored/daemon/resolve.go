@@ -24,8 +24,8 @@ func lookUp(ctx context.Context, name string) []netip.Addr {
 	return found
 }
 
-// outward returns the first address that other hosts can reach, else the first address.
-func outward(found []netip.Addr) (first netip.Addr) {
+// firstReachable returns the first address that other hosts can reach, else the first address.
+func firstReachable(found []netip.Addr) (first netip.Addr) {
 	for _, a := range found {
 		if !a.IsLoopback() {
 			return a
@@ -37,18 +37,20 @@ func outward(found []netip.Addr) (first netip.Addr) {
 	return first
 }
 
-// alone reports whether a host's name resolves to loopback on the host itself, as where /etc/hosts
-// maps it to 127.0.1.1.
-func alone(ctx context.Context, name string) bool { return outward(lookUp(ctx, name)).IsLoopback() }
+// resolvesToLoopback reports whether a host's name resolves to loopback on the host itself, as
+// where /etc/hosts maps it to 127.0.1.1.
+func resolvesToLoopback(ctx context.Context, name string) bool {
+	return firstReachable(lookUp(ctx, name)).IsLoopback()
+}
 
-// addressed replaces the host's name in host:port by its address, because other nodes may not know
-// the name. A name without an address stays.
-func addressed(ctx context.Context, listen string) string {
+// withAddress replaces the host's name in host:port by its address, because other nodes may not
+// know the name. A name without an address stays.
+func withAddress(ctx context.Context, listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return listen
 	}
-	at := outward(lookUp(ctx, host))
+	at := firstReachable(lookUp(ctx, host))
 	if !at.IsValid() {
 		return listen
 	}

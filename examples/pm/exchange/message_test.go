@@ -43,12 +43,12 @@ func TestEveryFaultIsFound(t *testing.T) {
 }
 
 func TestLengths(t *testing.T) {
-	least, most := testSize, 0
+	shortest, longest := testSize, 0
 	for round := range uint64(10_000) {
 		n := header{round: round, from: 1, to: 2}.length(testSize)
-		least, most = min(least, n), max(most, n)
+		shortest, longest = min(shortest, n), max(longest, n)
 	}
-	if least != headerSize || most != testSize {
-		t.Errorf("lengths from %d to %d, want %d to %d", least, most, headerSize, testSize)
+	if shortest != headerSize || longest != testSize {
+		t.Errorf("lengths from %d to %d, want %d to %d", shortest, longest, headerSize, testSize)
 	}
 }

@@ -67,7 +67,7 @@ func nodes(t testing.TB, file string) [][]pair {
 
 // What real programs exchange takes half of its text at most, also from nodes of one or two ranks.
 func TestRealCards(t *testing.T) {
-	for file, most := range map[string]float64{
+	for file, maxRatio := range map[string]float64{
 		"mpich-ucx.txt": 0.28, "mpich-ucx-one-rank.txt": 0.5, "mpich-ch3.txt": 0.5, "openmpi-tcp.txt": 0.5, "mpich-bcast.txt": 0.5,
 	} {
 		whole, text := 0, 0
@@ -80,8 +80,8 @@ func TestRealCards(t *testing.T) {
 		}
 		ratio := float64(whole) / float64(text)
 		t.Logf("%s: %d bytes of text became %d: %.2f", file, text, whole, ratio)
-		if ratio > most {
-			t.Errorf("%s: %d bytes of text became %d: %.2f, want at most %.2f", file, text, whole, ratio, most)
+		if ratio > maxRatio {
+			t.Errorf("%s: %d bytes of text became %d: %.2f, want at most %.2f", file, text, whole, ratio, maxRatio)
 		}
 	}
 }
@@ -100,8 +100,8 @@ func TestRandomCards(t *testing.T) {
 		}
 		data, _ := packed(pairs)
 		const perRank, perNode = 6, 40
-		if most := 64*(size+perRank) + perNode; len(data) > most {
-			t.Errorf("%d random bytes from each of 64 ranks became %d, want at most %d", size, len(data), most)
+		if maxBytes := 64*(size+perRank) + perNode; len(data) > maxBytes {
+			t.Errorf("%d random bytes from each of 64 ranks became %d, want at most %d", size, len(data), maxBytes)
 		}
 	}
 }

@@ -48,10 +48,10 @@ func Read(data string, limits Limits, each func(rank int, key, value string) err
 
 // readKeys reads the key table.
 func readKeys(r *reader, limits *Limits) []template {
-	const least = 3 // bytes of a key, which bounds the count by the data
+	const minBytes = 3 // bytes of a key, which bounds the count by the data
 	var table []template
 	last := ""
-	for range r.Count(least) {
+	for range r.Count(minBytes) {
 		shared := r.Number()
 		own := r.Chunk(r.Number())
 		hole := r.Number()
@@ -66,16 +66,16 @@ func readKeys(r *reader, limits *Limits) []template {
 }
 
 func readSets(r *reader, table []template, limits *Limits, each func(int, string, string) error) error {
-	const least = 2 // bytes of a set, and of a pair
+	const minBytes = 2 // bytes of a set, and of a pair
 	next := uint64(0)
-	for range r.Count(least) {
+	for range r.Count(minBytes) {
 		rank := r.Number()
 		if r.Bad() || rank >= uint64(limits.Ranks) || next+rank >= uint64(limits.Ranks) {
 			return ErrMalformed
 		}
 		rank += next
 		next = rank + 1
-		for range r.Count(least) {
+		for range r.Count(minBytes) {
 			index := r.Number()
 			value := r.value(uint64(limits.Value))
 			if r.Bad() || index >= uint64(len(table)) {
@@ -99,10 +99,10 @@ type reader struct{ leb128.Reader }
 func newReader(text string) *reader { return &reader{leb128.NewReader(text)} }
 
 // value reads what appendValue wrote.
-func (r *reader) value(most uint64) string {
+func (r *reader) value(limit uint64) string {
 	head := r.Number()
 	size, form := head/valueForms, head%valueForms
-	if size > most {
+	if size > limit {
 		r.Fail()
 		return ""
 	}

@@ -96,17 +96,23 @@ func loaderDirs(path string, depth int) []string {
 		words := strings.Fields(line)
 		switch {
 		case len(words) > 1 && words[0] == "include":
-			for _, pattern := range words[1:] {
-				if !filepath.IsAbs(pattern) {
-					pattern = filepath.Join(filepath.Dir(path), pattern)
-				}
-				files, _ := filepath.Glob(pattern) // a pattern that is none matches nothing
-				for _, file := range files {
-					dirs = append(dirs, loaderDirs(file, depth+1)...)
-				}
-			}
+			dirs = append(dirs, includedDirs(path, words[1:], depth+1)...)
 		case len(words) == 1 && filepath.IsAbs(words[0]):
 			dirs = append(dirs, words[0])
+		}
+	}
+	return dirs
+}
+
+// includedDirs are the directories of the files that an include of the file at path names.
+func includedDirs(path string, patterns []string, depth int) (dirs []string) {
+	for _, pattern := range patterns {
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(filepath.Dir(path), pattern)
+		}
+		files, _ := filepath.Glob(pattern) // a malformed pattern matches nothing
+		for _, file := range files {
+			dirs = append(dirs, loaderDirs(file, depth)...)
 		}
 	}
 	return dirs

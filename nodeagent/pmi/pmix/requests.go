@@ -96,9 +96,9 @@ func (c *conn) abort(s *Server, tag uint32, r *bfrops.Reader) error {
 
 // firstLine cuts a text of a program to what fits a verdict.
 func firstLine(text string) string {
-	const most = 256
+	const maxText = 256
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.ToValidUTF8(text[:min(len(text), most)], "?")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
 }
 
 func (c *conn) commit(s *Server, tag uint32, r *bfrops.Reader) error {
@@ -166,8 +166,8 @@ func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfr
 
 // seconds reads a time-out, 0: none.
 func seconds(v *bfrops.Value) time.Duration {
-	const most = 1 << 31 // of any number that a library sends
-	if v == nil || v.Number > most {
+	const maxNumber = 1 << 31 // of any number that a library sends
+	if v == nil || v.Number > maxNumber {
 		return 0
 	}
 	return time.Duration(v.Number) * time.Second

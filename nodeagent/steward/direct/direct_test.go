@@ -48,9 +48,12 @@ func TestSealed(t *testing.T) {
 
 func TestLongestFits(t *testing.T) {
 	a := path(t, testKey(7, 1), 0)
-	most := ^uint64(0)
-	p := Packet{Header: reliable.Header{Stream: most, Number: most, Least: most, AckStream: most, Ack: most}, Data: make([]byte, MaxData)}
-	a.peer(1).received = most
+	maxUint64 := ^uint64(0)
+	p := Packet{
+		Header: reliable.Header{Stream: maxUint64, Number: maxUint64, Least: maxUint64, AckStream: maxUint64, Ack: maxUint64},
+		Data:   make([]byte, MaxData),
+	}
+	a.peer(1).received = maxUint64
 	if n := len(a.Seal(nil, 1, p)); n != MaxDatagram {
 		t.Errorf("the longest takes %d bytes, not %d", n, MaxDatagram)
 	}
@@ -99,7 +102,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 }
 
 // No two datagrams of a steward are sealed alike, nor are those of two.
-func TestNothingIsSealedAlike(t *testing.T) {
+func TestNoncesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
 		r := path(t, testKey(7, 1), 0)

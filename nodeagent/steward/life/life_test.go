@@ -143,7 +143,7 @@ func TestFailureRule(t *testing.T) {
 	}
 }
 
-func TestVictimsAreByUsAndOthersAreNot(t *testing.T) {
+func TestKilledRanksAreAttributed(t *testing.T) {
 	m := running(t, Rules{Ranks: 4})
 	m.Exited(epoch, 0, Exit{Signal: 11})
 	m.Exited(epoch, 1, Exit{Signal: 9})
@@ -252,7 +252,7 @@ func TestConnectionClosedTooEarly(t *testing.T) {
 	expect(t, m, "report-abort 0 1 closed its PMI connection without finalize", "kill")
 }
 
-func TestTheExitStatusSaysItBetterThanTheClosing(t *testing.T) {
+func TestExitStatusBeatsClosedConnection(t *testing.T) {
 	m := running(t, Rules{Ranks: 2})
 	m.Spoke(0)
 	m.Closed(epoch, 0)

@@ -16,10 +16,10 @@ const (
 	// MaxBytes bounds their bytes: the keys of some ranks of the largest size.
 	MaxBytes = 128 << 20
 	// repeatAfter is when a message is repeated for the first time: a new agent is
-	// there within about a second. The time doubles up to repeatMost, since a large
+	// there within about a second. The time doubles up to maxRepeat, since a large
 	// message may just be slow.
 	repeatAfter = time.Second
-	repeatMost  = 8 * time.Second
+	maxRepeat   = 8 * time.Second
 	// Timeout is how long a peer may be out of reach: as long as a server may take
 	// to come back.
 	Timeout = 30 * time.Second
@@ -259,7 +259,7 @@ func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
 	if k.again = now.Add(k.pause); k.again.After(k.until) {
 		k.again = k.until
 	}
-	k.pause = min(2*k.pause, repeatMost)
+	k.pause = min(2*k.pause, maxRepeat)
 	e.wake(k.again)
 	return e.message(to, p, k)
 }

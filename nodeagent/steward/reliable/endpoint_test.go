@@ -79,9 +79,9 @@ func (w *world) tick() bool {
 	return true
 }
 
-// TestOnce: whatever the way does, each message is read once when the way is good in
+// TestExactlyOnceDelivery: whatever the way does, each message is read once when the way is good in
 // the end, and nothing is kept or due then.
-func TestOnce(t *testing.T) {
+func TestExactlyOnceDelivery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		sent := 0
@@ -139,9 +139,9 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestLost: a peer out of reach is given up after the patience, one that is gone at
+// TestUnreachablePeer: a peer out of reach is given up after the patience, one that is gone at
 // once; what is sent later arrives all the same.
-func TestLost(t *testing.T) {
+func TestUnreachablePeer(t *testing.T) {
 	w := newWorld()
 	for _, text := range []string{"a", "b", "c"} {
 		if err := w.send(0, text); err != nil {

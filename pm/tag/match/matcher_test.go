@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPassedOver checks that nothing is indexed before something else is taken, and then what was
-// passed over only: receives and messages that are taken in order cost no table.
-func TestPassedOver(t *testing.T) {
+// TestIndexOnlyWhenPassedOver checks that nothing is indexed before something else is taken, and
+// then what was passed over only: receives and messages that are taken in order cost no table.
+func TestIndexOnlyWhenPassedOver(t *testing.T) {
 	var m Matcher
 	rs := mixed(8)
 	for i := range rs {
@@ -49,8 +49,8 @@ func TestClassesFull(t *testing.T) {
 	}
 }
 
-// TestSearchesFull is the same for searches of held messages.
-func TestSearchesFull(t *testing.T) {
+// TestIndexOnlyWhenSearchedOften is the same for searches of held messages.
+func TestIndexOnlyWhenSearchedOften(t *testing.T) {
 	var m Matcher
 	us := messages(3)
 	for i := range us {

@@ -1,5 +1,5 @@
-// Package order counts the requests of one rank to another, their acknowledgements and refusals: two
-// machines without I/O, whose zero values are fresh.
+// Package order counts the requests of one rank to another, their acknowledgements and refusals:
+// two machines without I/O, whose zero values are fresh.
 //
 // Requests go in order and are served in order, so they are counted, not named. An acknowledgement
 // says up to which number all were served, a refusal which of them failed; it goes before the

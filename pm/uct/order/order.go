@@ -1,7 +1,7 @@
 package order
 
-// Origin counts the requests of this rank. They are numbered from 1, modulo 2^32; fewer than 2^31 are
-// under way.
+// Origin counts the requests of this rank. They are numbered from 1, modulo 2^32; fewer than 2^31
+// are under way.
 type Origin struct {
 	sent  uint32
 	acked uint32 // the peer has served all up to this one
@@ -13,8 +13,8 @@ func (o *Origin) Send() uint32 {
 	return o.sent
 }
 
-// OnAck takes an acknowledgement. It is false if the peer acknowledges what was not sent, or takes an
-// acknowledgement back.
+// OnAck takes an acknowledgement. It is false if the peer acknowledges what was not sent, or takes
+// an acknowledgement back.
 func (o *Origin) OnAck(upTo uint32) bool {
 	if int32(o.sent-upTo) < 0 || int32(upTo-o.acked) < 0 {
 		return false

@@ -141,8 +141,8 @@ func TestEachRequestOnce(t *testing.T) {
 	})
 }
 
-// TestTargetsLie: no acknowledgement of what was not sent, or of less than before.
-func TestTargetsLie(t *testing.T) {
+// TestForgedAcks: no acknowledgement of what was not sent, or of less than before.
+func TestForgedAcks(t *testing.T) {
 	for _, first := range []uint32{0, 1 << 31, ^uint32(0) - 1} {
 		o := Origin{first, first}
 		for range 4 {

@@ -5,21 +5,21 @@ import "time"
 // Config holds the numbers of a reader.
 type Config struct {
 	// Window bounds the bytes that were asked for and have not come: what the reader's socket
-	// holds. Least is the smallest window that losses leave: some frames.
-	Window, Least int
+	// holds. MinWindow is the smallest window that losses leave: some frames.
+	Window, MinWindow int
 	// Piece is how many bytes are asked for at once, unless a transfer has fewer.
 	Piece int
 	// Grace is how long frames may still come after the owner has confirmed their piece: the
-	// initial and the shortest value. GraceMost is the longest.
-	Grace, GraceMost time.Duration
+	// initial and the shortest value. MaxGrace is the longest.
+	Grace, MaxGrace time.Duration
 	// Stall is the time without a frame after which the bytes of a piece leave the window: its
 	// owner computes, and others need not wait for it.
 	Stall time.Duration
 }
 
 const (
-	// MaxPieces bounds the pieces of one pull that are under way: enough for a pipeline, and what an
-	// owner must keep for each pull.
+	// MaxPieces bounds the pieces of one pull that are under way: enough for a pipeline, and what
+	// an owner must keep for each pull.
 	MaxPieces = 8
 	// maxSpans bounds the runs of bytes of a piece that came with holes between them. A frame that
 	// would make one more is as lost.
@@ -30,22 +30,22 @@ const (
 	// growth is the divisor of a gain: a window of bytes without loss adds an eighth, as in package
 	// flowctl.
 	growth = 8
-	// pieceMost is 17 of the longest frames: a request and its answer cost as much as a frame, a
+	// maxPiece is 17 of the longest frames: a request and its answer cost as much as a frame, a
 	// MiB goes in one piece, and only the last piece ends with a short frame.
-	pieceMost = 17 * 65_424
+	maxPiece = 17 * 65_424
 	// windowPieces is how many pieces fit the window: while one comes the next is asked for. With
 	// more, bytes leave the cache between the kernel's two copies.
 	windowPieces = 2
-	// leastPiece is the shortest piece that is worth a request, also for a socket that holds nearly
+	// minPiece is the shortest piece that is worth a request, also for a socket that holds nearly
 	// nothing.
-	leastPiece = 4 << 10
+	minPiece = 4 << 10
 )
 
 // DefaultConfig is the configuration for the smallest socket and the longest frames.
 func DefaultConfig() Config {
 	return Config{
-		Window: 6 << 16, Least: 2 << 16, Piece: 6 << 14,
-		Grace: 200 * time.Microsecond, GraceMost: 20 * time.Millisecond, Stall: 2 * time.Millisecond,
+		Window: 6 << 16, MinWindow: 2 << 16, Piece: 6 << 14,
+		Grace: 200 * time.Microsecond, MaxGrace: 20 * time.Millisecond, Stall: 2 * time.Millisecond,
 	}
 }
 
@@ -53,8 +53,8 @@ func DefaultConfig() Config {
 // stays unused, since the kernel also counts its own overhead.
 func ConfigFor(room int) Config {
 	c := DefaultConfig()
-	c.Window = min(room/8*7, windowPieces*pieceMost)
-	c.Least = min(c.Least, c.Window)
-	c.Piece = max(c.Window/windowPieces, c.Least/2, leastPiece)
+	c.Window = min(room/8*7, windowPieces*maxPiece)
+	c.MinWindow = min(c.MinWindow, c.Window)
+	c.Piece = max(c.Window/windowPieces, c.MinWindow/2, minPiece)
 	return c
 }

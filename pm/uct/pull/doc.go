@@ -1,10 +1,10 @@
 // Package pull decides what the reader of long transfers asks for, and when, and what the owner of
 // the bytes sends: machines without I/O.
 //
-// A reader asks the owner of the bytes for pieces, by messages that surely arrive. The owner sends a
-// piece in frames, which may be lost, doubled or overtaken, and then says so by a message that surely
-// arrives: the piece was sent. What has not come a moment later is asked for again. So there is no
-// timer on the owner, whose process may be frozen or busy for as long as it likes.
+// A reader asks the owner of the bytes for pieces, by messages that surely arrive. The owner sends
+// a piece in frames, which may be lost, doubled or overtaken, and then says so by a message that
+// surely arrives: the piece was sent. What has not come a moment later is asked for again. So there
+// is no timer on the owner, whose process may be frozen or busy for as long as it likes.
 //
 //	r := pull.New(pull.DefaultConfig())
 //	p := r.Start(id, length)

@@ -152,8 +152,8 @@ func (t *transfer) outcome() error {
 	return nil
 }
 
-// disturbances happen in each step of a transfer in turn. want is how all transfers of the owner end
-// that had not ended before.
+// disturbances happen in each step of a transfer in turn. want is how all transfers of the owner
+// end that had not ended before.
 var disturbances = map[string]struct {
 	do   func(w *world)
 	want error
@@ -188,9 +188,9 @@ var disturbances = map[string]struct {
 	}, errStop},
 }
 
-// TestEachStep: two owners send to a reader over a network that loses each seventh frame and doubles
-// each eleventh; in each step in turn something happens to the first owner or the reader. The other
-// owner's transfer always ends whole.
+// TestEachStep: two owners send to a reader over a network that loses each seventh frame and
+// doubles each eleventh; in each step in turn something happens to the first owner or the reader.
+// The other owner's transfer always ends whole.
 func TestEachStep(t *testing.T) {
 	for name, d := range disturbances {
 		t.Run(name, func(t *testing.T) {
@@ -279,8 +279,8 @@ func (w *world) over() bool {
 
 // TestServe: an owner serves no piece that is not within its transfer, and all of one that is.
 func TestServe(t *testing.T) {
-	const most = ^uint64(0)
-	for _, c := range [][3]uint64{{10, 11, 0}, {10, 10, 1}, {10, 0, 11}, {10, most, 2}, {10, 2, most}, {0, 1, most}, {most, most, 1}} {
+	const maxUint64 = ^uint64(0)
+	for _, c := range [][3]uint64{{10, 11, 0}, {10, 10, 1}, {10, 0, 11}, {10, maxUint64, 2}, {10, 2, maxUint64}, {0, 1, maxUint64}, {maxUint64, maxUint64, 1}} {
 		o, ok := Serve(c[0], c[1], c[2])
 		if at, n := o.Piece(); ok || at != c[1] || n != c[2] {
 			t.Errorf("a piece of %d from %d on, of %d bytes: %+v", c[2], c[1], c[0], o)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// network is a reader and an owner with a network between them, in virtual time: frames have a length in
-// time and a delay, and some are lost. Words and questions arrive.
+// network is a reader and an owner with a network between them, in virtual time: frames have a
+// length in time and a delay, and some are lost. Words and questions arrive.
 type network struct {
 	*Reader
 	now, delay int64
@@ -26,8 +26,8 @@ type event struct {
 }
 
 const (
-	// longestFrame is what the loopback device takes, and linkBytes the bytes that a link of 10 GB/s
-	// carries in a nanosecond.
+	// longestFrame is what the loopback device takes, and linkBytes the bytes that a link of 10
+	// GB/s carries in a nanosecond.
 	longestFrame = 65_424
 	linkBytes    = 10
 )
@@ -71,8 +71,8 @@ func (w *network) step(t testing.TB) {
 	}
 }
 
-// BenchmarkLossy is transfers of 4 MiB, one after the other, from another host. The time of one is virtual,
-// so it is the same on each machine.
+// BenchmarkLossy is transfers of 4 MiB, one after the other, from another host. The time of one is
+// virtual, so it is the same on each machine.
 func BenchmarkLossy(b *testing.B) {
 	const length, transfers = 4 << 20, 2000
 	for _, loss := range []float64{0, 0.001, 0.01} {

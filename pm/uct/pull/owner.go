@@ -18,9 +18,9 @@ func Serve(length, at, n uint64) (Owner, bool) {
 // Piece is what was asked for, as the word says that ends it.
 func (o *Owner) Piece() (at, n uint64) { return o.at, o.n }
 
-// Next returns the next frame, which has at most most bytes; none once all were sent.
-func (o *Owner) Next(most uint64) (at, n uint64, ok bool) {
-	n = min(o.at+o.n-o.next, most)
+// Next returns the next frame, of at most limit bytes; none once all were sent.
+func (o *Owner) Next(limit uint64) (at, n uint64, ok bool) {
+	n = min(o.at+o.n-o.next, limit)
 	return o.next, n, n > 0
 }
 

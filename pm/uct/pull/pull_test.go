@@ -7,11 +7,11 @@ import (
 
 // small is a reader whose numbers are small, so that all of them matter.
 func small() Config {
-	return Config{Window: 60, Least: 20, Piece: 20, Grace: 100, GraceMost: 1000, Stall: 5000}
+	return Config{Window: 60, MinWindow: 20, Piece: 20, Grace: 100, MaxGrace: 1000, Stall: 5000}
 }
 
-// TestLostFrameIsAskedForAgain: only what is missing, and only after the owner said that it was sent
-// and a moment has passed.
+// TestLostFrameIsAskedForAgain: only what is missing, and only after the owner said that it was
+// sent and a moment has passed.
 func TestLostFrameIsAskedForAgain(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 20)
@@ -52,8 +52,8 @@ func TestSilentOwnerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestOwnersLie: what was not asked for is an error, or not expected.
-func TestOwnersLie(t *testing.T) {
+// TestForgedOwnerAnswers: what was not asked for is an error, or not expected.
+func TestForgedOwnerAnswers(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 40)
 	r.Asked(0)
@@ -67,8 +67,8 @@ func TestOwnersLie(t *testing.T) {
 	}
 }
 
-// TestConfigFor: whatever a socket holds, a reader asks for something, and for no more than that but
-// for one piece.
+// TestConfigFor: whatever a socket holds, a reader asks for something, and for no more than that
+// but for one piece.
 func TestConfigFor(t *testing.T) {
 	for _, room := range []int{0, 1, 4096, 100 << 10, 208 << 10, 1 << 20, 64 << 20} {
 		r := New(ConfigFor(room))
@@ -78,7 +78,7 @@ func TestConfigFor(t *testing.T) {
 			r.Asked(0)
 			sum += int(n)
 		}
-		if sum == 0 || sum > max(room, leastPiece) || sum > windowPieces*pieceMost {
+		if sum == 0 || sum > max(room, minPiece) || sum > windowPieces*maxPiece {
 			t.Errorf("%d bytes are asked for with room for %d", sum, room)
 		}
 	}

@@ -230,12 +230,12 @@ func (r *Reader) tickPull(now int64, p *Pull) {
 
 // grace returns how long frames may still come after the owner has confirmed their piece.
 func (r *Reader) grace() int64 {
-	return min(max(r.srtt+4*r.rttvar, int64(r.c.Grace)), int64(r.c.GraceMost))
+	return min(max(r.srtt+4*r.rttvar, int64(r.c.Grace)), int64(r.c.MaxGrace))
 }
 
 // measure takes the time from a question to its first frame into the estimate, as RFC 6298 does.
 func (r *Reader) measure(ns int64) {
-	ns = min(max(ns, 1), int64(r.c.GraceMost))
+	ns = min(max(ns, 1), int64(r.c.MaxGrace))
 	if r.srtt == 0 {
 		r.srtt, r.rttvar = ns, ns/2
 		return
@@ -258,5 +258,5 @@ func (r *Reader) lost(c *piece) {
 		return
 	}
 	r.cutAt, r.grown = r.asked, 0
-	r.window = max(r.window-r.window/lossCut, r.c.Least)
+	r.window = max(r.window-r.window/lossCut, r.c.MinWindow)
 }

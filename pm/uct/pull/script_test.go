@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestScripts runs every file of testdata, each the story of one reader and its owners. Below a line
-// "> INSTANT COMMAND" stands what must come of it. Transfers are named p1, p2, ... as they begin,
-// frames f1, f2, ... as they are sent.
+// TestScripts runs every file of testdata, each the story of one reader and its owners. Below a
+// line "> INSTANT COMMAND" stands what must come of it. Transfers are named p1, p2, ... as they
+// begin, frames f1, f2, ... as they are sent.
 //
 //	> 0us set SETTING VALUE     window N | least N | piece N | grace DURATION | stall DURATION
 //	> 0us start LENGTH          a transfer begins
@@ -56,11 +56,11 @@ func (s *script) run(command string, args []string) {
 		s.pulls = append(s.pulls, s.Start(uint32(id), s.number(args[0])))
 		s.asked, s.said = append(s.asked, nil), append(s.said, nil)
 	case "ask":
-		most := uint64(MaxPieces * 100)
+		limit := uint64(MaxPieces * 100)
 		if len(args) > 0 {
-			most = s.number(args[0])
+			limit = s.number(args[0])
 		}
-		s.ask(most)
+		s.ask(limit)
 	case "serve":
 		s.serve(s.pull(args[0]), s.number(args[1]))
 	case "deliver":
@@ -95,7 +95,7 @@ func (s *script) set(name, value string) {
 	case "window":
 		c.Window = int(s.number(value))
 	case "least":
-		c.Least = int(s.number(value))
+		c.MinWindow = int(s.number(value))
 	case "piece":
 		c.Piece = int(s.number(value))
 	case "grace", "stall":
@@ -114,8 +114,8 @@ func (s *script) set(name, value string) {
 	s.Reader = New(c)
 }
 
-func (s *script) ask(most uint64) {
-	for range most {
+func (s *script) ask(limit uint64) {
+	for range limit {
 		p, at, n, ok := s.Next()
 		if !ok {
 			return
@@ -127,14 +127,14 @@ func (s *script) ask(most uint64) {
 }
 
 // serve sends the oldest piece that was asked for of a transfer.
-func (s *script) serve(id int, most uint64) {
+func (s *script) serve(id int, limit uint64) {
 	f := s.asked[id][0]
 	s.asked[id] = s.asked[id][1:]
 	o, ok := Serve(s.pulls[id].length, f.at, f.n)
 	if !ok {
 		s.t.Fatalf("p%d has no %s", id+1, span{f.at, f.at + f.n})
 	}
-	for at, n, more := o.Next(most); more; at, n, more = o.Next(most) {
+	for at, n, more := o.Next(limit); more; at, n, more = o.Next(limit) {
 		s.wire = append(s.wire, frame{id, at, n})
 		s.printf("f%d: p%d %s", len(s.wire), id+1, span{at, at + n})
 		o.Passed(n)

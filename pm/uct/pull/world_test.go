@@ -276,7 +276,7 @@ func (w *world) tick(ns int64) {
 
 // check checks what must always hold.
 func (w *world) check() {
-	out, most := 0, 0
+	out, longest := 0, 0
 	for i, t := range w.pulls {
 		for at, times := range t.taken {
 			if times > 1 {
@@ -292,11 +292,11 @@ func (w *world) check() {
 		for j := range t.pieces {
 			if c := &t.pieces[j]; c.counted {
 				out += int(c.left)
-				most = max(most, int(c.left))
+				longest = max(longest, int(c.left))
 			}
 		}
 	}
-	if out != w.r.out || out > max(w.r.c.Window, most) {
+	if out != w.r.out || out > max(w.r.c.Window, longest) {
 		w.fatalf("%d bytes are asked for, the reader says %d of %d", out, w.r.out, w.r.c.Window)
 	}
 }

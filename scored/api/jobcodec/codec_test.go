@@ -56,8 +56,8 @@ func TestEachField(t *testing.T) {
 	}
 }
 
-// depthMost bounds how deep messages are filled: none here is deeper, but for spawned commands.
-const depthMost = 4
+// maxDepth bounds how deep messages are filled: none here is deeper, but for spawned commands.
+const maxDepth = 4
 
 // eachField calls f with messages that have one field each, at every depth.
 func eachField(kind protoreflect.Message, depth int, f func(protoreflect.Message)) {
@@ -65,7 +65,7 @@ func eachField(kind protoreflect.Message, depth int, f func(protoreflect.Message
 	list := kind.Descriptor().Fields()
 	for i := range list.Len() {
 		field := list.Get(i)
-		if field.Message() == nil || depth == depthMost {
+		if field.Message() == nil || depth == maxDepth {
 			m := kind.New()
 			set(m, field, func(protoreflect.FieldDescriptor) protoreflect.Value { return sample(field) })
 			f(m)
@@ -116,7 +116,7 @@ func sample(field protoreflect.FieldDescriptor) protoreflect.Value {
 	case protoreflect.BytesKind:
 		return protoreflect.ValueOfBytes([]byte{0, 0xff})
 	case protoreflect.MessageKind:
-		panic("a message below depthMost")
+		panic("a message below maxDepth")
 	default:
 		panic(fmt.Sprintf("a field of kind %v has no sample", field.Kind()))
 	}
@@ -220,7 +220,7 @@ func draw(t *rapid.T, kind protoreflect.Message, depth int) protoreflect.Message
 	m, list := kind.New(), kind.Descriptor().Fields()
 	for i := range list.Len() {
 		field := list.Get(i)
-		if !rapid.Bool().Draw(t, string(field.Name())) || depth == depthMost && field.Message() != nil {
+		if !rapid.Bool().Draw(t, string(field.Name())) || depth == maxDepth && field.Message() != nil {
 			continue
 		}
 		set(m, field, func(protoreflect.FieldDescriptor) protoreflect.Value {

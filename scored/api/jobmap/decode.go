@@ -92,10 +92,10 @@ type reader struct {
 	bad  bool
 }
 
-// number reads a number of at most most.
-func (r *reader) number(most int) int {
+// number reads a number up to limit.
+func (r *reader) number(limit int) int {
 	v, n := binary.Uvarint(r.data)
-	if n <= 0 || v > uint64(most) {
+	if n <= 0 || v > uint64(limit) {
 		r.bad, r.data = true, nil
 		return 0
 	}
@@ -118,11 +118,11 @@ func (r *reader) text(before string) string {
 }
 
 // list reads ascending numbers, most of them at the most.
-func (r *reader) list(most int) []uint32 {
+func (r *reader) list(limit int) []uint32 {
 	var numbers []uint32
 	next := 0
-	for range r.number(most) {
-		first, count, distance := r.number(math.MaxUint32), r.number(most-len(numbers)), 1
+	for range r.number(limit) {
+		first, count, distance := r.number(math.MaxUint32), r.number(limit-len(numbers)), 1
 		if count > 1 {
 			distance = r.number(math.MaxUint32)
 		}

@@ -68,21 +68,21 @@ func readable(text string) bool {
 }
 
 // clip returns the beginning of a text, cut between letters.
-func clip(text string, most int) string {
-	if len(text) <= most {
+func clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	end := most
-	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+	end := limit
+	for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end] + cut
 }
 
 // tail returns the end of a text, cut between letters.
-func tail(text string, most int) string {
-	begin := len(text) - most
-	for begin < len(text)-most+utf8.UTFMax && !utf8.RuneStart(text[begin]) {
+func tail(text string, limit int) string {
+	begin := len(text) - limit
+	for begin < len(text)-limit+utf8.UTFMax && !utf8.RuneStart(text[begin]) {
 		begin++
 	}
 	return text[begin:]

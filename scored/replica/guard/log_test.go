@@ -269,7 +269,7 @@ func TestOneFlippedBitIsFound(t *testing.T) {
 
 // When Raft cuts the log after a snapshot, the entries that KeepFrom names stay. Entries that
 // another leader replaces are always deleted.
-func TestCutting(t *testing.T) {
+func TestLogTruncation(t *testing.T) {
 	for _, test := range []struct {
 		name               string
 		first, last, floor uint64

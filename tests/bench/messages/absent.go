@@ -83,11 +83,11 @@ func agentCPU(ctx context.Context, r *running) (float64, error) {
 	if err := r.out[0].await(ctx, saidDone); err != nil {
 		return 0, err
 	}
-	elapsed, most := float64(time.Since(start)), 0.0
+	elapsed, worst := float64(time.Since(start)), 0.0
 	for thread, ns := range threadTimes() {
-		most = max(most, ns-before[thread])
+		worst = max(worst, ns-before[thread])
 	}
-	return most / elapsed, nil
+	return worst / elapsed, nil
 }
 
 // threadTimes are the nanoseconds that this process's threads have run, by thread.

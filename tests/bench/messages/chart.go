@@ -29,9 +29,9 @@ type line struct {
 
 // point has what several runs gave.
 type point struct {
-	size                int
-	least, median, most float64
-	runs                int
+	size             int
+	min, median, max float64
+	runs             int
 }
 
 // Add adds the runs of a program on a path.
@@ -80,7 +80,7 @@ func (c *Chart) WriteTable(file, comment string) error {
 	fmt.Fprintln(w, "path,measure,unit,program,bytes,median,least,most,runs")
 	for _, l := range c.lines {
 		for _, p := range l.points {
-			fmt.Fprintf(w, "%s,%s,%s,%q,%d,%.4g,%.4g,%.4g,%d\n", l.path, l.measure, units[l.measure], l.name, p.size, p.median, p.least, p.most, p.runs)
+			fmt.Fprintf(w, "%s,%s,%s,%q,%d,%.4g,%.4g,%.4g,%d\n", l.path, l.measure, units[l.measure], l.name, p.size, p.median, p.min, p.max, p.runs)
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -30,9 +30,9 @@ const (
 
 var errOutput = errors.New("a measuring program printed what it should not")
 
-// keepLeast keeps the least of several measurements of the same: a plan names a size as often as it
+// keepMin keeps the least of several measurements of the same: a plan names a size as often as it
 // is to be measured, and what disturbs a measurement only makes it longer.
-func keepLeast(all map[int]float64, size int, ns float64) {
+func keepMin(all map[int]float64, size int, ns float64) {
 	if old, ok := all[size]; !ok || ns < old {
 		all[size] = ns
 	}
@@ -50,9 +50,9 @@ func ParseCurve(out string) (Curve, error) {
 		}
 		switch kind {
 		case lineLatency:
-			keepLeast(c.Latency, size, ns)
+			keepMin(c.Latency, size, ns)
 		case lineStream:
-			keepLeast(c.Stream, size, ns)
+			keepMin(c.Stream, size, ns)
 		case lineAllreduce:
 			if c.Allreduce == 0 || ns < c.Allreduce {
 				c.Allreduce = ns

@@ -91,11 +91,11 @@ func (c *Chart) names() (names []string) {
 
 // sizes are those of the curves as far as the longest that anybody measured.
 func (c *Chart) sizes() []int {
-	most := Sizes[len(Sizes)-1]
+	largest := Sizes[len(Sizes)-1]
 	for _, l := range c.lines {
-		most = max(most, l.points[len(l.points)-1].size)
+		largest = max(largest, l.points[len(l.points)-1].size)
 	}
-	return LongSizes[:slices.Index(LongSizes, most)+1]
+	return LongSizes[:slices.Index(LongSizes, largest)+1]
 }
 
 func rankOfName(name string) int {

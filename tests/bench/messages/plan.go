@@ -41,8 +41,8 @@ const (
 	// share is what one measurement takes on a machine like the one the peers were first measured
 	// on.
 	share = 18 * time.Millisecond
-	// roundsLeast keeps a measurement from being that of a single hiccup.
-	roundsLeast = 200
+	// minRounds keeps a measurement from being that of a single hiccup.
+	minRounds = 200
 )
 
 // speed is about how fast a path is; it only decides how long measuring takes.
@@ -66,8 +66,8 @@ func NewPlan(path Path) Plan {
 		bytes := float64(size) * s.perByte
 		p = append(p, Point{
 			Size:   size,
-			Rounds: max(int(budget/2/(float64(s.fixed)+bytes)), roundsLeast),
-			Stream: max(int(budget/(float64(s.rate)+bytes)), roundsLeast),
+			Rounds: max(int(budget/2/(float64(s.fixed)+bytes)), minRounds),
+			Stream: max(int(budget/(float64(s.rate)+bytes)), minRounds),
 		})
 	}
 	return p
@@ -77,8 +77,8 @@ const (
 	// piece is what one of several measurements of the same takes: so short that on a busy machine
 	// one of them is not interrupted, for the system gives a processor for 3 ms or more.
 	piece = time.Millisecond
-	// piecesLeast is the least of round trips or messages of it.
-	piecesLeast = 4
+	// minPieces is the least of round trips or messages of it.
+	minPieces = 4
 )
 
 // NewPieces is a plan in which each size is measured so many times, in turn with the others.
@@ -90,8 +90,8 @@ func NewPieces(path Path, sizes []int, times int) Plan {
 			bytes := float64(size) * s.perByte
 			p = append(p, Point{
 				Size:   size,
-				Rounds: max(int(float64(piece)/2/(float64(s.fixed)+bytes)), piecesLeast),
-				Stream: max(int(float64(piece)/(float64(s.rate)+bytes)), piecesLeast),
+				Rounds: max(int(float64(piece)/2/(float64(s.fixed)+bytes)), minPieces),
+				Stream: max(int(float64(piece)/(float64(s.rate)+bytes)), minPieces),
 			})
 		}
 	}

@@ -172,9 +172,9 @@ func parseUCX(out string) (Curve, error) {
 			return c, fmt.Errorf("%w: %q", errOutput, line)
 		}
 		if kind == lineLatency {
-			keepLeast(c.Latency, size, us*1e3)
+			keepMin(c.Latency, size, us*1e3)
 		} else {
-			keepLeast(c.Stream, size, 1e9/rate)
+			keepMin(c.Stream, size, 1e9/rate)
 		}
 	}
 	if len(c.Latency) == 0 || len(c.Stream) == 0 {

@@ -8,7 +8,7 @@ import (
 	"score/pm/uct"
 )
 
-const most = 1 << 20
+const maxBytes = 1 << 20
 
 func number(n uint64) []byte  { return binary.LittleEndian.AppendUint64(nil, n) }
 func value(b []byte) uint64   { return binary.LittleEndian.Uint64(b) }
@@ -17,10 +17,10 @@ func value32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 // oneSided writes and reads what the other rank has registered, by offsets or by addresses.
 func oneSided(r *rank) {
 	e := r.open(ofi.EndpointOptions{})
-	w := e.window(most, nil)
+	w := e.window(maxBytes, nil)
 	for k := range 10 {
-		n, at := []int{1, 8, 4096, 100000, most}[k/2], 5
-		if n == most {
+		n, at := []int{1, 8, 4096, 100000, maxBytes}[k/2], 5
+		if n == maxBytes {
 			at = 0
 		}
 		local := fill(make([]byte, n), r.me, k)
@@ -46,7 +46,7 @@ func oneSided(r *rank) {
 
 func writeData(r *rank) {
 	e := r.open(ofi.EndpointOptions{})
-	w := e.window(most, nil)
+	w := e.window(maxBytes, nil)
 	for k := range 6 {
 		n := 16
 		if k%2 == 1 {
@@ -76,7 +76,7 @@ func (e *end) atomic(kind uct.AtomicKind, t ofi.Transfer, compare, result []byte
 
 func order(r *rank) {
 	e := r.open(ofi.EndpointOptions{})
-	w := e.window(most, nil)
+	w := e.window(maxBytes, nil)
 	for k := range 100 {
 		n := uint64(8)
 		switch k % 5 {
@@ -103,7 +103,7 @@ func events(r *rank) {
 	const n = 25
 	e := r.open(ofi.EndpointOptions{})
 	counter := r.d.Counter()
-	w := e.window(most, counter)
+	w := e.window(maxBytes, counter)
 	r.barrier()
 	for k := range n {
 		length := 8

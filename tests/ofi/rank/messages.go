@@ -143,8 +143,8 @@ func directed(r *rank) {
 }
 
 func multiReceive(r *rank) {
-	const buffers, size, least, length, n = 4, 4096, 512, 300, 60
-	e := r.open(ofi.EndpointOptions{MinMultiReceive: least})
+	const buffers, size, minLeft, length, n = 4, 4096, 512, 300, 60
+	e := r.open(ofi.EndpointOptions{MinMultiReceive: minLeft})
 	give := func() {
 		post(r, func() error {
 			return e.ep.Receive(ofi.Receive{Buffer: make([]byte, size), From: ofi.AnyAddress, Context: receiving, Flags: ofi.MultiReceive})
@@ -169,7 +169,7 @@ func multiReceive(r *rank) {
 			give()
 		}
 	}
-	check(back == n/((size-least)/length+1), "%d buffers were given back", back)
+	check(back == n/((size-minLeft)/length+1), "%d buffers were given back", back)
 	e.close()
 }
 

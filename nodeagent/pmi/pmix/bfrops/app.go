@@ -2,8 +2,8 @@ package bfrops
 
 // Apps reads a number of commands and then the commands of a spawn.
 func (r *Reader) Apps() []App {
-	const least = 6 // bytes of an empty command
-	n := r.number(least)
+	const minBytes = 6 // bytes of an empty command
+	n := r.number(minBytes)
 	if n == 0 || r.err != nil {
 		return nil
 	}

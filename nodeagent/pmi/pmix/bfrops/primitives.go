@@ -23,13 +23,13 @@ func (r *Reader) take(n uint64) []byte {
 }
 
 // number reads a single size of things that take at least least bytes each.
-func (r *Reader) number(least int) int {
+func (r *Reader) number(minBytes int) int {
 	n := r.Size()
-	return r.bounded(n, least)
+	return r.bounded(n, minBytes)
 }
 
-func (r *Reader) bounded(n uint64, least int) int {
-	if n > uint64(len(r.data)/least) {
+func (r *Reader) bounded(n uint64, minBytes int) int {
+	if n > uint64(len(r.data)/minBytes) {
 		r.malformed(fmt.Sprintf("it announces %d values and has %d bytes", n, len(r.data)))
 		return 0
 	}

@@ -2,8 +2,8 @@ package bfrops
 
 // Queries reads a number of questions and then the questions.
 func (r *Reader) Queries() []Query {
-	const least = 2 // bytes of an empty question
-	n := r.number(least)
+	const minBytes = 2 // bytes of an empty question
+	n := r.number(minBytes)
 	if n == 0 || r.err != nil {
 		return nil
 	}

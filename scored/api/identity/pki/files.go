@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/api/atomicfile"
 	"strings"
 	"time"
 
@@ -201,18 +202,8 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der}), nil
 }
 
-// write replaces a file by renaming a new one, so that a full disk or a crash leaves the old one.
 func write(path string, data []byte) error {
-	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-") // mode 0600
-	if err != nil {
-		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(data)
-	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
-	}
-	if err := os.Rename(draft.Name(), path); err != nil {
+	if err := atomicfile.Replace(path, data, privateMode); err != nil {
 		return fmt.Errorf("%w: cannot write %s: %w", ErrFiles, path, err)
 	}
 	return nil

@@ -70,9 +70,9 @@ func (f flow) mustArrive() (up, down bool) {
 // Streams move by themselves: when nothing moves any more, all that has a reader has arrived,
 // whatever else stands still on the same connection.
 func TestStreamsMoveByThemselves(t *testing.T) {
-	const sizeMost = 300 << 10 // several windows of a stream
+	const maxSize = 300 << 10 // several windows of a stream
 	flows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) flow {
-		size := rapid.Int64Range(0, sizeMost)
+		size := rapid.Int64Range(0, maxSize)
 		return flow{size.Draw(t, "up"), size.Draw(t, "down"), rapid.Bool().Draw(t, "server reads"), rapid.Bool().Draw(t, "user reads")}
 	}), 1, 6)
 	rapid.Check(t, func(r *rapid.T) {

@@ -28,8 +28,8 @@ const (
 	// calls, and receives ranks' output, two of its largest messages.
 	streamBuffer       = 64 << 10
 	clientStreamBuffer = 2 * streamBuffer
-	// frameMost has room for the largest message of output and its head in one frame.
-	frameMost = streamBuffer + 4<<10
+	// maxFrame has room for the largest message of output and its head in one frame.
+	maxFrame = streamBuffer + 4<<10
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
 )
@@ -38,7 +38,7 @@ const (
 // reads, such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
-		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameMost,
+		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
 	}
 }

@@ -30,7 +30,7 @@ func (f *fake) RemoteAddr() net.Addr {
 }
 
 func TestTheOldestOfAnAddressGoes(t *testing.T) {
-	w := Waiting{Most: 100, MostPerAddress: 2}
+	w := Waiting{Max: 100, MaxPerAddress: 2}
 	var conns [4]*fake
 	var guests [4]*Pending
 	for i := range conns {
@@ -50,8 +50,8 @@ func TestTheOldestOfAnAddressGoes(t *testing.T) {
 	}
 }
 
-func TestWhoHasMostGivesWay(t *testing.T) {
-	w := Waiting{Most: 4, MostPerAddress: 100}
+func TestBusiestAddressIsEvicted(t *testing.T) {
+	w := Waiting{Max: 4, MaxPerAddress: 100}
 	few := &fake{from: "10.0.0.2"}
 	w.Add(few)
 	var many []*fake
@@ -90,7 +90,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 	cluster := pkitest.New(t, "lab")
 	l := Listen(inner, cluster.Daemon(t, pki.Server, "s1").ServerSide("word", pki.Agent), zap.NewNop())
-	silent := make([]net.Conn, 0, 2*mostPerAddress)
+	silent := make([]net.Conn, 0, 2*maxPendingPerAddress)
 	for range cap(silent) {
 		conn, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {

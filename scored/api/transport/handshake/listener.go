@@ -15,11 +15,11 @@ import (
 const (
 	// timeout bounds how long a connection may take to authenticate: some round trips.
 	timeout = 5 * time.Second
-	// most bounds the unauthenticated connections: all nodes of a large cluster come at once after
-	// a restart of a server, and each needs a millisecond of a processor.
-	most = 1024
-	// mostPerAddress bounds those of one address: the daemons of one host.
-	mostPerAddress = 128
+	// maxPending bounds the unauthenticated connections: all nodes of a large cluster come at once
+	// after a restart of a server, and each needs a millisecond of a processor.
+	maxPending = 1024
+	// maxPendingPerAddress bounds those of one address: the daemons of one host.
+	maxPendingPerAddress = 128
 	// linesPerSecond bounds the lines of the log about refused connections, for each reason.
 	linesPerSecond = 5
 	// retryPause is the pause in accepting when the process has no descriptors left.
@@ -51,7 +51,7 @@ func Listen(listener net.Listener, start func(net.Conn) *tls.Conn, logger *zap.L
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &Listener{
 		listener: listener, start: start, logger: Sampled(logger), ready: make(chan *tls.Conn), ctx: ctx, stop: stop,
-		waiting: Waiting{Most: most, MostPerAddress: mostPerAddress},
+		waiting: Waiting{Max: maxPending, MaxPerAddress: maxPendingPerAddress},
 	}
 	l.work.Go(l.accept)
 	return l

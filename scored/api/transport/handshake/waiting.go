@@ -14,9 +14,9 @@ var ErrCrowded = errors.New("too many connections have not authenticated; the ol
 
 // Waiting holds connections that have not authenticated yet.
 type Waiting struct {
-	// Most bounds all, MostPerAddress those of one address. Each costs a descriptor, a goroutine
+	// Max bounds all, MaxPerAddress those of one address. Each costs a descriptor, a goroutine
 	// and some 10 kB.
-	Most, MostPerAddress int
+	Max, MaxPerAddress int
 
 	mu     sync.Mutex
 	total  int
@@ -37,10 +37,10 @@ func (w *Waiting) Add(conn net.Conn) *Pending {
 	w.mu.Lock()
 	var victim *Pending
 	switch {
-	case len(w.guests[g.from]) >= w.MostPerAddress:
+	case len(w.guests[g.from]) >= w.MaxPerAddress:
 		victim = w.guests[g.from][0]
-	case w.total >= w.Most:
-		victim = w.oldestOfMost()
+	case w.total >= w.Max:
+		victim = w.oldestOfBusiest()
 	}
 	if victim != nil {
 		victim.evicted = true
@@ -70,15 +70,16 @@ func (g *Pending) Leave() error {
 	return nil
 }
 
-// oldestOfMost returns the oldest connection of the address that has the most. The caller holds mu.
-func (w *Waiting) oldestOfMost() *Pending {
-	var most []*Pending
+// oldestOfBusiest returns the oldest connection of the address that has the most. The caller holds
+// mu.
+func (w *Waiting) oldestOfBusiest() *Pending {
+	var busiest []*Pending
 	for _, guests := range w.guests {
-		if len(guests) > len(most) {
-			most = guests
+		if len(guests) > len(busiest) {
+			busiest = guests
 		}
 	}
-	return most[0]
+	return busiest[0]
 }
 
 // remove removes a connection if it is there. The caller holds mu.

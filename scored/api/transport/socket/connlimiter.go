@@ -15,9 +15,9 @@ const (
 	// which has two. Without this bound, one user could take all descriptors of the daemon, and
 	// nobody else could connect.
 	MaxConnections = 2048
-	// readBuffer takes what a submission sends at once, most of it the environment: HTTP/2 reads the
-	// head of each frame by itself, and would need two system calls a frame. It is small beside what
-	// a connection takes anyway.
+	// readBuffer takes what a submission sends at once, most of it the environment: HTTP/2 reads
+	// the head of each frame by itself, and would need two system calls a frame. It is small beside
+	// what a connection takes anyway.
 	readBuffer = 4 << 10
 	// connLimiterLines bounds the lines per second in the log about refused connections.
 	connLimiterLines = 1
@@ -26,7 +26,7 @@ const (
 // ConnLimiter is a listener that closes the connections of users who have too many.
 type ConnLimiter struct {
 	net.Listener
-	most   int
+	max    int
 	logger *zap.Logger
 
 	mu   sync.Mutex
@@ -34,11 +34,11 @@ type ConnLimiter struct {
 }
 
 // NewConnLimiter allows each user so many connections.
-func NewConnLimiter(listener net.Listener, most int, logger *zap.Logger) *ConnLimiter {
+func NewConnLimiter(listener net.Listener, maxConns int, logger *zap.Logger) *ConnLimiter {
 	sampled := logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, connLimiterLines, 0)
 	}))
-	return &ConnLimiter{Listener: listener, most: most, logger: sampled, open: make(map[uint32]int)}
+	return &ConnLimiter{Listener: listener, max: maxConns, logger: sampled, open: make(map[uint32]int)}
 }
 
 // Accept implements net.Listener.
@@ -56,7 +56,7 @@ func (c *ConnLimiter) Accept() (net.Conn, error) {
 		if err == nil && c.enter(uid) {
 			return newCountedConn(unix, func() { c.leave(uid) }), nil
 		}
-		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.most), zap.Error(err))
+		c.logger.Warn("a user has too many connections; one more was closed", zap.Uint32("uid", uid), zap.Int("most", c.max), zap.Error(err))
 		_ = unix.Close() // nothing was sent on it
 	}
 }
@@ -64,7 +64,7 @@ func (c *ConnLimiter) Accept() (net.Conn, error) {
 func (c *ConnLimiter) enter(uid uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[uid] >= c.most {
+	if c.open[uid] >= c.max {
 		return false
 	}
 	c.open[uid]++

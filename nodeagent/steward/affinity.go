@@ -17,9 +17,9 @@ const (
 	newThreads = 4
 )
 
-// keepCPUs makes a steward read and store much output on the CPUs of the job that writes it, so
+// affinity makes a steward read and store much output on the CPUs of the job that writes it, so
 // that others lose nothing. It moves all threads, since Go gives work to any of them.
-type keepCPUs struct {
+type affinity struct {
 	cpus  []int // the job's; none: the kernel chooses
 	read  int   // bytes
 	next  int   // bytes at which threads are moved again
@@ -27,9 +27,9 @@ type keepCPUs struct {
 	usual unix.CPUSet // where it was before
 }
 
-// took records output. At each doubling of it threads are moved again: one that was being made when
+// charge counts output. At each doubling of it threads are moved again: one that was being made when
 // its parent was moved has the CPUs that the parent had before.
-func (k *keepCPUs) took(bytes int) {
+func (k *affinity) charge(bytes int) {
 	if len(k.cpus) == 0 {
 		return
 	}
@@ -47,12 +47,12 @@ func (k *keepCPUs) took(bytes int) {
 	}
 }
 
-// leave lets the steward run anywhere again, for another job.
-func (k *keepCPUs) leave() {
+// reset lets the steward run anywhere again, for another job.
+func (k *affinity) reset() {
 	if k.kept {
 		allThreadsOn(&k.usual)
 	}
-	*k = keepCPUs{}
+	*k = affinity{}
 }
 
 // allThreadsOn restricts the threads of this process to the CPUs of the set; new threads inherit

@@ -23,54 +23,63 @@ const (
 	stderrStream = 2
 )
 
-// relay carries the ranks' standard streams between their pipes and a reader,
+// stdioRelay carries the ranks' standard streams between their pipes and a reader,
 // in a loop of its own: neither a slow disk under a detached job's files nor a
 // flood of output delays PMI or a kill.
 //
 // An attached job's pipes are read only while the reader keeps up. A detached
 // job's are always read, into files; a reader that does not keep up is dropped.
-type relay struct {
+//
+//	open <= added <= len(outputs)       open is the number of pipes that have not ended
+//	drained => lastQueued => allAdded and open = 0
+type stdioRelay struct {
 	*loop
-	events relayEvents
-	reader *peer // at most one; the newest wins
+	events  stdioEvents
+	stopped bool
+	ended   chan struct{}
 
-	outputs []output
-	added   int  // outputs that have got their pipe
-	whole   bool // no more will
-	open    int  // outputs whose pipe has not ended
-	nested  int  // epoll set of the pipes: one change stops or starts reading all
-	reading bool // nested is watched
-	files   *files
-	lost    bool // some output could not be stored, and the user was told
-	input   input
-	kept    unacked
-	pace    pace // at which the pipes are read
-	keep    keepCPUs
-	resume  time.Time // when they may be read again, which pace forbids now; zero: it does not
+	// Output, from the ranks' pipes.
+	outputs     []output // in the order of the ranks
+	added       int      // outputs whose pipe has come
+	allAdded    bool     // no more pipes will come
+	open        int
+	pipes       int       // epoll set of the pipes: one change stops or starts reading all
+	reading     bool      // pipes is watched
+	pace        pace      // at which the pipes are read
+	resumeAt    time.Time // when pace allows reading again; zero: it does not stop it
+	affinity    affinity
+	files       *files
+	storeFailed bool // some output could not be stored, and the user was told
 
+	// Input, to the ranks' pipes.
+	input         input
+	inputReported bool   // the reader was told that the ranks have inputOffset
+	inputOffset   uint64 // bytes
+
+	// The reader: at most one, the newest wins; nil: none.
+	reader     *peer
+	kept       unacked
+	lastQueued bool // the last message is queued for it
+	drained    bool // it has all
+
+	onRenewed func(clean bool) // called once the job's streams are forgotten; nil: keep them
+
+	// Memory that each message of output uses again.
 	buffer  [outputChunk]byte
-	message stewardpb.FromSteward // reused for output
-	body    scorev1.Output
+	message stewardpb.FromSteward
+	body    scorev1.Output     // of message
 	mark    scorev1.OutputMark // of body
-	last    bool               // the last message is queued for the reader
-	drained bool               // the reader has it
-
-	toldInput bool   // the reader knows how much input the ranks have
-	lastInput uint64 // the offset it knows
-	stopped   bool
-	renewed   func(bool) // called when the job's streams are forgotten; nil: keep them
-	ended     chan struct{}
 }
 
-// relayEvents are the relay's callbacks to the rest of the steward; each is
+// stdioEvents are the relay's callbacks to the rest of the steward; each is
 // called on the relay's goroutine.
-type relayEvents struct {
+type stdioEvents struct {
 	reader  func(attached bool)
 	drained func()
 	lost    func(text string) // output is lost; a sentence for the user
 }
 
-func newRelay(events relayEvents) (*relay, error) {
+func newStdioRelay(events stdioEvents) (*stdioRelay, error) {
 	l, err := newLoop()
 	if err != nil {
 		return nil, err
@@ -80,7 +89,7 @@ func newRelay(events relayEvents) (*relay, error) {
 		l.close()
 		return nil, fmt.Errorf("watching the ranks' output: %w", err)
 	}
-	r := &relay{loop: l, events: events, nested: nested, ended: make(chan struct{})}
+	r := &stdioRelay{loop: l, events: events, pipes: nested, ended: make(chan struct{})}
 	r.input.loop = l
 	r.body.Mark = &r.mark
 	r.message.Message = &stewardpb.FromSteward_Output{Output: &r.body}
@@ -88,11 +97,11 @@ func newRelay(events relayEvents) (*relay, error) {
 }
 
 // run serves until stop.
-func (r *relay) run() {
+func (r *stdioRelay) run() {
 	defer close(r.ended)
 	defer r.release()
 	for !r.stopped {
-		events, err := r.wait(r.resume)
+		events, err := r.wait(r.resumeAt)
 		if err != nil {
 			r.events.lost(fmt.Sprintf("the output of the ranks is lost: %v", err))
 			return
@@ -104,7 +113,7 @@ func (r *relay) run() {
 	}
 }
 
-func (r *relay) handle(t tag, events uint32) {
+func (r *stdioRelay) handle(t tag, events uint32) {
 	switch t.kind {
 	case kindWake:
 		r.runPosted()
@@ -116,25 +125,25 @@ func (r *relay) handle(t tag, events uint32) {
 		r.readOutputs()
 	case kindInput:
 		if events&unix.EPOLLERR != 0 {
-			r.input.gone(int(t.index))
+			r.input.onReaderGone(int(t.index))
 			return
 		}
-		r.input.write(int(t.index))
+		r.input.writeSink(int(t.index))
 	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindPath:
 	}
 }
 
 // attach makes p the reader. It has all output up to has, and gets what comes after that again. It
 // may have sent more than its first message.
-func (r *relay) attach(p *peer, has uint64) {
+func (r *stdioRelay) attach(p *peer, has uint64) {
 	r.detach()
 	if err := p.join(r.loop); err != nil {
 		p.close()
 		return
 	}
-	r.reader, r.last, r.drained, r.toldInput = p, false, false, false
+	r.reader, r.lastQueued, r.drained, r.inputReported = p, false, false, false
 	r.events.reader(true)
-	r.kept.take(has)
+	r.kept.acknowledge(has)
 	r.reader.queueFrame(r.kept.all())
 	if has == 0 && !r.notifyEnds() {
 		return
@@ -144,10 +153,10 @@ func (r *relay) attach(p *peer, has uint64) {
 
 // notifyEnds tells a reader that has nothing yet which streams ended before it came, without a
 // number. Ends that are kept come with the output instead. It is false if the reader is lost.
-func (r *relay) notifyEnds() bool {
+func (r *stdioRelay) notifyEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]
-		if !o.ended || !o.said || r.kept.has(o.endAt) {
+		if !o.ended || !o.hasData || r.kept.has(o.endNumber) {
 			continue
 		}
 		r.mark.Sequence = 0
@@ -160,7 +169,7 @@ func (r *relay) notifyEnds() bool {
 	return true
 }
 
-func (r *relay) detach() {
+func (r *stdioRelay) detach() {
 	if r.reader == nil {
 		return
 	}
@@ -170,69 +179,77 @@ func (r *relay) detach() {
 	r.events.reader(false)
 }
 
-func (r *relay) serveReader(events uint32) {
-	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		if err := r.reader.receive(); err != nil {
-			r.detach()
-			return
-		}
-		r.takeInput()
+func (r *stdioRelay) serveReader(events uint32) {
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) == 0 {
+		return
 	}
+	if err := r.reader.receive(); err != nil {
+		r.detach()
+		return
+	}
+	r.takeInput()
 }
 
 // settle puts the relay at rest after a batch of events: what waits is written,
 // and the pipes are watched or left alone.
-func (r *relay) settle() {
-	if r.reader != nil && r.input.ready() {
-		r.takeInput()
-	}
-	if r.reader != nil {
-		if err := r.settleReader(); err != nil {
-			r.detach()
-		}
-	}
-	if r.reader != nil && r.last && !r.drained && r.reader.unsent() == 0 {
-		r.drained = true
-		r.events.drained()
-	}
-	if r.renewed != nil {
+func (r *stdioRelay) settle() {
+	r.serveAttached()
+	if r.onRenewed != nil {
 		r.renew()
 	}
-	if err := r.watchOutputs(); err != nil {
+	if err := r.updateReading(); err != nil {
 		r.events.lost(fmt.Sprintf("the output of the ranks is lost: %v", err))
 	}
 }
 
-// settleReader notifies the reader, and writes what waits for it.
-func (r *relay) settleReader() error {
+// serveAttached takes the reader's input, if there is one, and sends what waits for it.
+func (r *stdioRelay) serveAttached() {
+	if r.reader != nil && r.input.ready() {
+		r.takeInput()
+	}
+	if r.reader == nil {
+		return
+	}
+	if err := r.flushReader(); err != nil {
+		r.detach()
+		return
+	}
+	if r.lastQueued && !r.drained && r.reader.unsent() == 0 {
+		r.drained = true
+		r.events.drained()
+	}
+}
+
+// flushReader queues what the reader is to know, and writes what waits for it.
+func (r *stdioRelay) flushReader() error {
 	if err := r.notifyInput(); err != nil {
 		return err
 	}
-	if err := r.finish(); err != nil {
+	if err := r.queueLast(); err != nil {
 		return err
 	}
 	return r.reader.flush()
 }
 
-// finish queues the last message once every stream has ended, also those of the input: a program that
-// has closed its output may go on reading.
-func (r *relay) finish() error {
-	if r.last || !r.whole || r.open > 0 || r.input.wanted() {
+// queueLast queues the last message once every stream has ended, also those of the input: a program
+// that has closed its output may go on reading.
+func (r *stdioRelay) queueLast() error {
+	if r.lastQueued || !r.allAdded || r.open > 0 || r.input.stillOpen() {
 		return nil
 	}
 	last := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Drained{Drained: true}}
 	if err := r.reader.queue(last); err != nil {
 		return err
 	}
-	r.last = true
+	r.lastQueued = true
 	return nil
 }
 
 // stop ends run; what the reader has not taken by now is lost.
-func (r *relay) stop() { r.stopped = true }
+func (r *stdioRelay) stop() { r.stopped = true }
 
 // release closes everything. The files have their last lines by then.
-func (r *relay) release() {
+func (r *stdioRelay) release() {
 	r.detach()
 	if r.files != nil {
 		r.files.close(func(error) {}) // with streams still open, whose loss was reported or intended
@@ -241,6 +258,6 @@ func (r *relay) release() {
 		closeFD(r.outputs[i].fd)
 	}
 	r.input.close()
-	closeFD(r.nested)
+	closeFD(r.pipes)
 	r.close()
 }

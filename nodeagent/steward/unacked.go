@@ -33,11 +33,11 @@ func (k *unacked) add(number uint64, m proto.Message) (frame []byte, err error) 
 	return k.frames[at:], nil
 }
 
-// waiting returns how many bytes are kept.
-func (k *unacked) waiting() int { return len(k.frames) - k.start }
+// size returns how many bytes are kept.
+func (k *unacked) size() int { return len(k.frames) - k.start }
 
-// take drops what the reader has acknowledged, up to the number.
-func (k *unacked) take(number uint64) {
+// acknowledge drops what the reader has acknowledged, up to the number.
+func (k *unacked) acknowledge(number uint64) {
 	for k.head < len(k.pieces) && k.pieces[k.head].number <= number {
 		k.start = k.pieces[k.head].end
 		k.head++
