@@ -44,7 +44,7 @@ type proc struct {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, m: New(Config{Channels: rapid.SampledFrom([]int{0, 3, 100}).Draw(t, "channels")}), now: int64(time.Second), jobs: map[JobID]*proc{}}
-		w.tell(OffsetChanged(1, 0))
+		w.deliver(OffsetChanged(1, 0))
 		t.Repeat(map[string]func(*rapid.T){
 			"":         func(t *rapid.T) { w.t = t },
 			"wait":     w.wait,
@@ -73,7 +73,7 @@ func (w *world) wait(t *rapid.T) {
 	case "long":
 		w.now += rapid.Int64Range(0, int64(40*time.Millisecond)).Draw(t, "nanos")
 	}
-	w.tell(Tick())
+	w.deliver(Tick())
 }
 
 // answer carries out an order and says so.
@@ -87,7 +87,7 @@ func (w *world) answer(t *rapid.T) {
 		w.orders = slices.Delete(w.orders, i, i+1)
 	}
 	w.carryOut(e)
-	w.tell(Done(e))
+	w.deliver(Done(e))
 }
 
 // carryOut notes what the answer to an order means for the processes.
@@ -116,7 +116,7 @@ func (w *world) add(t *rapid.T) {
 	if w.jobs[id] == nil {
 		w.jobs[id] = &proc{contexts: contexts.Draw(t, "contexts"), awaited: rapid.Bool().Draw(t, "awaited")}
 	}
-	w.tell(w.jobs[id].kind(JobAdded(id, w.jobs[id].contexts)))
+	w.deliver(w.jobs[id].kind(JobAdded(id, w.jobs[id].contexts)))
 }
 
 func (w *world) adopt(t *rapid.T) {
@@ -128,7 +128,7 @@ func (w *world) adopt(t *rapid.T) {
 	p := &proc{contexts: contexts.Draw(t, "contexts"), awaited: rapid.Bool().Draw(t, "awaited"), born: true, launched: true, frozen: frozen}
 	p.onNetwork = p.contexts > 0
 	w.jobs[id] = p
-	w.tell(p.kind(JobAdopted(id, p.contexts, frozen)))
+	w.deliver(p.kind(JobAdopted(id, p.contexts, frozen)))
 }
 
 // kind completes the event with which the job comes.
@@ -152,7 +152,7 @@ func (w *world) launched(t *rapid.T) {
 	if p.awaited {
 		p.frozen, p.freezing = false, false
 	}
-	w.tell(JobLaunched(id))
+	w.deliver(JobLaunched(id))
 }
 
 // connect gives a job its first context, or another one.
@@ -160,20 +160,20 @@ func (w *world) connect(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	p := w.jobs[id]
 	if p == nil {
-		w.tell(JobConnected(id, 1)) // it has gone meanwhile
+		w.deliver(JobConnected(id, 1)) // it has gone meanwhile
 		return
 	}
 	if p.contexts == 0 {
 		p.contexts, p.onNetwork = 1, true
 	}
-	w.tell(JobConnected(id, 1))
+	w.deliver(JobConnected(id, 1))
 }
 
 func (w *world) remove(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	delete(w.jobs, id)
 	w.orders = slices.DeleteFunc(w.orders, func(e Effect) bool { return e.Job == id })
-	w.tell(JobRemoved(id))
+	w.deliver(JobRemoved(id))
 }
 
 func (w *world) newPlan(t *rapid.T) {
@@ -192,7 +192,7 @@ func (w *world) newPlan(t *rapid.T) {
 		w.coming = slices.DeleteFunc(w.coming, func(other *Plan) bool { return other.Origin >= p.Origin })
 		w.coming = append(w.coming[:min(len(w.coming), maxComing-1)], p)
 	}
-	w.tell(PlanArrived(p))
+	w.deliver(PlanArrived(p))
 }
 
 // row returns the jobs that are to run now, and whether there is a plan at all.
@@ -209,8 +209,8 @@ func (w *world) row() (jobs []JobID, ok bool) {
 	return w.plan.Rows[w.plan.At(w.now).Pos].Jobs, true
 }
 
-// tell tells the machine something and checks all that comes of it.
-func (w *world) tell(ev Event) {
+// deliver passes an event to the machine and checks all that comes of it.
+func (w *world) deliver(ev Event) {
 	w.t.Helper()
 	for _, e := range w.m.Handle(w.now, ev) {
 		w.check(e)
@@ -337,13 +337,13 @@ func (w *world) comeToRest() {
 		}
 		if len(w.orders) == 0 {
 			w.now = w.m.Deadline() // answers were lost
-			w.tell(Tick())
+			w.deliver(Tick())
 			continue
 		}
 		e := w.orders[0]
 		w.orders = w.orders[1:]
 		w.carryOut(e)
-		w.tell(Done(e))
+		w.deliver(Done(e))
 	}
 	if w.m.State() != Steady {
 		w.t.Fatalf("everything is answered, still %v", w.m.State())

@@ -58,7 +58,7 @@ func simulate(t *testing.T, seed uint64) {
 			running: map[JobID]bool{}, gone: map[simKey]int64{},
 		}
 		for id := JobID(1); id <= 5; id++ {
-			cluster[i].tell(start, JobAdded(id, 0))
+			cluster[i].deliver(start, JobAdded(id, 0))
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, nodes))
@@ -67,7 +67,7 @@ func simulate(t *testing.T, seed uint64) {
 		plan := simPlan(r, version, now+int64(5*time.Millisecond))
 		for _, n := range cluster {
 			n.learn(now)
-			n.tell(now, PlanArrived(&plan))
+			n.deliver(now, PlanArrived(&plan))
 		}
 		runPlan(t, cluster, &plan, now, now+int64(100*time.Millisecond))
 		now += int64(100 * time.Millisecond)
@@ -146,7 +146,7 @@ func (n *simNode) local(true_ int64) int64 { return true_ - n.offset }
 // learn gives the node a new estimate of its offset.
 func (n *simNode) learn(now int64) {
 	wrong := n.rand.Int64N(int64(2*simClockError)) - int64(simClockError)
-	n.tell(now, OffsetChanged(1, n.offset+wrong))
+	n.deliver(now, OffsetChanged(1, n.offset+wrong))
 }
 
 // runTo lets the node act until a true instant.
@@ -166,7 +166,7 @@ func (n *simNode) runTo(end int64) {
 		}
 		if i < 0 {
 			n.learn(at + n.offset)
-			n.tell(at+n.offset, Tick())
+			n.deliver(at+n.offset, Tick())
 			continue
 		}
 		e := n.answers[i].e
@@ -174,12 +174,12 @@ func (n *simNode) runTo(end int64) {
 		if e.Kind == EffectFreeze {
 			delete(n.running, e.Job)
 		}
-		n.tell(at+n.offset, Done(e))
+		n.deliver(at+n.offset, Done(e))
 	}
 }
 
-// tell tells the machine something at a true instant and begins what it orders.
-func (n *simNode) tell(now int64, ev Event) {
+// deliver passes an event to the machine at a true instant and begins what it orders.
+func (n *simNode) deliver(now int64, ev Event) {
 	for _, e := range n.m.Handle(n.local(now), ev) {
 		switch e.Kind {
 		case EffectFreeze:

@@ -196,10 +196,10 @@ func (x *incast) arrive(f flying) {
 	case f.answer:
 		p.s.OnAnswer(&x.c, x.now, f.reply)
 	case f.ask:
-		x.hear(p)
+		x.receive(p)
 		p.r.OnAsk(&x.c, x.now, f.data, x.room(p))
 	default:
-		x.hear(p)
+		x.receive(p)
 		x.flight--
 		switch p.r.OnData(&x.c, x.now, f.data, x.exact(p)) {
 		case Accept:
@@ -212,8 +212,8 @@ func (x *incast) arrive(f flying) {
 	x.reserved += x.c.Policy.Reserved(&x.c, &p.r) - before
 }
 
-// hear counts the sender among those that share the room.
-func (x *incast) hear(p *incastPeer) {
+// receive counts the sender among those that share the room.
+func (x *incast) receive(p *incastPeer) {
 	if x.now-p.heard > incastTalks {
 		x.talking++
 	}

@@ -25,11 +25,11 @@ func (s *service) change(b binding, gone bool) {
 		s.bound[b] = true
 	}
 	if s.connected {
-		s.tell(b, gone)
+		s.notify(b, gone)
 	}
 }
 
-func (s *service) tell(b binding, gone bool) {
+func (s *service) notify(b binding, gone bool) {
 	if gone {
 		s.p.unbind(b)
 		delete(s.believed, b)
@@ -48,7 +48,7 @@ func (s *service) reconnect(until int) {
 			s.connected = false
 			return
 		}
-		s.tell(b, false)
+		s.notify(b, false)
 	}
 	for _, b := range s.p.settle() {
 		delete(s.believed, b)

@@ -16,8 +16,8 @@ func groupIn(w *world, p Proc, kind GroupKind, procs ...Proc) {
 	w.do(p.Job, p.Rank, func(e *Engine) error { return e.GroupIn(p.Rank, 1, kind, procs) })
 }
 
-// told lists how collectives ended, and for whom.
-func told(w *world) map[string]bool {
+// notified lists how collectives ended, and for whom.
+func notified(w *world) map[string]bool {
 	ends := make(map[string]bool)
 	for _, answer := range w.take() {
 		if answer.Kind == EventGroup {
@@ -41,12 +41,12 @@ func TestGroupOfTwoJobs(t *testing.T) {
 	for round := range 3 {
 		for i, p := range []Proc{{1, 0}, {2, 1}, {1, 2}, {1, 1}} {
 			groupIn(w, p, GroupConnect, [][]Proc{all, other}[i%2]...)
-			if got := told(w); len(got) != 0 {
+			if got := notified(w); len(got) != 0 {
 				t.Fatalf("round %d: over after %d of 5: %v", round, i+1, got)
 			}
 		}
 		groupIn(w, Proc{2, 0}, GroupConnect, all...)
-		if got := told(w); len(got) != 5 || !got["1/0"] || !got["1/1"] || !got["1/2"] || !got["2/0"] || !got["2/1"] {
+		if got := notified(w); len(got) != 5 || !got["1/0"] || !got["1/1"] || !got["1/2"] || !got["2/0"] || !got["2/1"] {
 			t.Fatalf("round %d: %v", round, got)
 		}
 	}
@@ -56,7 +56,7 @@ func TestGroupWithinANode(t *testing.T) {
 	w := twoJobs(t)
 	groupIn(w, Proc{1, 0}, GroupFence, Proc{1, 0}, Proc{1, 1})
 	groupIn(w, Proc{1, 1}, GroupFence, Proc{1, 1}, Proc{1, 0})
-	if got := told(w); len(got) != 2 || !got["1/0"] || !got["1/1"] {
+	if got := notified(w); len(got) != 2 || !got["1/0"] || !got["1/1"] {
 		t.Fatal(got)
 	}
 }
@@ -82,7 +82,7 @@ func TestGroupBreaks(t *testing.T) {
 				if name != "on the first node" {
 					groupIn(w, Proc{1, 0}, GroupConnect, procs...)
 				}
-				got := told(w)
+				got := notified(w)
 				if ok, answered := got["1/2"]; !answered || ok {
 					t.Errorf("rank 2: %v", got)
 				}
@@ -108,7 +108,7 @@ func TestGroupRefused(t *testing.T) {
 		}
 	}
 	groupIn(w, Proc{1, 0}, GroupConnect, Proc{1, 0}, Proc{99, 0})
-	if got := told(w); len(got) != 1 || got["1/0"] {
+	if got := notified(w); len(got) != 1 || got["1/0"] {
 		t.Errorf("with a job that does not exist: %v", got)
 	}
 	w.lost[address{2, 1}] = true
@@ -158,7 +158,7 @@ func TestGroupsMeet(t *testing.T) {
 			for _, p := range rapid.Permutation(members).Draw(rt, "order") {
 				groupIn(w, p, GroupFence, rapid.Permutation(members).Draw(rt, "names")...)
 				came++
-				if got := told(w); (len(got) != 0) != (came == size) || came == size && len(got) != size {
+				if got := notified(w); (len(got) != 0) != (came == size) || came == size && len(got) != size {
 					rt.Fatalf("%v: after %d came %v", members, came, got)
 				}
 			}
@@ -199,7 +199,7 @@ func TestGroupsAtOnce(t *testing.T) {
 			steps[p]++
 			came[family][step]++
 			groupIn(w, p, kinds[step], Proc{1, family}, Proc{uint64(2 + family), -1})
-			over := told(w)
+			over := notified(w)
 			if whole := came[family][step] == 1+children; whole != (len(over) != 0) || whole && len(over) != 1+children {
 				rt.Fatalf("%d of family %d have come to collective %d, and %v is over", came[family][step], family, step, over)
 			}

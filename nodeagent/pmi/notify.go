@@ -30,8 +30,8 @@ const (
 
 // keptNotice is an event, and which ranks here have got it, by slot.
 type keptNotice struct {
-	note Notice
-	told []bool
+	note     Notice
+	notified []bool
 }
 
 // notices are the latest events that have come here, the oldest first.
@@ -42,7 +42,7 @@ type notices struct {
 
 // keep notes an event that may be asked for later.
 func (k *notices) keep(n *Notice, ranks int) *keptNotice {
-	one := &keptNotice{note: *n, told: make([]bool, ranks)}
+	one := &keptNotice{note: *n, notified: make([]bool, ranks)}
 	if n.Fleeting || len(n.Infos) > MaxKeptBytes {
 		return one
 	}
@@ -58,7 +58,7 @@ func (k *notices) keep(n *Notice, ranks int) *keptNotice {
 // forget makes the next process of a rank get the events that the last one got.
 func (k *notices) forget(slot int) {
 	for _, one := range k.kept {
-		one.told[slot] = false
+		one.notified[slot] = false
 	}
 }
 
@@ -147,11 +147,11 @@ func (e *Engine) deliverTo(rank int, one *keptNotice) {
 	switch {
 	case s.gone || s.phase != PhaseActive || !s.all && !s.codes[n.Code]:
 		return
-	case one.told == nil: // to this rank alone
-	case one.told[slot] || rank == n.Source && n.Job == 0:
+	case one.notified == nil: // to this rank alone
+	case one.notified[slot] || rank == n.Source && n.Job == 0:
 		return
 	default:
-		one.told[slot] = true
+		one.notified[slot] = true
 	}
 	notice := *n
 	e.emit(Event{Kind: EventNotice, Rank: rank, Notice: &notice})

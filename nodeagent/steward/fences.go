@@ -21,10 +21,10 @@ type fences struct {
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
 	// ended is why there can be no more fences; "": there can.
-	ended string
-	stats pmi.Stats
-	last  uint64 // number of the last fence that began here
-	told  time.Time
+	ended      string
+	stats      pmi.Stats
+	last       uint64 // number of the last fence that began here
+	reportedAt time.Time
 }
 
 // fencesPause is the time between two reports of the number of fences to the agent.
@@ -211,8 +211,8 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 
 // countFences reports the number of fences to the agent now and then.
 func (s *steward) countFences() {
-	if f, now := &s.messages.fences, s.now(); now.Sub(f.told) >= fencesPause {
-		f.told = now
+	if f, now := &s.messages.fences, s.now(); now.Sub(f.reportedAt) >= fencesPause {
+		f.reportedAt = now
 		s.sendLater(f.message())
 	}
 }

@@ -14,8 +14,8 @@ func piece(offset uint64, text string, eof bool) *scorev1.Stdin {
 	return &scorev1.Stdin{Offset: &offset, Data: []byte(text), Eof: eof}
 }
 
-// tellingTaken has a reader note what it is told of the input.
-func tellingTaken(s *client.Stdio) <-chan uint64 {
+// watchTaken has a reader note what it is told of the input.
+func watchTaken(s *client.Stdio) <-chan uint64 {
 	told := make(chan uint64, 100)
 	s.InputTaken = func(offset uint64) { told <- offset }
 	return told
@@ -38,7 +38,7 @@ func TestInputComesOnce(t *testing.T) {
 		seen += len(out.GetData())
 	}
 	second := a.stdio()
-	told := tellingTaken(second.Stdio)
+	told := watchTaken(second.Stdio)
 	a.do(second.Send(piece(4, "two three ", false)))
 	a.do(second.Send(piece(14, "four", false)))
 	a.do(second.Send(piece(18, "", true)))
@@ -63,7 +63,7 @@ func TestInputTaken(t *testing.T) {
 	fifo := makeFIFO(t)
 	a.run(1, sh("echo begun; read x <"+fifo.path+"; exec cat >/dev/null"))
 	s := a.stdioFrom(testJob, 0)
-	told := tellingTaken(s)
+	told := watchTaken(s)
 	if out, _, err := s.Receive(); err != nil || string(out.GetData()) != "begun\n" {
 		t.Fatalf("%v, %v", out, err)
 	}

@@ -73,15 +73,15 @@ func (h *Handle) set(on bool, now int64) {
 // job is the thread's own view.
 type job struct {
 	Job
-	handle    Handle
-	network   Network // nil: it has no contexts
-	flushes   Flushes // since the last report
-	toldNear  bool    // a notice was given that it has been on for its NearLimit
-	told      bool    // a notice was given that its time is up
-	failed    bool    // an order to its container has failed; told once
-	switching time.Duration
-	dirty     bool // something was measured since the last report
-	measures  *ctxswitch.Measures
+	handle      Handle
+	network     Network // nil: it has no contexts
+	flushes     Flushes // since the last report
+	nearNoticed bool    // a notice was given that it has been on for its NearLimit
+	endNoticed  bool    // a notice was given that its time is up
+	failed      bool    // an order to its container has failed; told once
+	switching   time.Duration
+	dirty       bool // something was measured since the last report
+	measures    *ctxswitch.Measures
 	// reported is the other half of a pair: the measurements in the last
 	// report, which its reader empties before it asks for the next. It is nil
 	// before the first report; most jobs end before that.

@@ -13,7 +13,7 @@ func (s *Switcher) checkLimits() {
 		if at == noLimit || s.usage(j, realtime.Now()).Ran < at {
 			continue
 		}
-		j.told, j.toldNear = kind == NoticeTimeUp, true
+		j.endNoticed, j.nearNoticed = kind == NoticeTimeUp, true
 		s.notify(Notice{Kind: kind, Job: j.ID})
 	}
 }
@@ -24,9 +24,9 @@ const noLimit time.Duration = -1
 // nextLimit returns for how long the job must have been on for its next notice.
 func (j *job) nextLimit() (time.Duration, NoticeKind) {
 	switch {
-	case j.told:
+	case j.endNoticed:
 		return noLimit, 0
-	case j.NearLimit > 0 && !j.toldNear:
+	case j.NearLimit > 0 && !j.nearNoticed:
 		return j.NearLimit, NoticeTimeNear
 	default:
 		return j.TimeLimit, NoticeTimeUp

@@ -94,8 +94,8 @@ func (c *cell) stays(t *testing.T, word string) {
 	c.await(t, word, func() bool { return len(c.log) > 0 && c.log[len(c.log)-1] == word })
 }
 
-// news passes all that has been said.
-func (c *cell) news() { c.set(func(c *cell) { c.read = len(c.log) }) }
+// markSeen passes all that has been said.
+func (c *cell) markSeen() { c.set(func(c *cell) { c.read = len(c.log) }) }
 
 func (c *cell) await(t *testing.T, word string, said func() bool) {
 	t.Helper()
@@ -347,7 +347,7 @@ func TestReports(t *testing.T) {
 	var boundaries []Boundary
 	switches, launches := uint64(0), uint64(0)
 	for range 3 {
-		a.news()
+		a.markSeen()
 		a.until(t, "freeze")
 		a.until(t, "thaw")
 		if s.Idle() {

@@ -35,7 +35,7 @@ type seeker struct {
 // run asks until ctx ends or it has found a leader. The next attempt goes to that leader.
 func (s *seeker) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		silent := time.Duration(s.link.options.Now() - s.link.heard.Load())
+		silent := time.Duration(s.link.options.Now() - s.link.lastHeard.Load())
 		if silent < uneasyAfter {
 			sleep(ctx, uneasyAfter-silent)
 			continue

@@ -133,7 +133,7 @@ func TestSeekNothing(t *testing.T) {
 		defer cancel()
 		go func() {
 			for sleep(ctx, pingEvery) {
-				link.heard.Store(link.options.Now())
+				link.lastHeard.Store(link.options.Now())
 			}
 		}()
 		s := seeker{link: link, from: "http://a:1", found: func() {}}

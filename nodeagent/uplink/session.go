@@ -30,7 +30,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	defer cancel(nil)
 	late := time.AfterFunc(welcomeTimeout, func() { cancel(errLate) })
 	defer late.Stop()
-	l.heard.Store(l.options.Now())
+	l.lastHeard.Store(l.options.Now())
 	seek := seeker{link: l, from: server, found: func() { cancel(errLater) }}
 	var seeking sync.WaitGroup
 	seeking.Go(func() { seek.run(ctx) })
@@ -55,7 +55,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	seek.welcomed.Store(true)
 	l.learn(welcome.GetServers())
 	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", welcome.GetTerm()))
-	l.heard.Store(l.options.Now())
+	l.lastHeard.Store(l.options.Now())
 	l.leader.set(server)
 	defer l.leader.set("")
 	l.queue.open(func() { cancel(errOverflow) })
@@ -124,7 +124,7 @@ func (l *Link) receiveAll(stream *stream) error {
 		switch m := message.Message.(type) {
 		case *scorev1.ServerMessage_Pong:
 			now := l.options.Now()
-			l.heard.Store(now)
+			l.lastHeard.Store(now)
 			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), sampleOf(m.Pong, now))
 		case *scorev1.ServerMessage_Servers:
 			l.learn(m.Servers)
@@ -172,7 +172,7 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 				return // the receiver learns why
 			}
 		case <-beat.C():
-			if l.options.Now()-l.heard.Load() > silenceTimeout.Nanoseconds() {
+			if l.options.Now()-l.lastHeard.Load() > silenceTimeout.Nanoseconds() {
 				cancel(errSilent)
 				return
 			}

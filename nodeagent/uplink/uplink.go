@@ -12,15 +12,15 @@ import (
 
 // Link is the stream to the leader, or the attempts to have one.
 type Link struct {
-	options Options
-	servers *servers
-	leader  *leader
-	queue   queue
-	term    atomic.Uint64 // the highest of a leader; Run alone changes it
-	told    string        // about certificates, last; Run's
+	options  Options
+	servers  *servers
+	leader   *leader
+	queue    queue
+	term     atomic.Uint64 // the highest of a leader; Run alone changes it
+	reported string        // about certificates, last; Run's
 	// heard is when the present server last said something that shows it to be alive, or was first
 	// asked, by Options.Now.
-	heard atomic.Int64
+	lastHeard atomic.Int64
 }
 
 // New makes a link; Run connects it.
@@ -84,10 +84,10 @@ func (l *Link) Run(ctx context.Context) error {
 func (l *Link) logError(server string, err error, wait time.Duration) {
 	fields := []zap.Field{zap.String("server", server), zap.Error(err), zap.Duration("retry_in", wait)}
 	trouble := certificateTrouble(err)
-	if trouble == "" || trouble == l.told {
+	if trouble == "" || trouble == l.reported {
 		l.options.Logger.Debug("no stream to the leader", fields...)
 		return
 	}
-	l.told = trouble
+	l.reported = trouble
 	l.options.Logger.Warn(trouble, fields...)
 }

@@ -47,7 +47,7 @@ type Proxy struct {
 	options   Options
 	forwarder *forwarder
 	calls     *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
-	told      string          // the last reported reason why there is no socket
+	reported  string          // the last reported reason why there is no socket
 }
 
 // New makes a proxy.
@@ -77,10 +77,10 @@ func (p *Proxy) Run(ctx context.Context) {
 }
 
 func (p *Proxy) logError(err error) {
-	if err == nil || err.Error() == p.told {
+	if err == nil || err.Error() == p.reported {
 		return
 	}
-	p.told = err.Error()
+	p.reported = err.Error()
 	if errors.Is(err, errOtherAgent) {
 		p.options.Logger.Info("another agent of this host serves its users", zap.String("socket", p.options.Socket))
 		return

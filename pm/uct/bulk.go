@@ -196,7 +196,7 @@ func (i *Iface) takeBulk() (n int) {
 // frameOf is the operation that expects a frame, or nil.
 func (i *Iface) frameOf(f pm.Frame, size int) *op {
 	o := i.calls.Get(f.Call)
-	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.completed || o.ep.deaf {
+	if o == nil || o.pull == nil || o.ep.rank != f.Rank || o.token != f.Token || o.completed || o.ep.inboundClosed {
 		return nil
 	}
 	if !o.pull.Expects(f.At, uint64(size)) || o.ep.regionClosed(o) {

@@ -25,13 +25,13 @@ type EP struct {
 	other  *interjob.Peer // of another job; nil: a rank of this one
 	active bool           // in the interface's list
 
-	// A peer is open, then lost (failed is set: nothing more is sent to it), then over (everything
-	// under way has ended). It becomes over when it is deaf, or when the inbox holds nothing from
-	// it any more.
-	failed error
-	deaf   bool // nothing more is received from it
-	over   bool
-	since  time.Time // when it was lost; only of peers on other nodes
+	// A peer is open, then lost (failed is set: nothing more is sent to it), then ended (everything
+	// under way has completed). It ends when inboundClosed is set, or when the inbox holds nothing
+	// from it any more.
+	failed        error
+	inboundClosed bool // nothing more is received from it
+	ended         bool
+	since         time.Time // when it was lost; only of peers on other nodes
 
 	// As origin. Requests are numbered in the order of the channel; ops in out were not sent whole,
 	// those in unacked were.
@@ -245,7 +245,7 @@ func (e *EP) lose(err error) {
 // trusted. No operation ends within the call, so callers find theirs unchanged.
 func (e *EP) fail(err error) {
 	e.lose(err)
-	e.deaf = true
+	e.inboundClosed = true
 }
 
 // arriving reports whether messages of a lost peer may still come. One on another node that closed
@@ -254,10 +254,10 @@ func (e *EP) arriving() bool { return !e.local && time.Since(e.since) < lingerTi
 
 // end completes everything under way with the reason why the peer was lost.
 func (e *EP) end() {
-	if e.over {
+	if e.ended {
 		return
 	}
-	e.over, e.deaf = true, true
+	e.ended, e.inboundClosed = true, true
 	err := e.failed
 	e.cancel(&e.replies, err)
 	e.cancel(&e.out, err)

@@ -20,7 +20,7 @@ type Iface struct {
 	maxPayload int                      // longest payload
 
 	active []*EP             // have something to send: pieces, acknowledgements, pending operations
-	lost   []*EP             // lost, and not over
+	lost   []*EP             // lost, and not ended
 	check  int               // the rank that is checked next
 	inside bool              // a call of Progress is under way
 	spare  *op               // operations for reuse

@@ -88,7 +88,7 @@ func (i *Iface) endLost(known int, drained bool) (n int) {
 	lost := i.lost
 	i.lost = nil
 	for at, ep := range lost {
-		if !ep.deaf && (at >= known || !drained || ep.arriving()) {
+		if !ep.inboundClosed && (at >= known || !drained || ep.arriving()) {
 			i.lost = append(i.lost, ep)
 			continue
 		}
@@ -133,7 +133,7 @@ func (i *Iface) handle(source int, data []byte, length int) {
 	}
 	p.EP = ep
 	switch h := i.handlers[p.ID]; {
-	case ep.deaf:
+	case ep.inboundClosed:
 	case h == nil:
 		i.counts.Unknown++
 	default:

@@ -79,7 +79,7 @@ func (i *Iface) waitFor(ctx context.Context, until time.Time) error {
 // waitLost waits for the last messages of lost peers, no longer than they may take.
 func (i *Iface) waitLost(ctx context.Context) error {
 	for _, ep := range i.lost {
-		if ep.deaf || !ep.arriving() {
+		if ep.inboundClosed || !ep.arriving() {
 			return ctx.Err()
 		}
 	}

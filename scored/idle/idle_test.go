@@ -174,13 +174,13 @@ func TestNeverIdleWhileBusy(t *testing.T) {
 
 // world is a gang with one rank on each node, and what the nodes have told.
 type world struct {
-	gang   *Gang
-	names  []string
-	nodes  map[string]*rank
-	flying []string // where to
-	told   []report // on its way to the leader, in order for each node
-	asked  map[string]uint64
-	budget int // messages that may still be sent
+	gang     *Gang
+	names    []string
+	nodes    map[string]*rank
+	flying   []string // where to
+	reported []report // on its way to the leader, in order for each node
+	asked    map[string]uint64
+	budget   int // messages that may still be sent
 }
 
 type rank struct {
@@ -269,13 +269,13 @@ func (w *world) look(name string) {
 	}
 	if asked := w.asked[name]; asked != 0 || was != r.asleep {
 		delete(w.asked, name)
-		w.told = append(w.told, report{name, Cut{Asleep: r.asleep, Epoch: r.epoch, Request: asked}})
+		w.reported = append(w.reported, report{name, Cut{Asleep: r.asleep, Epoch: r.epoch, Request: asked}})
 	}
 }
 
-func (w *world) hear() {
-	next := w.told[0]
-	w.told = w.told[1:]
+func (w *world) deliverOne() {
+	next := w.reported[0]
+	w.reported = w.reported[1:]
 	if q := w.gang.OnCut(next.node, next.cut, 0); q.Request != 0 {
 		for _, n := range w.gang.Nodes() {
 			w.asked[n] = q.Request
@@ -284,7 +284,7 @@ func (w *world) hear() {
 }
 
 func (w *world) deliver() {
-	for len(w.told) > 0 {
-		w.hear()
+	for len(w.reported) > 0 {
+		w.deliverOne()
 	}
 }

@@ -37,7 +37,7 @@ func (c *controller) silence() time.Duration {
 func (c *controller) checkLinks() {
 	var silent []*node
 	for _, n := range c.nodes {
-		if n.link != nil && c.unheard(n) || n.link == nil && len(n.suspects) > 0 {
+		if n.link != nil && c.silent(n) || n.link == nil && len(n.suspects) > 0 {
 			silent = append(silent, n)
 		}
 	}
@@ -53,8 +53,8 @@ func (c *controller) checkLinks() {
 	}
 }
 
-// unheard reports whether a node has been silent too long. The next check would be too late.
-func (c *controller) unheard(n *node) bool {
+// silent reports whether a node has been silent too long. The next check would be too late.
+func (c *controller) silent(n *node) bool {
 	return n.lastMessage <= c.now-(c.silence()-linkCheck).Nanoseconds()
 }
 
@@ -92,7 +92,7 @@ func (c *controller) checkSilent(n *node) {
 		return
 	}
 	for _, s := range n.suspects {
-		if s.at < n.cutAt && !c.unheard(n) {
+		if s.at < n.cutAt && !c.silent(n) {
 			continue
 		}
 		if found := s.found; found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {

@@ -80,11 +80,11 @@ func (n *node) cluster(local int64) int64 {
 func (n *node) has(id ctxswitch.JobID) {
 	at := n.local(0)
 	if n.world.scarce() {
-		n.tell(at, ctxswitch.JobAdopted(id, 1, true))
+		n.deliver(at, ctxswitch.JobAdopted(id, 1, true))
 		return
 	}
-	n.tell(at, ctxswitch.JobAdopted(id, 0, true))
-	n.tell(at, ctxswitch.JobConnected(id, 1))
+	n.deliver(at, ctxswitch.JobAdopted(id, 0, true))
+	n.deliver(at, ctxswitch.JobConnected(id, 1))
 }
 
 // expect lets a plan arrive.
@@ -112,14 +112,14 @@ func (n *node) runTo(end int64) {
 		case letter:
 			plan := n.mail[0].plan
 			n.mail = n.mail[1:]
-			n.tell(at, ctxswitch.PlanArrived(plan))
+			n.deliver(at, ctxswitch.PlanArrived(plan))
 		case next >= 0:
 			a := n.answers[next]
 			n.answers = slices.Delete(n.answers, next, next+1)
 			n.answered(&a)
 		case at == n.thread:
 			n.deadline, n.thread = ctxswitch.Never, ctxswitch.Never
-			n.tell(at, ctxswitch.Tick())
+			n.deliver(at, ctxswitch.Tick())
 		default:
 			n.beat()
 		}
@@ -141,12 +141,12 @@ func (n *node) watch() {
 // answered takes what has come.
 func (n *node) answered(a *answer) {
 	if a.sample == nil {
-		n.tell(a.at, a.event)
+		n.deliver(a.at, a.event)
 		return
 	}
 	_ = n.filter.Add(firstTerm, *a.sample) // one that is no use changes nothing
 	if e, ok := n.filter.Estimate(max(n.now, a.at)); ok {
-		n.tell(a.at, ctxswitch.OffsetChanged(e.Term, e.Offset))
+		n.deliver(a.at, ctxswitch.OffsetChanged(e.Term, e.Offset))
 	}
 }
 
@@ -162,8 +162,8 @@ func (n *node) beat() {
 	}
 }
 
-// tell passes an event to the machine at a local instant and begins what it orders.
-func (n *node) tell(local int64, event ctxswitch.Event) {
+// deliver passes an event to the machine at a local instant and begins what it orders.
+func (n *node) deliver(local int64, event ctxswitch.Event) {
 	n.now = max(n.now, local)
 	for _, e := range n.m.Handle(n.now, event) {
 		switch e.Kind {

@@ -58,8 +58,8 @@ func (w *world) scheduleNews(dead *end) {
 	}
 }
 
-// tell reports a death to an end, as soon as somebody there can take the report.
-func (w *world) tell(e *end, rank uint16) {
+// notify reports a death to an end, as soon as somebody there can take the report.
+func (w *world) notify(e *end, rank uint16) {
 	switch {
 	case e.dead || !e.made:
 	case e.paused:
@@ -69,7 +69,7 @@ func (w *world) tell(e *end, rank uint16) {
 			w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
 		}
 	default:
-		e.told = append(e.told, rank)
+		e.notified = append(e.notified, rank)
 		e.unblock(rank)
 		if e.transport != nil && e.running() {
 			w.wake(e, w.now+e.think)

@@ -20,24 +20,24 @@ const (
 
 // host is a node: its clock, and its agent while it lives.
 type host struct {
-	k        *cluster
-	index    int
-	base     int64 // its monotonic clock, minus the world's
-	wrong    int64 // error of its estimate of the leader's clock
-	alive    bool
-	killed   bool
-	deaf     bool // of tests: it hears no plan
-	life     int  // how many agents there were
-	dies     int  // acts until the agent dies; 0: not
-	machine  *ctxswitch.Machine
-	tickAt   int64
-	deadline int64 // of the machine, for which tickAt is
-	heardAt  int64 // until when the leader's messages take
-	parts    []*part
-	todo     []ctxswitch.Effect
-	busy     bool
-	excused  int64 // until when its gangs may be other than the plan says
-	since    int64 // its agent lives
+	k            *cluster
+	index        int
+	base         int64 // its monotonic clock, minus the world's
+	wrong        int64 // error of its estimate of the leader's clock
+	alive        bool
+	killed       bool
+	ignoresPlans bool // of tests: it hears no plan
+	life         int  // how many agents there were
+	dies         int  // acts until the agent dies; 0: not
+	machine      *ctxswitch.Machine
+	tickAt       int64
+	deadline     int64 // of the machine, for which tickAt is
+	heardAt      int64 // until when the leader's messages take
+	parts        []*part
+	todo         []ctxswitch.Effect
+	busy         bool
+	excused      int64 // until when its gangs may be other than the plan says
+	since        int64 // its agent lives
 }
 
 // killed is the panic of an agent that dies in the middle of something.
@@ -122,15 +122,15 @@ func (k *cluster) adopt(p *part) {
 	p.connected = contexts > 0
 	switch {
 	case !p.launched:
-		k.tell(h, p.kind(ctxswitch.JobAdded(p.id(), 0)))
+		k.deliver(h, p.kind(ctxswitch.JobAdded(p.id(), 0)))
 	case kept || !still:
-		k.tell(h, p.kind(ctxswitch.JobAdopted(p.id(), contexts, still)))
+		k.deliver(h, p.kind(ctxswitch.JobAdopted(p.id(), contexts, still)))
 		return
 	default:
-		k.tell(h, p.kind(ctxswitch.JobAdopted(p.id(), 0, still)))
+		k.deliver(h, p.kind(ctxswitch.JobAdopted(p.id(), 0, still)))
 	}
 	if p.connected {
-		k.tell(h, ctxswitch.JobConnected(p.id(), len(p.ends)))
+		k.deliver(h, ctxswitch.JobConnected(p.id(), len(p.ends)))
 	}
 }
 
@@ -180,18 +180,18 @@ func (k *cluster) settleHost(h *host) {
 
 // onPlan takes a plan, and with it the leader's clock.
 func (k *cluster) onPlan(h *host, s *sentPlan) {
-	if !h.alive || h.deaf {
+	if !h.alive || h.ignoresPlans {
 		return // told again when there is an agent
 	}
 	if s.plan.Term == k.term {
 		k.learn(h)
 	}
-	k.tell(h, ctxswitch.PlanArrived(&s.plan))
+	k.deliver(h, ctxswitch.PlanArrived(&s.plan))
 }
 
 // learn gives the machine the node's estimate of the leader's clock.
 func (k *cluster) learn(h *host) {
-	k.tell(h, ctxswitch.OffsetChanged(k.term, k.ahead-h.base+h.wrong))
+	k.deliver(h, ctxswitch.OffsetChanged(k.term, k.ahead-h.base+h.wrong))
 }
 
 // drift changes the error of a node's estimate.

@@ -77,7 +77,7 @@ func (w *world) received(e *end, payload Payload) {
 	e.got[m.From]++
 	w.res.Delivered++
 	if e.transport != nil {
-		e.transport.hear(m.From, m.Index)
+		e.transport.onMessage(m.From, m.Index)
 	}
 	if !w.peer(e, m.From).dead {
 		w.missing--

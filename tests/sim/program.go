@@ -148,7 +148,7 @@ func (k *cluster) arrived(p *part) {
 	if p.job.prepared++; p.job.prepared == len(p.job.parts) {
 		k.prepared(p.job)
 	}
-	k.tell(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0))) // last: the agent may die in it
+	k.deliver(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0))) // last: the agent may die in it
 }
 
 // open makes a context, unless its agent is dead.
@@ -168,7 +168,7 @@ func (k *cluster) open(e *end) bool {
 	p.residence.Add(k.w.now, &e.shared.member)
 	if !p.connected {
 		p.connected = true
-		k.tell(p.host, ctxswitch.JobConnected(p.id(), len(p.ends)))
+		k.deliver(p.host, ctxswitch.JobConnected(p.id(), len(p.ends)))
 	}
 	return true
 }

@@ -78,7 +78,7 @@ func (k *cluster) remove(p *part) {
 	k.w.recount()
 	if p.host.alive {
 		if !p.released {
-			k.tell(p.host, ctxswitch.JobRemoved(p.id()))
+			k.deliver(p.host, ctxswitch.JobRemoved(p.id()))
 		}
 		k.clear(p)
 	}
@@ -123,7 +123,7 @@ func (k *cluster) completed(p *program) bool {
 		if e.transport != nil && !e.transport.over(p) {
 			return false
 		}
-		for _, rank := range e.told {
+		for _, rank := range e.notified {
 			if !e.ctx.Lost(rank) {
 				return false
 			}
@@ -191,7 +191,7 @@ func (k *cluster) release(p *part) {
 		e.ctx.Leave(w.now)
 	}
 	w.recount()
-	k.tell(p.host, ctxswitch.JobRemoved(p.id()))
+	k.deliver(p.host, ctxswitch.JobRemoved(p.id()))
 	p.ordered = ctxswitch.Effect{}
 	p.residence.Release(w.now)
 	p.residence.Settle(w.now)

@@ -45,7 +45,7 @@ func (k *cluster) happen(ev event) {
 		k.tick(k.hosts[ev.ref], ev.at)
 	case evAnswer:
 		if h, a := k.hosts[ev.arg], &k.answers[ev.ref]; h.alive && a.life == h.life {
-			k.tell(h, a.event)
+			k.deliver(h, a.event)
 		}
 	case evOrder:
 		k.order(k.parts[ev.ref])

@@ -20,8 +20,9 @@ var steps = map[ctxswitch.Step]residence.Step{
 	ctxswitch.Save: residence.Save, ctxswitch.Load: residence.Load,
 }
 
-// tell passes an event to a node's machine, and does what it orders, as the switching thread does.
-func (k *cluster) tell(h *host, ev ctxswitch.Event) {
+// deliver passes an event to a node's machine, and does what it orders, as the switching thread
+// does.
+func (k *cluster) deliver(h *host, ev ctxswitch.Event) {
 	if !h.alive {
 		return
 	}
@@ -57,7 +58,7 @@ func (k *cluster) scheduleTick(h *host) {
 func (k *cluster) tick(h *host, at int64) {
 	if h.alive && at == h.tickAt {
 		h.tickAt = 0
-		k.tell(h, ctxswitch.Tick())
+		k.deliver(h, ctxswitch.Tick())
 	}
 }
 
@@ -83,7 +84,7 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 		k.thaw(p)
 		k.resume(p)
 		h.act("thawing")
-		k.tell(h, ctxswitch.Done(e))
+		k.deliver(h, ctxswitch.Done(e))
 	case ctxswitch.EffectLaunch:
 		p.launching = true
 		k.resume(p)
@@ -208,7 +209,7 @@ func (k *cluster) launched(p *part) {
 	if !p.frozen {
 		k.letRun(p)
 	}
-	k.tell(p.host, ctxswitch.JobLaunched(p.id()))
+	k.deliver(p.host, ctxswitch.JobLaunched(p.id()))
 }
 
 // check is an agent's check of a context.

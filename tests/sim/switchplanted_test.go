@@ -36,7 +36,7 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 			}
 		}},
 		{name: "an agent leaves alone who runs again", found: Delivery, hand: func(h hand) residence.Context { return idleHand{h} }},
-		{name: "a node knows no plan", found: Gang, plant: func(k *cluster) { k.hosts[0].deaf = true }},
+		{name: "a node knows no plan", found: Gang, plant: func(k *cluster) { k.hosts[0].ignoresPlans = true }},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			hunt(t, worlds, bug.found, Options{Kind: Switch, plant: bug.plant, Make: func(s Spec) Context {

@@ -152,7 +152,7 @@ func (w *world) happen(ev event) {
 	case evClose:
 		w.leave(w.ends[ev.ref])
 	case evTold:
-		w.tell(w.ends[ev.ref], ev.arg)
+		w.notify(w.ends[ev.ref], ev.arg)
 	case evCalm:
 		w.becalm()
 	default:
@@ -286,7 +286,7 @@ func (w *world) unfinished() string {
 				return fmt.Sprintf("rank %d received %d of %d messages of %v", f.to, p.got[e.spec.Rank], f.next, e)
 			}
 		}
-		for _, rank := range e.told {
+		for _, rank := range e.notified {
 			if !e.ctx.Lost(rank) {
 				return fmt.Sprintf("%v was told of the death of rank %d, and its process was not", e, rank)
 			}

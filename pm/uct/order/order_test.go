@@ -43,7 +43,7 @@ func (p *pair) step(t *rapid.T) {
 			p.answers = append(p.answers, answer{upTo: upTo})
 		}
 	case 4:
-		p.hear(t)
+		p.onAnswer(t)
 	}
 }
 
@@ -79,8 +79,8 @@ func (p *pair) sendRefusal() {
 	p.t.Refused()
 }
 
-// hear has the origin take an answer.
-func (p *pair) hear(t *rapid.T) {
+// onAnswer has the origin take an answer.
+func (p *pair) onAnswer(t *rapid.T) {
 	if len(p.answers) == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func TestEachRequestOnce(t *testing.T) {
 				p.t.Acked(upTo)
 				p.answers = append(p.answers, answer{upTo: upTo})
 			}
-			p.hear(t)
+			p.onAnswer(t)
 		}
 		if len(p.open) > 0 || p.t.Owes() {
 			t.Fatalf("left: %v, %+v", p.open, p.t)

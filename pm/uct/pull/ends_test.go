@@ -23,7 +23,7 @@ func TestEveryByteOnce(t *testing.T) {
 		w.fatalf = t.Fatalf
 		w.draw = func(label string, low, high int) int { return rapid.IntRange(low, high).Draw(t, label) }
 		for _, o := range w.owners {
-			o.liar = w.draw("liar", 0, 4) == 0
+			o.hostile = w.draw("liar", 0, 4) == 0
 		}
 		for range w.draw("steps", 0, 300) {
 			w.step()
@@ -46,7 +46,7 @@ func (w *world) step() {
 	case 6, 7:
 		w.take()
 	case 8:
-		w.hear(o)
+		w.onWord(o)
 	case 9:
 		w.tick(int64(w.draw("ns", 1, 6000)))
 	case 10: // the reader is frozen
@@ -100,7 +100,7 @@ func (w *world) finish(t interface{ Helper() }) {
 	}
 	for i, p := range w.pulls {
 		switch {
-		case p.owner.liar && !p.over: // it said of none that it sent it
+		case p.owner.hostile && !p.over: // it said of none that it sent it
 			w.miss(p.owner)
 		case !p.over:
 			w.fatalf("pull %d does not end: %+v", i, p.Pull)
@@ -130,7 +130,7 @@ func (w *world) turn() {
 		w.take()
 	}
 	for _, o := range w.owners {
-		w.hear(o)
+		w.onWord(o)
 	}
 	w.tick(2000)
 }
@@ -146,7 +146,7 @@ func (t *transfer) outcome() error {
 		return errors.New("it ended with holes")
 	case errors.Is(t.err, errGone) && !t.owner.missed:
 		return errors.New("its owner is taken for gone, and lives")
-	case errors.Is(t.err, errTaken) && !t.owner.closed && !t.owner.liar:
+	case errors.Is(t.err, errTaken) && !t.owner.closed && !t.owner.hostile:
 		return errors.New("its memory was not taken away")
 	}
 	return nil
@@ -170,7 +170,7 @@ var disturbances = map[string]struct {
 			w.ask()
 			w.arrive()
 			w.take()
-			w.hear(w.owners[0])
+			w.onWord(w.owners[0])
 			w.tick(long / 200)
 		}
 	}, nil},
@@ -262,7 +262,7 @@ func (w *world) small(step int) {
 		w.take()
 		w.take()
 	case 7:
-		w.hear(w.owners[step/8%2])
+		w.onWord(w.owners[step/8%2])
 		w.tick(40)
 	}
 }

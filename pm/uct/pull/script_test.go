@@ -72,11 +72,11 @@ func (s *script) run(command string, args []string) {
 		id := s.pull(args[0])
 		f := s.said[id][0]
 		s.said[id] = s.said[id][1:]
-		s.say(f)
+		s.onSent(f)
 	case "frame":
 		s.deliver("it", frame{s.pull(args[0]), s.number(args[1]), s.number(args[2])})
 	case "say":
-		s.say(frame{s.pull(args[0]), s.number(args[1]), s.number(args[2])})
+		s.onSent(frame{s.pull(args[0]), s.number(args[1]), s.number(args[2])})
 	case "stop":
 		s.Stop(s.pulls[s.pull(args[0])])
 	case "recycle":
@@ -154,7 +154,7 @@ func (s *script) deliver(name string, f frame) {
 	}
 }
 
-func (s *script) say(f frame) {
+func (s *script) onSent(f frame) {
 	if err := s.Sent(s.now, s.pulls[f.id], f.at, f.n); err != nil {
 		s.printf("%v", err)
 	}

@@ -44,7 +44,7 @@ type owner struct {
 	said    []word
 	gone    bool // it died
 	closed  bool // its memory was taken away
-	liar    bool
+	hostile bool
 	missed  bool // the reader knows that it is gone, or gave it up
 }
 
@@ -117,7 +117,7 @@ func (w *world) serve(o *owner) {
 		o.serving = false
 		o.said = append(o.said, word{o.piece, errTaken})
 	case more:
-		w.send(frame{o.piece.id, at, n}, o.liar)
+		w.send(frame{o.piece.id, at, n}, o.hostile)
 		o.now.Passed(n)
 	default:
 		o.serving = false
@@ -127,7 +127,7 @@ func (w *world) serve(o *owner) {
 
 // lie is what a liar says in place of a word.
 func (w *world) lie(o *owner, said word) word {
-	if o.liar {
+	if o.hostile {
 		switch w.draw("lie", 0, 3) {
 		case 0:
 			said.at += uint64(w.draw("at", 0, 5))
@@ -193,8 +193,8 @@ func (w *world) take() {
 	}
 }
 
-// hear has the reader hear a word of an owner.
-func (w *world) hear(o *owner) {
+// onWord has the reader take a word of an owner.
+func (w *world) onWord(o *owner) {
 	if len(o.said) == 0 || o.missed {
 		return
 	}
@@ -202,13 +202,13 @@ func (w *world) hear(o *owner) {
 	o.said = o.said[1:]
 	t := w.pulls[said.id]
 	if t.over {
-		if !o.liar {
+		if !o.hostile {
 			w.fatalf("a word of pull %d, which is over", said.id)
 		}
 		return
 	}
 	if err := w.r.Sent(w.now, t.Pull, said.at, said.n); err != nil {
-		if !o.liar {
+		if !o.hostile {
 			w.fatalf("pull %d: an honest owner sent %d bytes at %d: %v", said.id, said.n, said.at, err)
 		}
 		w.miss(o)

@@ -100,98 +100,113 @@ func TestEntryKeepsAllFields(t *testing.T) {
 
 // Whatever is stored, replaced and deleted, the log has what a plain map has, also after it was
 // opened again: then there may be entries that were deleted, but none between others is missing.
-func TestLogAgainstMap(t *testing.T) {
+func TestLogModel(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := openLog(t, dir)
-		var model []*raft.Log // with consecutive indices
-		stable, term := map[string]uint64{}, uint64(1)
-		next := func() uint64 {
-			if len(model) == 0 {
-				return 0
-			}
-			return model[len(model)-1].Index + 1
-		}
-		same := func() {
-			if diff := cmp.Diff(describe(model), content(t, l)); diff != "" {
-				t.Fatal(diff)
-			}
-			for key, want := range stable {
-				if got, err := l.GetUint64([]byte(key)); err != nil || got != want {
-					t.Fatalf("%s is %d, %v; want %d", key, got, err, want)
-				}
-			}
-		}
+		m := &logModel{dir: dir, log: openLog(t, dir), stable: map[string]uint64{}, term: 1}
 		t.Repeat(map[string]func(*rapid.T){
-			"": func(*rapid.T) { same() },
-			"store": func(t *rapid.T) {
-				first := max(next(), 1) + rapid.SampledFrom([]uint64{0, 0, 0, 0, 50}).Draw(t, "gap")
-				if len(model) == 0 || first > next() {
-					model = nil
-				}
-				logs := run(first, first+rapid.Uint64Range(0, 20).Draw(t, "more"), term, rapid.SampledFrom([]int{0, 10, 5000, 200_000}).Draw(t, "size"))
-				store(t, l, logs)
-				model = append(model, logs...)
-			},
-			"replace the end": func(t *rapid.T) {
-				if len(model) == 0 {
-					t.Skip("empty")
-				}
-				term++
-				keep := rapid.IntRange(0, len(model)-1).Draw(t, "keep")
-				first := model[keep].Index
-				if err := l.DeleteRange(first, model[len(model)-1].Index); err != nil {
-					t.Fatal(err)
-				}
-				logs := run(first, first, term, 100)
-				store(t, l, logs)
-				model = append(slices.Clone(model[:keep]), logs...)
-			},
-			"delete the beginning": func(t *rapid.T) {
-				if len(model) == 0 {
-					t.Skip("empty")
-				}
-				count := rapid.IntRange(1, len(model)).Draw(t, "count")
-				if err := l.DeleteRange(model[0].Index, model[count-1].Index); err != nil {
-					t.Fatal(err)
-				}
-				model = model[count:]
-			},
-			"set": func(t *rapid.T) {
-				key, value := rapid.SampledFrom([]string{"term", "vote"}).Draw(t, "key"), rapid.Uint64().Draw(t, "value")
-				if err := l.SetUint64([]byte(key), value); err != nil {
-					t.Fatal(err)
-				}
-				stable[key] = value
-			},
-			"open": func(t *rapid.T) {
-				closeLog(t, l)
-				l = openLog(t, dir)
-				first, _ := l.FirstIndex()
-				if len(model) == 0 || first > model[0].Index {
-					if len(model) > 0 {
-						t.Fatalf("it begins at %d, not %d", first, model[0].Index)
-					}
-					last, _ := l.LastIndex()
-					if err := l.DeleteRange(first, last); err != nil {
-						t.Fatal(err)
-					}
-					return
-				}
-				if err := l.DeleteRange(first, model[0].Index-1); err != nil {
-					t.Fatal(err)
-				}
-			},
+			"store": m.store, "replace the end": m.replaceEnd, "delete the beginning": m.deleteBeginning,
+			"set": m.set, "open": m.reopen, "": m.check,
 		})
-		closeLog(t, l)
+		closeLog(t, m.log)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// logModel is a log with what it should hold.
+type logModel struct {
+	dir     string
+	log     *Log
+	entries []*raft.Log // with consecutive indices
+	stable  map[string]uint64
+	term    uint64
+}
+
+// next is the index after the last entry; 0: there are no entries.
+func (m *logModel) next() uint64 {
+	if len(m.entries) == 0 {
+		return 0
+	}
+	return m.entries[len(m.entries)-1].Index + 1
+}
+
+func (m *logModel) check(t *rapid.T) {
+	if diff := cmp.Diff(describe(m.entries), content(t, m.log)); diff != "" {
+		t.Fatal(diff)
+	}
+	for key, want := range m.stable {
+		if got, err := m.log.GetUint64([]byte(key)); err != nil || got != want {
+			t.Fatalf("%s is %d, %v; want %d", key, got, err, want)
+		}
+	}
+}
+
+func (m *logModel) store(t *rapid.T) {
+	first := max(m.next(), 1) + rapid.SampledFrom([]uint64{0, 0, 0, 0, 50}).Draw(t, "gap")
+	if len(m.entries) == 0 || first > m.next() {
+		m.entries = nil
+	}
+	logs := run(first, first+rapid.Uint64Range(0, 20).Draw(t, "more"), m.term, rapid.SampledFrom([]int{0, 10, 5000, 200_000}).Draw(t, "size"))
+	store(t, m.log, logs)
+	m.entries = append(m.entries, logs...)
+}
+
+func (m *logModel) replaceEnd(t *rapid.T) {
+	if len(m.entries) == 0 {
+		t.Skip("empty")
+	}
+	m.term++
+	keep := rapid.IntRange(0, len(m.entries)-1).Draw(t, "keep")
+	first := m.entries[keep].Index
+	m.deleteRange(t, first, m.entries[len(m.entries)-1].Index)
+	logs := run(first, first, m.term, 100)
+	store(t, m.log, logs)
+	m.entries = append(slices.Clone(m.entries[:keep]), logs...)
+}
+
+func (m *logModel) deleteBeginning(t *rapid.T) {
+	if len(m.entries) == 0 {
+		t.Skip("empty")
+	}
+	count := rapid.IntRange(1, len(m.entries)).Draw(t, "count")
+	m.deleteRange(t, m.entries[0].Index, m.entries[count-1].Index)
+	m.entries = m.entries[count:]
+}
+
+func (m *logModel) set(t *rapid.T) {
+	key, value := rapid.SampledFrom([]string{"term", "vote"}).Draw(t, "key"), rapid.Uint64().Draw(t, "value")
+	if err := m.log.SetUint64([]byte(key), value); err != nil {
+		t.Fatal(err)
+	}
+	m.stable[key] = value
+}
+
+// reopen opens the log again, and deletes again what came back.
+func (m *logModel) reopen(t *rapid.T) {
+	closeLog(t, m.log)
+	m.log = openLog(t, m.dir)
+	first, _ := m.log.FirstIndex()
+	if len(m.entries) == 0 {
+		last, _ := m.log.LastIndex()
+		m.deleteRange(t, first, last)
+		return
+	}
+	if first > m.entries[0].Index {
+		t.Fatalf("it begins at %d, not %d", first, m.entries[0].Index)
+	}
+	m.deleteRange(t, first, m.entries[0].Index-1)
+}
+
+func (m *logModel) deleteRange(t *rapid.T, first, last uint64) {
+	if err := m.log.DeleteRange(first, last); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func describe(logs []*raft.Log) (list []string) {

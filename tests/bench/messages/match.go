@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Matching inside a node: rank 1 posts many receives, then rank 0 sends a message for each, the last
-// one posted first. Every third receive is for any source, every third for a mask of tags.
+// Matching inside a node: rank 1 posts many receives, then rank 0 sends a message for each, the
+// last one posted first. Every third receive is for any source, every third for a mask of tags.
 
 const (
 	matchTags   = 200
@@ -93,13 +93,13 @@ func (m *matching) receiveAll(mixed bool) error {
 			return err
 		}
 	}
-	if err := m.say(); err != nil {
+	if err := m.report(); err != nil {
 		return err
 	}
 	if err := m.all(); err != nil {
 		return err
 	}
-	return m.say()
+	return m.report()
 }
 
 func matchTag(i int, mixed bool) uint64 {
@@ -133,7 +133,7 @@ func (m *matching) all() error {
 	return nil
 }
 
-func (m *matching) say() error {
+func (m *matching) report() error {
 	if err := m.ep.Send(m.next(), m.peer, matchReady, nil); err != nil {
 		return err
 	}

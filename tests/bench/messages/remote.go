@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// One-sided operations of 8 bytes inside a node: rank 0 does them one after the other, each when the
-// last is complete, on memory of rank 1, which makes progress meanwhile. In a ping-pong of puts each
-// rank waits until the other's is in its memory.
+// One-sided operations of 8 bytes inside a node: rank 0 does them one after the other, each when
+// the last is complete, on memory of rank 1, which makes progress meanwhile. In a ping-pong of puts
+// each rank waits until the other's is in its memory.
 
 // Operations that Remote measures; memory is windowMemory or otherMemory.
 const (
@@ -84,7 +84,7 @@ func newRemoteEnd(ch *pm.Channel) (*remoteEnd, error) {
 	for _, r := range e.regions {
 		keys = binary.LittleEndian.AppendUint64(keys, r.Key())
 	}
-	if err := e.tell(idKeys, keys); err != nil {
+	if err := e.send(idKeys, keys); err != nil {
 		return nil, err
 	}
 	return e, e.until(func() bool { return len(e.keys) == len(e.regions) })
@@ -108,7 +108,7 @@ func (e *remoteEnd) until(ready func() bool) error {
 	return e.err
 }
 
-func (e *remoteEnd) tell(id uint8, data []byte) error {
+func (e *remoteEnd) send(id uint8, data []byte) error {
 	return e.retry(func() error { return e.ep.Send(uct.Header{ID: id}, data) })
 }
 
@@ -162,7 +162,7 @@ func (e *remoteEnd) serve() error {
 	if err := e.waitEnd(); err != nil {
 		return err
 	}
-	return e.tell(idEnd, nil)
+	return e.send(idEnd, nil)
 }
 
 func (e *remoteEnd) waitEnd() error {
@@ -198,7 +198,7 @@ func (e *remoteEnd) operations(i int, memory string) error {
 
 // end has the other rank go on, and waits for its word.
 func (e *remoteEnd) end() error {
-	if err := e.tell(idEnd, nil); err != nil {
+	if err := e.send(idEnd, nil); err != nil {
 		return err
 	}
 	return e.waitEnd()

@@ -38,12 +38,12 @@ func meet(t *testing.T, server, client *Credentials) (accepted, dialed net.Conn)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	hears(t, accepted, conn)
-	hears(t, conn, accepted)
+	expectMessage(t, accepted, conn)
+	expectMessage(t, conn, accepted)
 	return accepted, conn
 }
 
-func hears(t *testing.T, to, from net.Conn) {
+func expectMessage(t *testing.T, to, from net.Conn) {
 	t.Helper()
 	if _, err := from.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestRevokedWhileOpen(t *testing.T) {
 	}
 	accepted, dialed := meet(t, server, other)
 	server.Revoke([][]byte{agent.Serial()})
-	hears(t, accepted, dialed)
+	expectMessage(t, accepted, dialed)
 	accepted.Close()
 	dialed.Close()
 	for _, c := range []*Credentials{server, agent, other} {

@@ -39,8 +39,8 @@ type saying struct {
 	run     order.Run
 }
 
-// say sends a message to a peer, if there is room.
-func (t *transport) say(p *transportPeer, s saying) bool {
+// sendMessage sends a message to a peer, if there is room.
+func (t *transport) sendMessage(p *transportPeer, s saying) bool {
 	e, f := t.e, p.flow
 	m := Message{Job: e.spec.Job, Channel: e.spec.Channel, From: e.spec.Rank, To: f.to, Index: f.next}
 	if !e.ctx.Send(e.w.now, f.to, m.Payload()) {
@@ -61,7 +61,7 @@ func (t *transport) advance(p *transportPeer) {
 		p.out = p.out[1:]
 	}
 	upTo, due := p.answers.Due()
-	if (due || t.bugs.ackFirst && p.answers.Owes()) && t.say(p, saying{kind: sayAck, upTo: upTo}) {
+	if (due || t.bugs.ackFirst && p.answers.Owes()) && t.sendMessage(p, saying{kind: sayAck, upTo: upTo}) {
 		p.answers.Acked(upTo)
 	}
 }
@@ -81,7 +81,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 	case opSend:
 		o.source = t.expose(o.length, o.value)
 		p.sends = append(p.sends, o)
-		if !t.say(p, saying{kind: sayOffer, id: uint32(len(p.sends)), key: o.source, length: o.length, value: o.value}) {
+		if !t.sendMessage(p, saying{kind: sayOffer, id: uint32(len(p.sends)), key: o.source, length: o.length, value: o.value}) {
 			p.sends = p.sends[:len(p.sends)-1]
 			t.conceal(o.source)
 			return false
@@ -89,7 +89,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 		return true
 	case opFill:
 		o.source = t.expose(o.length, o.value)
-		if !t.say(p, saying{kind: sayFill, length: o.length, key: o.source, value: o.value}) {
+		if !t.sendMessage(p, saying{kind: sayFill, length: o.length, key: o.source, value: o.value}) {
 			t.conceal(o.source)
 			return false
 		}
@@ -97,7 +97,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 			p.barrier = o
 		}
 	case opAdd:
-		if !t.say(p, saying{kind: sayAdd}) {
+		if !t.sendMessage(p, saying{kind: sayAdd}) {
 			return false
 		}
 	default:
@@ -115,7 +115,7 @@ func (t *transport) sendPut(p *transportPeer, o *operation) bool {
 	}
 	for range piecesInTurn {
 		n := min(o.length-o.at, t.plan.maxPiece)
-		if !t.say(p, saying{kind: sayPut, key: key, at: o.at, n: n, value: o.value}) {
+		if !t.sendMessage(p, saying{kind: sayPut, key: key, at: o.at, n: n, value: o.value}) {
 			return false
 		}
 		o.run.Add(p.asks.Send())
@@ -135,13 +135,13 @@ func (t *transport) sendCall(p *transportPeer, o *operation) bool {
 	case opPull:
 		t.startPull(c)
 	case opFetch:
-		if !t.say(p, saying{kind: sayFetch, id: c.id}) {
+		if !t.sendMessage(p, saying{kind: sayFetch, id: c.id}) {
 			t.forget(c)
 			return false
 		}
 		return true
 	default:
-		if !t.say(p, saying{kind: sayGet, id: c.id, length: o.length}) {
+		if !t.sendMessage(p, saying{kind: sayGet, id: c.id, length: o.length}) {
 			t.forget(c)
 			return false
 		}
@@ -188,13 +188,13 @@ func (t *transport) startPull(c *call) {
 func (t *transport) reply(p *transportPeer, r *answering) bool {
 	switch {
 	case r.what.kind == sayNak:
-		if !t.say(p, saying{kind: sayNak, run: r.run}) {
+		if !t.sendMessage(p, saying{kind: sayNak, run: r.run}) {
 			return false
 		}
 		p.answers.Refused()
 		return true
 	case r.memory == nil:
-		return t.say(p, r.what)
+		return t.sendMessage(p, r.what)
 	}
 	for i := 0; !r.piece.Done(); i++ {
 		if (r.memory.closed || r.memory.turn != r.turn) && !t.bugs.keepsReading {
@@ -208,7 +208,7 @@ func (t *transport) reply(p *transportPeer, r *answering) bool {
 	if r.what.kind == sayData {
 		return true // its last piece is the end
 	}
-	return t.say(p, r.what)
+	return t.sendMessage(p, r.what)
 }
 
 // sendFrame sends the next frame of an answer, in a bulk datagram or through the channel.
@@ -219,7 +219,7 @@ func (t *transport) sendFrame(p *transportPeer, r *answering) bool {
 	}
 	at, n, _ := r.piece.Next(maxPiece)
 	s := saying{kind: sayData, id: r.what.id, token: r.what.token, at: at, n: n, bytes: r.memory.read(at, n)}
-	if !r.bulk && !t.say(p, s) {
+	if !r.bulk && !t.sendMessage(p, s) {
 		return false
 	}
 	if r.bulk {
@@ -245,7 +245,7 @@ func (t *transport) ask() {
 		}
 		c := t.calls[p.ID-1]
 		s := saying{kind: sayAsk, id: c.id, key: c.key, length: c.length, at: at, n: n, token: c.token}
-		if !t.say(c.peer, s) {
+		if !t.sendMessage(c.peer, s) {
 			return
 		}
 		t.reader.Asked(w.now)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// hear takes a message of a peer.
-func (t *transport) hear(from uint16, index uint64) {
+// onMessage takes a message of a peer.
+func (t *transport) onMessage(from uint16, index uint64) {
 	p := t.peers[from]
 	if p == nil || p.lost {
 		return
