@@ -165,7 +165,7 @@ func (c *controller) restoreJob(record *state.Job) {
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
-	j.request.Again = j.restarts > 0
+	j.request.Again = true // it was accepted: it waits for nodes that are gone, as before this leader
 	c.addJob(j)
 	if j.needsOwner() {
 		c.awaitOwner(j)

@@ -156,7 +156,7 @@ func (c *controller) becomeQueued(j *job) {
 		j.restarts++
 		c.log("job restarts", zap.Uint64("job", j.id), zap.String("reason", reason), zap.Uint32("restarts", j.restarts))
 	}
-	j.request.Again = j.restarts > 0
+	j.request.Again = j.restarts > 0 || j.spec.GetRequeue()
 	if err := c.gang.Submit(j.request); err != nil {
 		c.becomeDone(j, verdict(nodeLost, exitCluster, "%s, and without it job %d cannot run: %s", reason, j.id, plain(err)))
 		return

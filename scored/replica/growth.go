@@ -35,7 +35,8 @@ func newGrowth(least int64) *growth {
 
 // add counts an entry that was applied.
 func (g *growth) add(bytes int) {
-	if g.bytes.Add(int64(bytes)) < g.limit.Load() {
+	g.bytes.Add(int64(bytes))
+	if !g.over() {
 		return
 	}
 	select {
@@ -43,6 +44,10 @@ func (g *growth) add(bytes int) {
 	default: // one is pending
 	}
 }
+
+// over reports whether a snapshot is due. It is asked again when the snapshot can be made: entries
+// that were applied while the last one was written have requested one, too.
+func (g *growth) over() bool { return g.bytes.Load() >= g.limit.Load() }
 
 // onSnapshot records a snapshot of a size that contains what was counted when it was captured.
 func (g *growth) onSnapshot(contains int64, size int) {
@@ -60,6 +65,9 @@ func (r *Replica) boundLog() {
 		case <-r.stop:
 			return
 		case <-r.growth.due:
+		}
+		if !r.growth.over() {
+			continue
 		}
 		made := make(chan error, 1)
 		go func() { made <- r.raft.Snapshot().Error() }() // waits for the disk

@@ -40,10 +40,11 @@ func large(term uint64, nanos int64, size int) *statepb.Entry {
 func TestLargeEntriesDoNotFillTheDisk(t *testing.T) {
 	const (
 		size  = 256 << 10
-		count = 400      // of entries: 100 MiB
+		count = 400 // of entries: 100 MiB
+		least = 2 << 20
 		most  = 32 << 20 // the disk may be slow with a snapshot
 	)
-	options := Options{Dir: filepath.Join(t.TempDir(), "data"), growthLeast: 2 << 20}
+	options := Options{Dir: filepath.Join(t.TempDir(), "data"), growthLeast: least}
 	r, err := Open(options)
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,13 @@ func TestLargeEntriesDoNotFillTheDisk(t *testing.T) {
 		if used := bytesIn(t, options.Dir); used > most {
 			t.Fatalf("after %d entries of %d bytes the directory has %d", i+1, size, used)
 		}
+	}
+	list, err := r.stores.snapshots.List()
+	if err != nil || len(list) != keptSnapshots {
+		t.Fatalf("%d snapshots, %v", len(list), err)
+	}
+	if apart := list[0].Index - list[1].Index; apart < least/size {
+		t.Errorf("the snapshots are %d entries apart, so replicas that lag lack entries", apart)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -91,10 +99,12 @@ func TestGrowth(t *testing.T) {
 		t.Error("not due")
 	}
 	g.add(30) // while it is written
-	if !due() {
+	if !due() || !g.over() {
 		t.Error("not due though no snapshot was made")
 	}
-	g.onSnapshot(100, 500)
+	if g.onSnapshot(100, 500); g.over() {
+		t.Error("what came while it was written makes the next one due")
+	}
 	if g.add(400); due() {
 		t.Error("due sooner than the snapshot is large")
 	}

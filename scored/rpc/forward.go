@@ -97,7 +97,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body.Reset()
 		}
 		if time.Now().After(limit) {
-			forward.Refuse(w, r, noMajority(h.Servers(), doubtful))
+			forward.Refuse(w, r, noMajority(h.Servers(), h.Own, doubtful))
 			return
 		}
 		select {
@@ -117,14 +117,15 @@ func unauthenticated(err error) error {
 	return connect.NewError(connect.CodeUnauthenticated, err)
 }
 
-// noMajority returns the error for users when no server leads; doubtful: a lost server may have
-// carried out the call. The user may repeat the call in either case, since others are not retried
-// here.
-func noMajority(servers []string, doubtful bool) error {
+// noMajority returns the error for users when this server, own, knows of none that leads: there is
+// none, or the network between the two is cut. doubtful: a lost server may have carried out the
+// call. The user may repeat the call in either case, since others are not retried here.
+func noMajority(servers []string, own string, doubtful bool) error {
 	text := fmt.Sprintf(
-		"the cluster can decide nothing now: of its %d servers (%s) no majority is in contact; what runs goes on; start the others, and try again",
+		"the cluster can decide nothing now: of its %d servers (%s) no majority is in contact, or %s does not reach the one that leads; what runs goes on; start the others, and try again",
 		len(servers),
 		strings.Join(servers, ", "),
+		own,
 	)
 	if doubtful {
 		return forward.Undecided(text, "it is not known whether the lost server carried out the request")

@@ -234,6 +234,22 @@ func TestRouterIsCutOff(t *testing.T) {
 	})
 }
 
+// TestRouterKnowsNoLeader: the other servers may have a majority without this one, and the refusal
+// says so.
+func TestRouterKnowsNoLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElsewhere("", nil)
+		began := time.Now()
+		got := ask(NewRouter(local, e.routing()), unary, "")
+		if took := time.Since(began); got.Code != http.StatusServiceUnavailable || took < electionPatience || took > electionPatience+passPause {
+			t.Errorf("%d after %v", got.Code, took)
+		}
+		if want := e.routing().Own + " does not reach the one that leads"; !strings.Contains(got.Body.String(), want) {
+			t.Errorf("%q does not say %q", got.Body, want)
+		}
+	})
+}
+
 // TestRouterOvertakes: a call that the leader does not answer goes to the next leader as soon as
 // there is one, if it is safe to repeat; otherwise the old leader gets a moment to answer.
 func TestRouterOvertakes(t *testing.T) {
