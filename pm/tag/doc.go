@@ -22,9 +22,10 @@
 // EagerRemote) and on the receiver's room:
 //
 // Eager bytes that no receive waits for are kept by the receiver. It bounds them: each peer has a
-// window, and what goes beyond it is sent as rendezvous, whatever its length. So bytes wait where
-// they are, with the sender, and envelopes are as many as its program has sends under way. DESIGN.md
-// has the proof that this never deadlocks. A window grows, from a pool, for peers that need more.
+// window, and what goes beyond it is sent as rendezvous, unless it is so short that its bytes cost no
+// more than its envelope. So bytes wait where they are, with the sender, and envelopes are as many as
+// its program has sends under way. DESIGN.md has the proof that this never deadlocks. A window grows,
+// from a pool, for peers that need more.
 //
 // An Op is the caller's. Its Complete, if set, is called when it ends, from Progress or from the
 // call that began it.

@@ -13,7 +13,7 @@ type Held struct {
 	envelope envelope
 	peer     *peer
 	bytes    []byte // of an eager message
-	units    uint32
+	units    uint32 // of the peer's window; 0: an offer, or beyond the window
 	offer    bool
 	exposed  uct.Exposed
 	id       uint32 // of the send, if its sender is told of the end
@@ -40,7 +40,7 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 	h.envelope, h.From, h.peer, h.units, h.id = v, from, s.peers[p.Source], units, v.number()
 	h.msg.Source, h.msg.Tag = from.source(), v.tag
 	if _, err := p.CopyTo(h.bytes, head); err != nil {
-		s.freed(h.peer, units)
+		s.settle(h.peer, units)
 		s.recycleHeld(h)
 		return // the sender died in the middle of it
 	}
@@ -67,7 +67,7 @@ func (s *Stack) drop(h *Held) {
 		h.peer.offers--
 	} else {
 		s.counts.HeldBytes -= len(h.bytes)
-		s.freed(h.peer, h.units)
+		s.settle(h.peer, h.units)
 	}
 	s.recycleHeld(h)
 }
@@ -76,9 +76,12 @@ const (
 	// spareBytes is the longest buffer that is kept for reuse, with a Held or a copy of a message that
 	// was sent: longer ones are rare where there is one all the time.
 	spareBytes = 4 << 10
-	// maxOffers bounds the waiting offers of one peer, some 500 bytes each: far more than a program
-	// has sends under way to one rank. A peer with more is dropped.
+	// maxOffers bounds the waiting offers of one peer and its messages beyond the window, some 500
+	// bytes each: far more than a program has sends under way to one rank. A peer with more is dropped.
 	maxOffers = 1 << 20
+	// beyondMost is the length of the longest message that goes beyond the window with its bytes: it
+	// costs the receiver little more than an offer, and no pull.
+	beyondMost = 256
 )
 
 func (s *Stack) newHeld() *Held {

@@ -131,7 +131,7 @@ func (s *Stack) newOp() *Op {
 func (s *Stack) recycle(o *Op) {
 	bytes := o.Bytes[:0]
 	if o.copied {
-		s.copies -= cap(bytes)
+		s.copies -= cap(bytes) + copyBytes
 	}
 	if cap(bytes) > spareBytes {
 		bytes = nil

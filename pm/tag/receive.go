@@ -139,8 +139,8 @@ func (s *Stack) onEager(p *uct.Packet) {
 		return
 	}
 	peer.credit.onLimit(p.Arg)
-	units := unitsOf(v.length)
-	if !peer.window.onArrival(units) {
+	units, ok := s.admit(peer, v, p.Bits&bitWant != 0)
+	if !ok {
 		p.EP.Violated()
 		return
 	}
@@ -158,11 +158,42 @@ func (s *Stack) onEager(p *uct.Packet) {
 	}
 	o.take(v, from)
 	n, err := p.CopyTo(o.buf, head)
-	s.freed(peer, units)
+	s.settle(peer, units)
 	if v.sync() {
 		s.sendTaken(peer, v.number(), 0)
 	}
 	o.received(n, err)
+}
+
+// admit counts an eager message of a peer, and returns its units of the window. One beyond the window
+// has none, and counts as an offer. It is false if the peer broke the protocol.
+func (s *Stack) admit(p *peer, v envelope, beyond bool) (units uint32, ok bool) {
+	if !beyond {
+		units = unitsOf(v.length)
+		return units, p.window.onArrival(units)
+	}
+	if !v.sync() || v.length > beyondMost || p.offers >= maxOffers {
+		return 0, false
+	}
+	p.offers++
+	s.widen(p)
+	return 0, true
+}
+
+// widen doubles the window of a peer to which it was too narrow, and says so.
+func (s *Stack) widen(p *peer) {
+	if s.pool.widen(&p.window) {
+		s.announceWindow(p)
+	}
+}
+
+// settle undoes admit when the message is not kept any more.
+func (s *Stack) settle(p *peer, units uint32) {
+	if units == 0 {
+		p.offers--
+		return
+	}
+	s.freed(p, units)
 }
 
 // refuse drops a peer that broke the protocol. A peer that only died within the message is reported
@@ -240,8 +271,8 @@ func (s *Stack) onOffer(p *uct.Packet) {
 		return
 	}
 	peer.offers++
-	if p.Bits&bitWant != 0 && s.pool.widen(&peer.window) {
-		s.announceWindow(peer)
+	if p.Bits&bitWant != 0 {
+		s.widen(peer)
 	}
 	h := s.newHeld()
 	h.envelope, h.From, h.peer = v, Peer{Rank: uint32(p.Source), Port: p.From}, peer

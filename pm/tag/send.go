@@ -107,13 +107,13 @@ func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) 
 // sendLater keeps a copy of a message until it can be sent.
 func (e *Endpoint) sendLater(p *peer, to Peer, v envelope, data []byte, opts SendOptions, why error) error {
 	s := e.stack
-	if s.copies+len(data) > s.settings.SendBytes && s.copies > 0 {
+	if s.copies+len(data)+copyBytes > s.settings.SendBytes && s.copies > 0 {
 		return ErrMemory
 	}
 	o := s.newOp()
 	o.buf = append(o.Bytes[:0], data...)
 	o.Result = Result{Tag: v.tag, Length: len(data), Data: opts.Data, HasData: opts.HasData, Bytes: o.buf}
-	s.copies += cap(o.buf)
+	s.copies += cap(o.buf) + copyBytes
 	o.ep, o.peer, o.to, o.space, o.copied = e, to, p, opts.Space, true
 	o.goOn(v, why)
 	return nil
@@ -178,6 +178,8 @@ func (o *Op) sendOther(v envelope, err error) error {
 	switch {
 	case errors.Is(err, uct.ErrAgain):
 		return err
+	case errors.Is(err, errNarrow) && len(o.buf) <= beyondMost:
+		return o.sendBeyond(v)
 	case begins(err):
 		return o.offer(v, errors.Is(err, errNarrow))
 	default:
@@ -221,6 +223,28 @@ func (p *peer) sendWithHead(h uct.Header, v envelope, data []byte) error {
 	}
 	putEager(buf, v, data)
 	return p.ep.Commit()
+}
+
+// sendBeyond sends a short message beyond the window, with its bytes. Like an offer it waits for its
+// receiver's answer, but the receiver has nothing to pull.
+func (o *Op) sendBeyond(v envelope) error {
+	p, s := o.to, o.ep.stack
+	o.id = s.sends.Add(o)
+	v = v.numbered(o.id)
+	limit := p.window.limit()
+	h := uct.Header{ID: idEager, To: o.peer.Port, From: o.ep.port, Bits: v.bits() | bitWant, Arg: limit}
+	if err := p.sendWithHead(h, v, o.buf); err != nil {
+		s.sends.Remove(o.id)
+		if err != uct.ErrAgain { //nolint:errorlint // this very value
+			o.finish(err)
+		}
+		return err
+	}
+	p.window.announced = limit
+	s.counts.Beyond++
+	o.state = untaken
+	s.untaken++
+	return nil
 }
 
 // offer sends the envelope alone.

@@ -13,8 +13,11 @@ const Ports = 128
 const (
 	// DefaultPoolBytes is what all windows together may grow by.
 	DefaultPoolBytes = 64 << 20
-	// DefaultSendBytes bounds the copies of messages that wait to be sent.
-	DefaultSendBytes = 64 << 20
+	// DefaultSendBytes bounds the copies of messages that were not received yet: those of a million
+	// short ones, fewer than maxOffers.
+	DefaultSendBytes = 256 << 20
+	// copyBytes is what a copy costs beside its bytes, at least.
+	copyBytes = 256
 )
 
 // Settings of a stack. Zero means the default.
@@ -24,7 +27,7 @@ type Settings struct {
 	// takes 10 per cent longer inside a node, and between nodes twice as long.
 	EagerLocal, EagerRemote int
 	PoolBytes               int // bytes that unexpected messages may take beyond 16 KiB of each peer
-	SendBytes               int // bytes of copies that may wait to be sent
+	SendBytes               int // bytes of copies that may wait, copyBytes more for each
 }
 
 // Stack holds the endpoints of an interface. It belongs to the goroutine of the interface's worker.
@@ -49,6 +52,7 @@ type Stack struct {
 type Counts struct {
 	Eager, Offered       uint64 // messages sent
 	Narrow               uint64 // of those offered, which would have been eager, had there been room
+	Beyond               uint64 // short messages sent beyond the window, with their bytes
 	Expected, Unexpected uint64 // messages received, with and without a receive that waited
 	HeldBytes            int    // bytes of unexpected messages that are kept now
 }
@@ -126,7 +130,7 @@ type peer struct {
 	eager  int // bytes of the longest eager message
 	credit credit
 	window window
-	offers int  // that wait here or are being fetched
+	offers int  // offers, and messages beyond the window, that wait here or are being fetched
 	saying bool // a window update waits to be sent
 	gone   bool // nothing more comes
 }

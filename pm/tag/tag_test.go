@@ -283,6 +283,86 @@ func TestUnexpectedMessagesAreBounded(t *testing.T) {
 	}
 }
 
+// TestShortMessagesGoBeyondTheWindow: of a flood of short messages none is pulled. Each ends for its
+// sender when a receive has it, in whatever order they are received.
+func TestShortMessagesGoBeyondTheWindow(t *testing.T) {
+	for name, sync := range map[string]bool{"sent": false, "sent synchronously": true} {
+		t.Run(name, func(t *testing.T) {
+			eachShape(t, func(t *testing.T, j job) {
+				const n, size = 2000, 100
+				sends := make([]tag.Op, n)
+				for i := range sends {
+					data := bytes.Repeat([]byte{byte(i)}, size)
+					o := tag.SendOptions{Data: uint64(i), HasData: i%2 == 1, Sync: sync}
+					if err := j[0].ep.SendWith(&sends[i], peer(1), uint64(i), data, o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				last := tag.Criteria{Source: peer(0), Tag: n - 1}
+				j.until(t, func() bool { return j[1].ep.Probe(last) != nil })
+				wait := 0
+				for i := range sends {
+					if !sends[i].Done() {
+						wait++
+					}
+				}
+				if wait < int(j[0].stack.Counts().Beyond) {
+					t.Errorf("%d sends wait for their receives, %+v", wait, j[0].stack.Counts())
+				}
+				var r tag.Op
+				for k := range n {
+					i := k / 2 // the oldest and the latest in turn
+					if k%2 == 1 {
+						i = n - 1 - k/2
+					}
+					got := make([]byte, size)
+					_ = j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: uint64(i)}, got)
+					j.until(t, func() bool { return r.Done() && sends[i].Done() })
+					if r.Err != nil || sends[i].Err != nil || got[size-1] != byte(i) || r.HasData != (i%2 == 1) || r.HasData && r.Data != uint64(i) {
+						t.Fatalf("message %d: %v, %v, %+v", i, r.Err, sends[i].Err, r.Result)
+					}
+				}
+				c := j[0].stack.Counts()
+				if c.Offered != 0 || c.Beyond == 0 || c.Eager+c.Beyond != n {
+					t.Errorf("%+v", c)
+				}
+				if held := j[1].stack.Counts().HeldBytes; held != 0 {
+					t.Errorf("%d bytes are kept at the end", held)
+				}
+			})
+		})
+	}
+}
+
+// TestCopiesAreBounded: copies of messages without bytes count, too, until they are received.
+func TestCopiesAreBounded(t *testing.T) {
+	j := start(t, 2, 1, tag.Settings{SendBytes: 64 << 10})
+	const most = 10_000
+	sent, refused := 0, false
+	for ; sent < most && !refused; sent++ {
+		err := j[0].ep.SendCopy(peer(1), 1, nil, tag.SendOptions{})
+		if refused = errors.Is(err, tag.ErrMemory); err != nil && !refused {
+			t.Fatal(err)
+		}
+		j[1].worker.Progress()
+		j[0].worker.Progress()
+	}
+	if !refused {
+		t.Fatalf("%d messages wait", sent)
+	}
+	var r tag.Op
+	if err := j[1].ep.Receive(&r, everything, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range sent - 2 { // the last was refused
+		j.until(t, r.Done)
+		if err := j[1].ep.Receive(&r, everything, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.until(t, func() bool { return j[0].ep.SendCopy(peer(1), 1, nil, tag.SendOptions{}) == nil })
+}
+
 // TestRandom: both ways at once, all lengths, wildcards; each message arrives once, in order.
 func TestRandom(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {

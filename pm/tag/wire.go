@@ -17,7 +17,7 @@ const (
 const (
 	bitSpace  uint8 = 1 << iota // the message's Space
 	bitData                     // immediate data comes along
-	bitWant                     // an offer that would have been eager, had the window been wider
+	bitWant                     // beyond the window: an offer that would have been eager, a short eager message
 	bitFailed                   // the receiver of an offer could not read its bytes
 	bitSync                     // the sender of an eager message waits for idTaken
 )

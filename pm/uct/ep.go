@@ -53,7 +53,7 @@ type EP struct {
 	// those may wait for the peer's answers, which wait for nothing but the channel.
 	replies opList
 
-	pending []Pending
+	pending pendingList
 	serving bool // pending operations are being tried
 	wanted  int  // length of the message for which there was no room last, 0 after one was sent
 
@@ -68,6 +68,31 @@ type EP struct {
 type Pending interface {
 	// Retry begins the operation. ErrAgain keeps it in the queue; anything else removes it.
 	Retry() error
+}
+
+// pendingList is a queue of operations. To remove the first of them takes constant time, however many
+// wait, over many removals.
+type pendingList struct {
+	ops   []Pending
+	first int // those before it were removed
+}
+
+func (l *pendingList) push(p Pending) { l.ops = append(l.ops, p) }
+
+func (l *pendingList) len() int { return len(l.ops) - l.first }
+
+func (l *pendingList) at(n int) Pending { return l.ops[l.first+n] }
+
+// remove removes the first n.
+func (l *pendingList) remove(n int) {
+	clear(l.ops[l.first : l.first+n])
+	l.first += n
+	if l.first < l.len() {
+		return
+	}
+	left := copy(l.ops, l.ops[l.first:])
+	clear(l.ops[left:])
+	l.ops, l.first = l.ops[:left], 0
 }
 
 // Rank returns the peer's rank.
@@ -153,7 +178,7 @@ func (e *EP) ready() error {
 	if e.failed != nil {
 		return e.failed
 	}
-	if len(e.pending) > 0 && !e.serving {
+	if e.pending.len() > 0 && !e.serving {
 		return ErrAgain // it would overtake those that wait
 	}
 	return nil
@@ -171,7 +196,7 @@ func (e *EP) onSendError(err error) error {
 // Pend appends an operation to the queue of those that wait for resources.
 func (e *EP) Pend(p Pending) {
 	e.iface.counts.Exhausted++
-	e.pending = append(e.pending, p)
+	e.pending.push(p)
 	e.activate()
 }
 
@@ -196,7 +221,7 @@ func (e *EP) advance() (n int, more bool) {
 		}
 	}
 	n += e.retryPending()
-	return n, e.failed == nil && (e.out.first != nil && !e.held(e.out.first) || e.replies.first != nil || e.answers.Owes() || len(e.pending) > 0)
+	return n, e.failed == nil && (e.out.first != nil && !e.held(e.out.first) || e.replies.first != nil || e.answers.Owes() || e.pending.len() > 0)
 }
 
 func (e *EP) advanceList(l *opList) (n int) {
@@ -211,22 +236,20 @@ func (e *EP) advanceList(l *opList) (n int) {
 }
 
 func (e *EP) retryPending() (n int) {
-	if len(e.pending) == 0 || e.failed != nil {
+	if e.pending.len() == 0 || e.failed != nil {
 		return 0
 	}
 	e.serving = true
-	for n < len(e.pending) && e.pending[n].Retry() != ErrAgain { //nolint:errorlint // this very value
+	for n < e.pending.len() && e.pending.at(n).Retry() != ErrAgain { //nolint:errorlint // this very value
 		n++
 	}
 	e.serving = false
-	left := copy(e.pending, e.pending[n:])
-	clear(e.pending[left:])
-	e.pending = e.pending[:left]
+	e.pending.remove(n)
 	return n
 }
 
 // owes reports whether the peer has to answer something.
-func (e *EP) owes() bool { return e.ops > 0 || len(e.pending) > 0 }
+func (e *EP) owes() bool { return e.ops > 0 || e.pending.len() > 0 }
 
 // lose records that nothing more can be sent to the peer. Its last messages may wait in the inbox,
 // so operations end in a later call of Progress that finds the inbox empty.
@@ -267,12 +290,12 @@ func (e *EP) end() {
 			e.finish(o, err)
 		}
 	})
-	for len(e.pending) > 0 {
-		p := e.pending[0]
-		e.pending = e.pending[1:]
+	for e.pending.len() > 0 {
+		p := e.pending.at(0)
+		e.pending.remove(1)
 		_ = p.Retry() // it returns the EP's error to its owner
 	}
-	e.pending = nil
+	e.pending = pendingList{}
 	if f := e.iface.onGone; f != nil {
 		f(e, err)
 	}
