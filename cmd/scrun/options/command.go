@@ -218,7 +218,7 @@ func (o *Options) addFailures(flags *pflag.FlagSet) {
 		&o.Requeue,
 		"requeue",
 		false,
-		"restart the job, on other nodes, when one of its nodes is lost or drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s",
+		"restart the job, on other nodes, when one of its nodes, or its steward there, is lost, or the node is drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s",
 	)
 	flags.BoolVar(
 		&o.Recover,
