@@ -23,6 +23,15 @@ type interrupts struct {
 	killed bool      // the job's end was asked for
 }
 
+// escape handles a terminal's escape, which needs no confirmation.
+func (i *interrupts) escape() interruptAction {
+	if i.killed {
+		return interruptLeave
+	}
+	i.killed = true
+	return interruptKill
+}
+
 // press handles one ^C at now.
 func (i *interrupts) press(now time.Time) interruptAction {
 	switch {

@@ -42,11 +42,13 @@ func run(arguments []string) int {
 
 // perform does what a command line without a mistake asks for.
 func perform(o *options.Options) int {
+	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	if o.Version {
-		fmt.Println("scrun", api.Version())
+		if _, err := fmt.Println("scrun", api.Version()); err != nil {
+			return messages.fail(err.Error())
+		}
 		return 0
 	}
-	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	if o.PTY && !isTerminal(os.Stdin) {
 		return messages.fail(noTerminal)
 	}

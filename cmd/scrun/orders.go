@@ -79,8 +79,9 @@ func (s *session) printStart(ctx context.Context) {
 
 func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }
 
+// cancel ends the job at once: its user waits.
 func (s *session) cancel(ctx context.Context) error {
-	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID}))
+	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID, AtOnce: true}))
 	return err
 }
 

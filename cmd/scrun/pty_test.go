@@ -214,3 +214,14 @@ func TestInputIsNoTerminal(t *testing.T) {
 		})
 	}
 }
+
+// A stopped program gets no key. The terminal's escape ends its job all the same, at the beginning of
+// a line alone.
+func TestEscapeEndsAStoppedProgram(t *testing.T) {
+	p := sit(t, "--pty", "sh", "-c", `stty -echo; read line; echo "got $line"; kill -STOP $$`)
+	p.types("in the line ~.\r")
+	p.sees("got in the line ~.\r\n")
+	p.types("\x03not yet\r~.")
+	p.sees("scrun: ending the job; ~. once more leaves without waiting for its end\r\n")
+	p.leaves(-1) // of SIGINT, as after ^C
+}

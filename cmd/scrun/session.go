@@ -54,8 +54,9 @@ type session struct {
 	// that the ranks do not read. nil: nothing was ordered yet.
 	orders     *client.Client
 	interrupts interrupts
-	answers    chan answer // of orders under way
-	pending    int         // orders under way
+	escaped    chan struct{} // the user has typed the terminal's escape
+	answers    chan answer   // of orders under way
+	pending    int           // orders under way
 
 	longQueued *time.Timer // runs while the job is queued
 	showing    showing
@@ -79,7 +80,7 @@ func (s *session) run(ctx context.Context) int {
 			s.orders.Close()
 		}
 	}()
-	s.answers = make(chan answer)
+	s.answers, s.escaped = make(chan answer), make(chan struct{}, 1)
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
 	s.stuck.timer = stoppedTimer()
@@ -115,13 +116,17 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	if s.input == nil {
 		return func() {}, nil
 	}
+	var escaped func()
+	if s.raw != nil {
+		escaped = func() { signalOn(s.escaped) }
+	}
 	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
 		if s.hint && len(input.GetData()) > 0 {
 			s.hint = false
 			s.messenger.warn(ptyHint)
 		}
 		return s.sent.add(ctx, input)
-	}, s.onInputLost)
+	}, s.onInputLost, escaped)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +156,10 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 		select {
 		case received := <-s.signals:
 			if s.onSignal(ctx, received) == interruptLeave {
+				return interrupted
+			}
+		case <-s.escaped:
+			if s.endOrLeave(ctx, s.interrupts.escape()) == interruptLeave {
 				return interrupted
 			}
 		case <-mute:
@@ -270,12 +279,20 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 		s.stuck.begin(number, s.showing.count.Load())
 		return interruptShow
 	}
-	action := s.interrupts.press(time.Now())
+	return s.endOrLeave(ctx, s.interrupts.press(time.Now()))
+}
+
+// endOrLeave does what a ^C, or a terminal's escape, requests.
+func (s *session) endOrLeave(ctx context.Context, action interruptAction) interruptAction {
 	switch action {
 	case interruptShow:
 		s.order(ctx, s.showRanks)
 	case interruptKill:
-		s.messenger.print("ending the job; ^C once more leaves without waiting for its end")
+		again := "^C"
+		if s.raw != nil {
+			again = "~."
+		}
+		s.messenger.print("ending the job; " + again + " once more leaves without waiting for its end")
 		s.order(ctx, s.cancelJob)
 	case interruptLeave:
 	}

@@ -32,14 +32,18 @@ type pump struct {
 	wake   int         // eventfd that ends waiting
 	done   chan struct{}
 	isTerm bool
+	// escaped is called when the user has typed the escape; nil: there is none.
+	escaped func()
+	escapes escapes
 
 	stopping atomic.Bool
 	resized  atomic.Bool // the terminal's size must be sent
 }
 
 // startPump starts carrying file to send, which may block: that is how a job
-// that does not read slows its source down.
-func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error)) (*pump, error) {
+// that does not read slows its source down. Where escaped is not nil, the escapes of a terminal are
+// not sent.
+func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error), escaped func()) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the input: %w", err)
@@ -50,7 +54,7 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error
 		// the ranks' output with it.
 		signal.Ignore(unix.SIGTTIN)
 	}
-	p := &pump{file: file, send: send, failed: failed, wake: wake, done: make(chan struct{}), isTerm: err == nil}
+	p := &pump{file: file, send: send, failed: failed, wake: wake, done: make(chan struct{}), isTerm: err == nil, escaped: escaped}
 	go p.run()
 	return p, nil
 }
@@ -110,10 +114,25 @@ func (p *pump) run() {
 			_ = p.send(&scorev1.Stdin{Eof: true}) // who no longer listens needs no end
 			return
 		}
-		if err := p.send(&scorev1.Stdin{Data: buffer[:n]}); err != nil {
+		if err := p.pass(buffer[:n]); err != nil {
 			return
 		}
 	}
+}
+
+// pass sends what was read, without the escapes of a terminal.
+func (p *pump) pass(data []byte) error {
+	if p.escaped == nil {
+		return p.send(&scorev1.Stdin{Data: data})
+	}
+	input, end := p.escapes.feed(data)
+	if end {
+		p.escaped()
+	}
+	if len(input) == 0 {
+		return nil
+	}
+	return p.send(&scorev1.Stdin{Data: input})
 }
 
 // ready waits until there is something to read or to send; false means Stop. A process in the

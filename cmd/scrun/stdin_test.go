@@ -27,7 +27,7 @@ func TestPump(t *testing.T) {
 		}
 		got.Write(input.GetData())
 		return nil
-	}, func(error) {})
+	}, func(error) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestPumpStop(t *testing.T) {
 	}
 	defer read.Close()
 	defer write.Close()
-	pump, err := startPump(read, func(*scorev1.Stdin) error { return nil }, func(error) {})
+	pump, err := startPump(read, func(*scorev1.Stdin) error { return nil }, func(error) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestPumpRefused(t *testing.T) {
 	pump, err := startPump(read, func(*scorev1.Stdin) error {
 		sent++
 		return errors.New("gone")
-	}, func(error) {})
+	}, func(error) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,6 +173,22 @@ func TestFullDiskForTheNumber(t *testing.T) {
 	}
 }
 
+func TestFullDiskForTheVersion(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	defer full.Close()
+	command := scrun(t, "", "--version")
+	var errs bytes.Buffer
+	command.Stdout, command.Stderr = full, &errs
+	_ = command.Run() // the code tells
+	const want = "scrun: write /dev/stdout: no space left on device\n"
+	if code := command.ProcessState.ExitCode(); code != 125 || errs.String() != want {
+		t.Errorf("exit code %d, %q; want 125, %q", code, errs.String(), want)
+	}
+}
+
 // A job that ends by itself while it is ended for a full disk is no second trouble.
 func TestFullDiskAtTheEnd(t *testing.T) {
 	asked := make(chan struct{})

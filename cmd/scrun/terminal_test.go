@@ -63,7 +63,7 @@ func pumpInBackground() int {
 		}
 		got <- string(input.GetData())
 		return nil
-	}, func(error) {})
+	}, func(error) {}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -87,7 +87,7 @@ func TestOtherTerminal(t *testing.T) {
 	pump, err := startPump(slave, func(input *scorev1.Stdin) error {
 		got <- string(input.GetData())
 		return nil
-	}, func(error) {})
+	}, func(error) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,6 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 // endAdopted ends an adopted job that cannot go on.
 func (j *Job) endAdopted(reason error) {
 	j.options.Logger.Warn("a job of a former agent cannot go on", zap.Uint64("job", j.id), zap.Error(reason))
-	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v; submit it again",
-		j.id, j.options.Node, reason))
+	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v", j.id, j.options.Node, reason), "submit it again")
 	j.kill(reason.Error())
 }

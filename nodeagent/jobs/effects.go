@@ -75,7 +75,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 	case jobstate.EndSteward:
 		steward.KillProcess()
 	case jobstate.ReportLoss:
-		j.abort(j.lossReason() + "; look at the agent's log there and submit the job again")
+		j.abort(j.lossReason(), "look at the agent's log there and submit the job again")
 	case jobstate.Sweep:
 		j.sweep()
 	case jobstate.ReportKilled:

@@ -153,13 +153,14 @@ func (j *Job) note(text string) {
 	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
 }
 
-// abort ends the job on all nodes.
-func (j *Job) abort(reason string) {
+// abort ends the job on all nodes, since this one has lost its part; a job with --requeue restarts.
+func (j *Job) abort(lost, advice string) {
 	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 		JobId:    j.id,
 		Rank:     -1,
 		ExitCode: launch.CodeCluster,
-		Message:  reason,
+		Message:  lost + "; " + advice,
+		PartLost: lost,
 	}}}, true)
 }
 

@@ -79,9 +79,9 @@ const (
 	// maxOffers bounds the waiting offers of one peer and its messages beyond the window, some 500
 	// bytes each: far more than a program has sends under way to one rank. A peer with more is dropped.
 	maxOffers = 1 << 20
-	// beyondMost is the length of the longest message that goes beyond the window with its bytes: it
+	// maxBeyond is the length of the longest message that goes beyond the window with its bytes: it
 	// costs the receiver little more than an offer, and no pull.
-	beyondMost = 256
+	maxBeyond = 256
 )
 
 func (s *Stack) newHeld() *Held {

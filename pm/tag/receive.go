@@ -172,7 +172,7 @@ func (s *Stack) admit(p *peer, v envelope, beyond bool) (units uint32, ok bool) 
 		units = unitsOf(v.length)
 		return units, p.window.onArrival(units)
 	}
-	if !v.sync() || v.length > beyondMost || p.offers >= maxOffers {
+	if !v.sync() || v.length > maxBeyond || p.offers >= maxOffers {
 		return 0, false
 	}
 	p.offers++

@@ -178,7 +178,7 @@ func (o *Op) sendOther(v envelope, err error) error {
 	switch {
 	case errors.Is(err, uct.ErrAgain):
 		return err
-	case errors.Is(err, errNarrow) && len(o.buf) <= beyondMost:
+	case errors.Is(err, errNarrow) && len(o.buf) <= maxBeyond:
 		return o.sendBeyond(v)
 	case begins(err):
 		return o.offer(v, errors.Is(err, errNarrow))

@@ -213,7 +213,7 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	if j.again != "" {
 		v.Message += "; submit it again"
 	}
-	j.state, j.verdict, j.ended, j.deadline, j.again = done, v, c.now, 0, ""
+	j.state, j.verdict, j.ended, j.deadline, j.graceUntil, j.again = done, v, c.now, 0, 0, ""
 	c.forgetIdle(j)
 	c.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
 		JobId: j.id, Verdict: v, Usage: j.usage(), Start: j.startTrace(),

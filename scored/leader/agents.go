@@ -95,6 +95,10 @@ func (c *controller) onAbortReport(n *node, m *scorev1.Abort) {
 		c.step(j, evPartLost{p, m.GetMessage()})
 		return
 	}
+	if m.GetPartLost() != "" && j.spec.GetRequeue() {
+		c.onPartLost(j, p, oneSentence(m.GetPartLost()))
+		return
+	}
 	c.onAbort(j, p, m)
 }
 

@@ -75,11 +75,21 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 	return record
 }
 
-// Cancel ends a job. It returns once that is decided, not when it is done. Repeated cancellations
-// get the same answer, so that a caller who lost an answer may ask again.
+// Cancel ends a job, and gives its ranks time to end by themselves. It returns once that is decided,
+// not when it is done. Repeated cancellations get the same answer, so that a caller who lost an
+// answer may ask again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
+	return l.cancel(ctx, id, caller, name, (*controller).terminate)
+}
+
+// Kill is Cancel without time for the ranks, also if they have some left.
+func (l *Leader) Kill(ctx context.Context, id uint64, caller Caller, name string) error {
+	return l.cancel(ctx, id, caller, name, (*controller).killNow)
+}
+
+func (l *Leader) cancel(ctx context.Context, id uint64, caller Caller, name string, end func(*controller, *job, *scorev1.Verdict)) error {
 	err := l.control(ctx, id, caller, func(c *controller, j *job) error {
-		c.terminate(j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
+		end(c, j, verdict(cancelled, exitEnded, "the job was cancelled by %s", name))
 		return nil
 	})
 	if errors.Is(err, ErrState) {

@@ -170,11 +170,13 @@ func (c *controller) awaitOwner(j *job) {
 
 // onOwnerDeadline ends a job that has had no owner for OwnerGrace.
 func (c *controller) onOwnerDeadline(j *job) {
-	if j.over() {
-		c.settleTree(j)
-		return
+	if !j.over() {
+		c.stop(
+			j,
+			verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that continue without scrun", OwnerGrace),
+		)
 	}
-	c.stop(j, verdict(cancelled, exitEnded, "the job was cancelled: its scrun was gone for %v; use --detach for jobs that continue without scrun", OwnerGrace))
+	c.settleTree(j) // jobs that it spawned may have ended before it
 }
 
 // notifyState sends the job's attachments its state, and the sources of its output.

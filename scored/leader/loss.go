@@ -24,6 +24,17 @@ func (c *controller) lossVerdict(j *job, reason string) *scorev1.Verdict {
 	return v
 }
 
+// onPartLost handles the loss of a part on a node that is there, for instance with its steward. The
+// node ends what is left and says so; a start waits for that too, since the node may get the same job
+// again.
+func (c *controller) onPartLost(j *job, p *part, reason string) {
+	if j.state == starting && !j.inherited {
+		c.step(j, evDrain{reason})
+		return
+	}
+	c.step(j, evPartLost{p, reason})
+}
+
 // awaitPart waits for the end of a lost part.
 func (c *controller) awaitPart(j *job, p *part) {
 	if p.done {

@@ -44,6 +44,7 @@ type simPart struct {
 	prepared     bool
 	launched     bool
 	done         bool
+	orphaned     bool                    // its steward is gone
 	events       []*scorev1.AgentMessage // to be repeated until Forget
 }
 
@@ -182,7 +183,7 @@ func (a *simAgent) plan(m *scorev1.Plan) {
 	}
 	for _, row := range m.GetRows() {
 		for _, id := range row.GetJobs() {
-			if p := a.jobs[id]; p != nil && p.prepared && !p.launched && !p.done {
+			if p := a.jobs[id]; p != nil && p.prepared && !p.launched && !p.done && !p.orphaned {
 				p.launched = true
 				key := fmt.Sprintf("%d, attempt %d on %s", id, p.attempt, a.name)
 				a.sim.aloneWith(id, p.attempt)
@@ -234,7 +235,7 @@ func (a *simAgent) kill(id uint64) {
 		a.send(nodeDone(id)) // a killed job reports when nothing is left
 		return
 	}
-	if p.launched {
+	if p.launched && !p.orphaned {
 		for _, rank := range p.tasks {
 			a.report(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
 		}
@@ -243,10 +244,24 @@ func (a *simAgent) kill(id uint64) {
 	a.report(p, nodeDone(id))
 }
 
+// losePart kills a job's steward. The first call reports that, and the second that no process is left.
+func (a *simAgent) losePart(id uint64) {
+	p := a.jobs[id]
+	switch {
+	case p == nil || p.done:
+	case !p.orphaned:
+		p.orphaned = true
+		a.report(p, partLost(id, "its steward ended"))
+	default:
+		p.done = true
+		a.report(p, nodeDone(id))
+	}
+}
+
 // finish makes a part's ranks exit by themselves.
 func (a *simAgent) finish(id uint64, code, signal int32) {
 	p := a.jobs[id]
-	if p == nil || !p.launched || p.done {
+	if p == nil || !p.launched || p.done || p.orphaned {
 		return
 	}
 	p.done = true
@@ -288,7 +303,7 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 23).Draw(t, "what") {
+	switch rapid.IntRange(0, 24).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -297,6 +312,8 @@ func (s *simulation) draw(t *rapid.T) {
 		} else {
 			s.cancel(id)
 		}
+	case 24:
+		a.losePart(id)
 	case 23:
 		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
 	case 4, 5, 6:

@@ -258,6 +258,13 @@ func (s *scripted) submitLine(words []string) {
 	}
 }
 
+// partLost is what a node says that has lost its part of a job.
+func partLost(id uint64, reason string) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+		JobId: id, Rank: noRank, ExitCode: exitCluster, Message: reason + "; submit it again", PartLost: reason,
+	}}}
+}
+
 func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	arg := func(i int) uint64 {
 		if i < len(words) {
@@ -301,6 +308,8 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
 			Node: words[0], Found: scorev1.Reachability(scorev1.Reachability_value["REACHABILITY_"+strings.ToUpper(words[1])]),
 		}}})
+	case "part-lost":
+		s.receive(node, partLost(id, strings.Join(words, " ")))
 	case "lapsed":
 		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",

@@ -2,11 +2,13 @@ package leader
 
 import (
 	"cmp"
+	"fmt"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxExplained bounds the waiting jobs for which a list says why they wait: finding out tries to
@@ -108,7 +110,12 @@ func (c *controller) explain(j *job) *scorev1.ExplainJobResponse {
 	}
 	if j.state == ending {
 		late := j.namesOf(func(p *part) bool { return !p.done })
-		lines = append(lines, "it is being ended on "+strings.Join(late, ", "))
+		line := "it is being ended on " + strings.Join(late, ", ")
+		if j.graceUntil != 0 {
+			left := time.Duration(max(j.graceUntil-c.now, 0)).Round(time.Second)
+			line += fmt.Sprintf("; its ranks have got SIGTERM, and get SIGKILL in %v", left)
+		}
+		lines = append(lines, line)
 	}
 	return &scorev1.ExplainJobResponse{
 		Lines: lines, Resource: reasonWords(e.Reasons), JobsBefore: uint32(e.Before), EarliestStartNanos: e.StartBy,

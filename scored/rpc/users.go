@@ -178,7 +178,11 @@ func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJ
 	if err != nil {
 		return nil, err
 	}
-	if err := u.Leader.Cancel(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()); err != nil {
+	end := u.Leader.Cancel
+	if r.Msg.GetAtOnce() {
+		end = u.Leader.Kill
+	}
+	if err := end(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil

@@ -86,7 +86,7 @@ func (c *cluster) submit(ctx context.Context, args ...string) (uint64, error) {
 
 func (c *cluster) cancel(ctx context.Context, ids ...uint64) error {
 	for _, id := range ids {
-		if _, err := c.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id})); err != nil {
+		if _, err := c.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: true})); err != nil {
 			return err
 		}
 	}

@@ -228,7 +228,7 @@ func (s *scene) cancelAll() {
 	group.SetLimit(burstClients)
 	for _, job := range jobs {
 		group.Go(func() error {
-			_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: job.GetId()}))
+			_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: job.GetId(), AtOnce: true}))
 			if code := connect.CodeOf(err); code == connect.CodeFailedPrecondition || code == connect.CodeNotFound {
 				return nil // it has ended by itself
 			}

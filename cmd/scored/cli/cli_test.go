@@ -296,6 +296,26 @@ func scored(socket string, arguments ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
+// TestFullDisk: a command whose output cannot be written has failed.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	defer full.Close()
+	socket := clienttest.Serve(t, example(t))
+	for _, line := range []string{"version", "job explain 4", "job list", "config list"} {
+		var stderr bytes.Buffer
+		root := Root()
+		root.SetOut(full)
+		root.SetErr(&stderr)
+		code := Execute(root, append(strings.Fields(line), "--cluster", socket))
+		if want := "scored: write /dev/full: no space left on device\n"; code != 1 || stderr.String() != want {
+			t.Errorf("scored %s: exit code %d, %q; want 1, %q", line, code, stderr.String(), want)
+		}
+	}
+}
+
 // TestOutput pins what people and programs see; see testdata.
 func TestOutput(t *testing.T) {
 	socket := clienttest.Serve(t, example(t))

@@ -172,7 +172,9 @@ func jobExplainCommand(c *caller) *cobra.Command {
 				return printExplanationJSON(command.OutOrStdout(), id, reply.Msg)
 			}
 			for _, line := range reply.Msg.GetLines() {
-				fmt.Fprintln(command.OutOrStdout(), printable(line))
+				if _, err := fmt.Fprintln(command.OutOrStdout(), printable(line)); err != nil {
+					return err
+				}
 			}
 			return nil
 		}),

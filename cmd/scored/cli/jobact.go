@@ -47,14 +47,16 @@ func joinSentences(failures []error) error {
 }
 
 func jobCancelCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
+	var now bool
+	command := &cobra.Command{
 		Use:   "cancel JOB...",
 		Short: "end jobs",
 		Long: `Ends jobs that wait or run: the owner of a job and operators may do this. Ranks get
 SIGTERM, so that a program can end by itself, and SIGKILL if that takes longer than the
-setting kill_wait (30 seconds). 'scored job signal KILL' does not wait.`,
+setting kill_wait (30 seconds). With --now they are killed at once, also if they have got
+SIGTERM before.`,
 		Example: `  scored job cancel 7 8
-  scored job cancel 9 && scored job signal KILL 9`,
+  scored job cancel --now 9`,
 		ValidArgsFunction: c.completeJobs(0, 0, false),
 		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
@@ -65,11 +67,13 @@ setting kill_wait (30 seconds). 'scored job signal KILL' does not wait.`,
 			// The latest first: the end of a job that runs would start one that waits and is named, too.
 			slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(b, a) })
 			return eachOf(ids, func(id uint64) error {
-				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: now}))
 				return err
 			})
 		}),
 	}
+	command.Flags().BoolVar(&now, "now", false, "kill the ranks at once")
+	return command
 }
 
 func jobRequeueCommand(c *caller) *cobra.Command {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"score/cmd/cmdline"
 	"score/scored/api"
 	"score/scored/api/protocol"
@@ -40,17 +41,12 @@ func versionCommand(c *caller) *cobra.Command {
 			if asJSON {
 				return printJSON(command.OutOrStdout(), data)
 			}
-			fmt.Fprintf(command.OutOrStdout(), "scored %s, %s\n", data.Program, own)
+			text := fmt.Sprintf("scored %s, %s\n", data.Program, own)
 			if data.Daemon != "" {
-				fmt.Fprintf(
-					command.OutOrStdout(),
-					"server %s, cluster %s, log in protocol %d\n",
-					data.Daemon,
-					data.Cluster,
-					max(data.LogProtocol, protocol.First),
-				)
+				text += fmt.Sprintf("server %s, cluster %s, log in protocol %d\n", data.Daemon, data.Cluster, max(data.LogProtocol, protocol.First))
 			}
-			return nil
+			_, err := io.WriteString(command.OutOrStdout(), text)
+			return err
 		},
 	}
 	AddJSON(command, &asJSON)

@@ -163,7 +163,7 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 		&o.PTY,
 		"pty",
 		false,
-		"run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, and the output of other ranks is not shown",
+		"run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, ~. at the beginning of a line ends the job, ~~ is one ~ there, and the output of other ranks is not shown",
 	)
 	flags.BoolVarP(&o.Detach, "detach", "d", false, "submit the job, print its number and exit; output goes to "+DetachedPattern)
 }
@@ -218,7 +218,7 @@ func (o *Options) addFailures(flags *pflag.FlagSet) {
 		&o.Requeue,
 		"requeue",
 		false,
-		"restart the job, on other nodes, when one of its nodes is lost or drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s",
+		"restart the job, on other nodes, when one of its nodes, or its steward there, is lost, or the node is drained; its ranks may have run before (SCORE_RESTART_COUNT counts the restarts), and they are ended when their node has no contact to a server for 10 s",
 	)
 	flags.BoolVar(
 		&o.Recover,

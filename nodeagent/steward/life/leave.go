@@ -101,7 +101,7 @@ func (m *Machine) orphaned(now time.Time) {
 
 // watchRanks handles what ranks should have done by now.
 func (m *Machine) watchRanks(now time.Time) {
-	if m.phase != Running || m.killed {
+	if m.phase != Running || m.killed || m.ending {
 		return
 	}
 	if !now.Before(m.launchedAt.Add(silenceNote)) {
@@ -174,7 +174,7 @@ func (m *Machine) Deadline() time.Time {
 		earliest(m.renewFrom.Add(renewWait))
 	case Sweeping, Gone:
 	}
-	if m.phase != Running || m.killed {
+	if m.phase != Running || m.killed || m.ending {
 		return next
 	}
 	if m.rules.Silent && !m.spoken && !m.noted {

@@ -77,7 +77,11 @@ func TestCleanEnd(t *testing.T) {
 
 func TestAnEndingGangLeavesTheOthersTime(t *testing.T) {
 	m := running(t, Rules{Ranks: 3, Respawn: 2, KillOnBadExit: true})
+	m.Spoke(2)
 	m.Ending()
+	m.Closed(epoch, 2) // its handler may take a while longer
+	m.Tick(epoch.Add(exitAfterClose))
+	expect(t, m)
 	m.Exited(epoch, 0, Exit{Signal: 15})
 	expect(t, m, "report-exit 0")
 	m.Exited(epoch, 1, Exit{Code: 1})

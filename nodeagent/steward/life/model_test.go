@@ -128,7 +128,7 @@ func (w *world) bear(ok bool) {
 // step does one thing that may happen now.
 func (w *world) step() {
 	m, now := w.m, w.now
-	choices := []string{"agent-lost", "agent-back", "kill", "forget", "recycle", "reader", "no-reader", "tick"}
+	choices := []string{"agent-lost", "agent-back", "ending", "kill", "forget", "recycle", "reader", "no-reader", "tick"}
 	if w.starting {
 		choices = append(choices, "fork", "fork", "fork", "fork-fails")
 	}
@@ -154,6 +154,8 @@ func (w *world) step() {
 		m.AgentLost(now)
 	case "agent-back":
 		m.AgentBack(now)
+	case "ending":
+		m.Ending()
 	case "kill":
 		m.Kill(now)
 	case "forget":

@@ -2768,8 +2768,9 @@ type Abort struct {
 	Rank          int32                  `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
 	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"`
 	Message       string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
-	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"`                 // the lease of its ranks: no leader was reached
-	AtNanos       int64                  `protobuf:"varint,5,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"` // cluster time at which the rank said so; 0: no rank did
+	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"`                    // the lease of its ranks: no leader was reached
+	PartLost      string                 `protobuf:"bytes,83,opt,name=part_lost,json=partLost" json:"part_lost,omitempty"` // how the node has lost its part, which it ends: the job may restart; empty: it has not
+	AtNanos       int64                  `protobuf:"varint,5,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"`    // cluster time at which the rank said so; 0: no rank did
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2837,6 +2838,13 @@ func (x *Abort) GetLapsed() bool {
 		return x.Lapsed
 	}
 	return false
+}
+
+func (x *Abort) GetPartLost() string {
+	if x != nil {
+		return x.PartLost
+	}
+	return ""
 }
 
 func (x *Abort) GetAtNanos() int64 {
@@ -5999,13 +6007,14 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\bNodeDone\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x05usage\x18\x02 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12)\n" +
-	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\xa3\x01\n" +
+	"\x05start\x182 \x01(\v2\x13.score.v1.NodeStartR\x05start\"\xc7\x01\n" +
 	"\x05Abort\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\x12\x1f\n" +
 	"\amessage\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\amessage\x12\x16\n" +
-	"\x06lapsed\x18< \x01(\bR\x06lapsed\x12\x19\n" +
+	"\x06lapsed\x18< \x01(\bR\x06lapsed\x12\"\n" +
+	"\tpart_lost\x18S \x01(\tB\x05\xaa\x01\x02 \x03R\bpartLost\x12\x19\n" +
 	"\bat_nanos\x18\x05 \x01(\x03R\aatNanos\"\x1f\n" +
 	"\x06TimeUp\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"!\n" +

@@ -1950,6 +1950,7 @@ func (x *ExplainJobResponse) GetEarliestStartNanos() int64 {
 type CancelJobRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	AtOnce        bool                   `protobuf:"varint,82,opt,name=at_once,json=atOnce" json:"at_once,omitempty"` // by SIGKILL, without a SIGTERM before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1989,6 +1990,13 @@ func (x *CancelJobRequest) GetJobId() uint64 {
 		return x.JobId
 	}
 	return 0
+}
+
+func (x *CancelJobRequest) GetAtOnce() bool {
+	if x != nil {
+		return x.AtOnce
+	}
+	return false
 }
 
 type CancelJobResponse struct {
@@ -7018,9 +7026,10 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1f\n" +
 	"\vjobs_before\x18\x03 \x01(\rR\n" +
 	"jobsBefore\x120\n" +
-	"\x14earliest_start_nanos\x18\x04 \x01(\x03R\x12earliestStartNanos\")\n" +
+	"\x14earliest_start_nanos\x18\x04 \x01(\x03R\x12earliestStartNanos\"B\n" +
 	"\x10CancelJobRequest\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x13\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x17\n" +
+	"\aat_once\x18R \x01(\bR\x06atOnce\"\x13\n" +
 	"\x11CancelJobResponse\"A\n" +
 	"\x10SignalJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +

@@ -39,7 +39,7 @@ func (s *Scene) Await(what string, is func() bool) {
 // Cancel ends a job.
 func (s *Scene) Cancel(id uint64) {
 	s.T.Helper()
-	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id}))
+	_, err := s.Jobs.CancelJob(s.Ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: true}))
 	s.Check(err)
 }
 
