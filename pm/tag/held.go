@@ -40,7 +40,7 @@ func (s *Stack) hold(e *Endpoint, p *uct.Packet, v envelope, head int, from Peer
 	h.envelope, h.From, h.peer, h.units, h.id = v, from, s.peers[p.Source], units, v.number()
 	h.msg.Source, h.msg.Tag = from.source(), v.tag
 	if _, err := p.CopyTo(h.bytes, head); err != nil {
-		s.settle(h.peer, units)
+		s.settle(h.peer, units, v.length)
 		s.recycleHeld(h)
 		return // the sender died in the middle of it
 	}
@@ -67,7 +67,7 @@ func (s *Stack) drop(h *Held) {
 		h.peer.offers--
 	} else {
 		s.counts.HeldBytes -= len(h.bytes)
-		s.settle(h.peer, h.units)
+		s.settle(h.peer, h.units, h.envelope.length)
 	}
 	s.recycleHeld(h)
 }
@@ -79,9 +79,14 @@ const (
 	// maxOffers bounds the waiting offers of one peer and its messages beyond the window, some 500
 	// bytes each: far more than a program has sends under way to one rank. A peer with more is dropped.
 	maxOffers = 1 << 20
-	// maxBeyond is the length of the longest message that goes beyond the window with its bytes: it
-	// costs the receiver little more than an offer, and no pull.
-	maxBeyond = 256
+	// shortBeyond is the length of the longest message that always goes beyond the window with its
+	// bytes: it costs the receiver little more than an offer, and no pull.
+	shortBeyond = 256
+	// maxBeyond is the length of the longest that does while such messages, longer than shortBeyond,
+	// have no more than maxBeyondBytes in all: so sends that wait for their end, one after the other, wait
+	// for no pull.
+	maxBeyond      = 4 << 10
+	maxBeyondBytes = 32 << 10
 )
 
 func (s *Stack) newHeld() *Held {

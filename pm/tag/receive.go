@@ -158,7 +158,7 @@ func (s *Stack) onEager(p *uct.Packet) {
 	}
 	o.take(v, from)
 	n, err := p.CopyTo(o.buf, head)
-	s.settle(peer, units)
+	s.settle(peer, units, v.length)
 	if v.sync() {
 		s.sendTaken(peer, v.number(), 0)
 	}
@@ -172,10 +172,12 @@ func (s *Stack) admit(p *peer, v envelope, beyond bool) (units uint32, ok bool) 
 		units = unitsOf(v.length)
 		return units, p.window.onArrival(units)
 	}
-	if !v.sync() || v.length > maxBeyond || p.offers >= maxOffers {
+	cost := beyondCost(v.length)
+	if !v.sync() || v.length > maxBeyond || p.offers >= maxOffers || p.beyondKept+cost > maxBeyondBytes {
 		return 0, false
 	}
 	p.offers++
+	p.beyondKept += cost
 	s.widen(p)
 	return 0, true
 }
@@ -188,9 +190,10 @@ func (s *Stack) widen(p *peer) {
 }
 
 // settle undoes admit when the message is not kept any more.
-func (s *Stack) settle(p *peer, units uint32) {
+func (s *Stack) settle(p *peer, units uint32, length int) {
 	if units == 0 {
 		p.offers--
+		p.beyondKept -= beyondCost(length)
 		return
 	}
 	s.freed(p, units)

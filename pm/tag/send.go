@@ -178,7 +178,7 @@ func (o *Op) sendOther(v envelope, err error) error {
 	switch {
 	case errors.Is(err, uct.ErrAgain):
 		return err
-	case errors.Is(err, errNarrow) && len(o.buf) <= maxBeyond:
+	case errors.Is(err, errNarrow) && o.to.goesBeyond(len(o.buf)):
 		return o.sendBeyond(v)
 	case begins(err):
 		return o.offer(v, errors.Is(err, errNarrow))
@@ -225,6 +225,19 @@ func (p *peer) sendWithHead(h uct.Header, v envelope, data []byte) error {
 	return p.ep.Commit()
 }
 
+// goesBeyond reports whether a message for which the window is too narrow goes with its bytes.
+func (p *peer) goesBeyond(length int) bool {
+	return length <= shortBeyond || length <= maxBeyond && p.beyondSent+length <= maxBeyondBytes
+}
+
+// beyondCost returns how much of maxBeyondBytes a message beyond the window takes.
+func beyondCost(length int) int {
+	if length <= shortBeyond {
+		return 0
+	}
+	return length
+}
+
 // sendBeyond sends a short message beyond the window, with its bytes. Like an offer it waits for its
 // receiver's answer, but the receiver has nothing to pull.
 func (o *Op) sendBeyond(v envelope) error {
@@ -242,6 +255,8 @@ func (o *Op) sendBeyond(v envelope) error {
 	}
 	p.window.announced = limit
 	s.counts.Beyond++
+	o.beyond = beyondCost(len(o.buf))
+	p.beyondSent += o.beyond
 	o.state = untaken
 	s.untaken++
 	return nil
@@ -299,6 +314,8 @@ func (s *Stack) endAwaited(o *Op, err error) {
 	s.sends.Remove(o.id)
 	if o.state == untaken {
 		s.untaken--
+		o.to.beyondSent -= o.beyond
+		o.beyond = 0
 	} else {
 		s.md.Conceal(o.exposed)
 	}

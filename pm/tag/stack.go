@@ -130,7 +130,10 @@ type peer struct {
 	eager  int // bytes of the longest eager message
 	credit credit
 	window window
-	offers int  // offers, and messages beyond the window, that wait here or are being fetched
+	offers int // offers, and messages beyond the window, that wait here or are being fetched
+	// Bytes of messages beyond the window longer than shortBeyond: sent and not taken yet, and kept.
+	beyondSent, beyondKept int
+
 	saying bool // a window update waits to be sent
 	gone   bool // nothing more comes
 }

@@ -334,6 +334,36 @@ func TestShortMessagesGoBeyondTheWindow(t *testing.T) {
 	}
 }
 
+// TestSendsInTurnAreNotPulled: a program that waits for the end of each send, before the next, finds
+// the window full again and again; none of its messages of a few KiB is pulled.
+func TestSendsInTurnAreNotPulled(t *testing.T) {
+	eachShape(t, func(t *testing.T, j job) {
+		const n, size = 500, 4000
+		var s, r tag.Op
+		got := 0
+		for i := range n {
+			if err := j[0].ep.Send(&s, peer(1), uint64(i), bytes.Repeat([]byte{byte(i)}, size)); err != nil {
+				t.Fatal(err)
+			}
+			for ; !s.Done(); got++ {
+				buf := make([]byte, size)
+				_ = j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: uint64(got)}, buf)
+				j.until(t, r.Done)
+				if r.Err != nil || buf[size-1] != byte(got) {
+					t.Fatalf("message %d: %v", got, r.Err)
+				}
+				j[0].worker.Progress()
+				if got == i {
+					j.until(t, s.Done)
+				}
+			}
+		}
+		if c := j[0].stack.Counts(); c.Offered != 0 || c.Beyond == 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
 // TestCopiesAreBounded: copies of messages without bytes count, too, until they are received.
 func TestCopiesAreBounded(t *testing.T) {
 	j := start(t, 2, 1, tag.Settings{SendBytes: 64 << 10})

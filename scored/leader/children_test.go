@@ -151,6 +151,27 @@ func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestChildrenAtOnceDoNotWait: of jobs that are spawned at the same time, those for which there is no
+// room beside the others are refused. They must not wait, since their parent waits for them.
+func TestChildrenAtOnceDoNotWait(t *testing.T) {
+	spec := jobSpec(1)
+	spec.MemoryPerNodeBytes = 400 << 20
+	w := spawner(t, protocol.Own().Newest, spec, nil)
+	request := &scorev1.SpawnRequest{JobId: 1, Apps: []*scorev1.SpawnApp{oneTask}}
+	spawned := 0
+	var err error
+	for ; err == nil; spawned++ {
+		_, err = w.b.child(w.b.jobs[1], request)
+	}
+	if spawned < 2 || !errors.Is(err, gang.ErrTooMuchMemory) {
+		t.Errorf("spawn %d: %v", spawned, err)
+	}
+	w.settle()
+	if n := w.b.gang.Waiting(); n != 0 {
+		t.Errorf("%d of %d jobs wait", n, spawned)
+	}
+}
+
 // TestChildrenHaveNoMoreCPUs: a job spawned by a job whose user has reached the limit of CPUs runs
 // on its parent's.
 func TestChildrenHaveNoMoreCPUs(t *testing.T) {

@@ -227,11 +227,7 @@ func (c *controller) advance() {
 		}
 		c.expire(t)
 	}
-	// Placing can end jobs (that no longer fit), and ends free places.
-	for c.placeDirty {
-		c.placeDirty = false
-		c.place()
-	}
+	c.placeAll()
 	c.stage()
 	if c.planDirty {
 		c.planDirty = false
@@ -277,6 +273,15 @@ func (c *controller) expire(t timer) {
 		if a := c.asks[t.id]; a != nil {
 			c.finishAsk(a)
 		}
+	}
+}
+
+// placeAll places what can be placed. Placing can end jobs (that no longer fit), and ends free
+// places.
+func (c *controller) placeAll() {
+	for c.placeDirty {
+		c.placeDirty = false
+		c.place()
 	}
 }
 

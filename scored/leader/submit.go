@@ -124,6 +124,9 @@ func (c *controller) request(j *job) (err error) {
 		promises[0] = min(promises[0], asInt(limit)) // the default may be more; what was asked for was checked
 	}
 	if j.parent != nil {
+		// A child is refused if it does not fit now, since its parent waits for it. So those that the
+		// same program spawned just before must have their places.
+		c.placeAll()
 		if promises, err = c.childMemory(j); err != nil {
 			return err
 		}
