@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -79,6 +80,7 @@ func TestLinesShown(t *testing.T) {
 		for _, page := range clusterPages {
 			lines = append(lines, slices.Concat(shownBlocks(t, page)...)...)
 		}
+		slices.SortStableFunc(lines, func(a, b string) int { return cmp.Compare(endsJob(a), endsJob(b)) })
 		for _, line := range lines {
 			p.run(t, withJob(line, job))
 		}
@@ -94,6 +96,14 @@ func TestLinesShown(t *testing.T) {
 			p.run(t, line)
 		}
 	})
+}
+
+// endsJob is 1 for the line after which the others have no job.
+func endsJob(line string) int {
+	if strings.HasPrefix(line, "scored job cancel ") {
+		return 1
+	}
+	return 0
 }
 
 // A job that is refused is told what is short, and what helps.
