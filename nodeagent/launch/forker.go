@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,7 +152,7 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	f.reaper.starting.Lock()
 	defer f.reaper.starting.Unlock()
 	pidfd := -1
-	pid, err := syscall.ForkExec(r.Path, r.Argv, r.attr(&pidfd, len(late) > 0))
+	pid, err := forkExec(r, &pidfd, len(late) > 0)
 	if err != nil {
 		return nil, startError(r, err)
 	}
@@ -167,6 +169,25 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	discard(pid, pidfd)
 	return nil, fmt.Errorf("rank %d: %w", r.ID, err)
 }
+
+// forkExec starts a rank. If its program is open for writing somewhere, it tries again for busyWait:
+// whoever has just written the file, as the agent does with a staged one, may have been forking
+// another process meanwhile, and that one has the descriptor until its exec.
+func forkExec(r *Rank, pidfd *int, stopped bool) (pid int, err error) {
+	for end, pause := time.Now().Add(busyWait), minBusyPause; ; pause = min(2*pause, maxBusyPause) {
+		pid, err = syscall.ForkExec(r.Path, r.Argv, r.attr(pidfd, stopped))
+		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(end) {
+			return pid, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// A fork reaches its exec within microseconds, on a busy machine within tenths of a second.
+const (
+	busyWait                   = time.Second
+	minBusyPause, maxBusyPause = time.Millisecond, 20 * time.Millisecond
+)
 
 // discard ends a process that the Reaper does not know.
 func discard(pid, pidfd int) {

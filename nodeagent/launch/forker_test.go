@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -139,6 +140,29 @@ func TestStartErrors(t *testing.T) {
 	case e := <-b.exits:
 		t.Errorf("a rank that never started was reported: %+v", e)
 	default:
+	}
+}
+
+// A program that somebody still has open for writing starts once it is closed.
+func TestStartOfABusyProgram(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(t.TempDir(), "program")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("#!/bin/sh\necho written\n"); err != nil {
+		t.Fatal(err)
+	}
+	busy := func(r *Rank) { r.Path = path }
+	r := shell(t, 0, "", nil)
+	busy(r)
+	if _, err := b.Start(r); !errors.Is(err, unix.ETXTBSY) || !errors.Is(err, ErrNotExecutable) {
+		t.Fatalf("open for writing: %v", err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { f.Close() })
+	if got := b.output(t, "", busy); got != "written\n" {
+		t.Errorf("got %q", got)
 	}
 }
 

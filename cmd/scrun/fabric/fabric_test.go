@@ -33,6 +33,8 @@ func TestChoose(t *testing.T) {
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
 		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, false, ""},
 		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
+		{"auto, mpirun", Request{Wish: Auto, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, ""},
+		{"pm, mpirun", Request{Wish: PM, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, "starts processes of its own"},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
 		{"auto, OpenSHMEM", Request{Wish: Auto, Program: shmem, Nodes: 2}, true, ""},
 		{"auto, OpenSHMEM, one node", Request{Wish: Auto, Program: shmem, Nodes: 1}, true, ""},
@@ -247,6 +249,7 @@ func TestInspect(t *testing.T) {
 	compile(mpi, "gcc", append(shared(mpi), "-l:"+library)...)
 	compile("overfabric", "gcc", append(link, "-l:"+mpi)...)
 	compile("plain", "gcc")
+	compile("mpirun.some", "gcc")
 	linked := []string{"-Wl,--no-as-needed", filepath.Join(dir, library)}
 	pm := `-DPROVIDERS="pm"`
 	compile("fabric", "gcc", linked...)
@@ -277,6 +280,8 @@ func TestInspect(t *testing.T) {
 		{[]string{"./genericmpi"}, Program{"genericmpi", Libfabric}},
 		{[]string{"./pmix"}, Program{"pmix", Unknown}},
 		{[]string{"./genericpmix"}, Program{"genericpmix", Libfabric}},
+		{[]string{"mpirun.some", "-n", "2", "./open"}, Program{"mpirun.some", Launcher}},
+		{[]string{"nice", "mpirun.some", "./open"}, Program{"mpirun.some", Launcher}},
 		{[]string{"./run"}, Program{"run", Interpreter}},
 		{[]string{"sh", "-c", "./elsewhere"}, Program{"sh", Interpreter}},
 		{[]string{"/elsewhere/a.out"}, Program{"a.out", Unknown}},

@@ -34,6 +34,8 @@ const (
 	OtherMPI
 	// Static: it loads no libraries.
 	Static
+	// Launcher starts programs itself, as mpirun does: they are no ranks of the job.
+	Launcher
 )
 
 // alone reports whether such programs have no network but that of libfabric.
@@ -57,12 +59,16 @@ var wrappers = []string{
 	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
 }
 
+// launchers are programs that start the ranks of another job of their own. What follows a dot, as in
+// mpirun.openmpi, is left out.
+var launchers = []string{"mpirun", "mpiexec", "orterun", "oshrun", "prterun", "prun", "srun"}
+
 // maxExamined bounds the arguments that are examined: wrappers and scripts name their program among
 // the first.
 const maxExamined = 16
 
 // Inspect finds out what a command line starts: the first program in it that is known to use
-// libfabric, else an interpreter that a wrapper starts, else the program itself. dir, path and
+// libfabric or to start programs itself, else an interpreter that a wrapper starts, else the program itself. dir, path and
 // libraryPath are its directory, PATH and LD_LIBRARY_PATH.
 func Inspect(argv []string, dir, path, libraryPath string) Program {
 	if path == "" {
@@ -80,7 +86,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == EmbeddedMPICH || p.Kind == Libfabric || p.Kind.alone() {
+		if p.Kind == Launcher || p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == EmbeddedMPICH || p.Kind == Libfabric || p.Kind.alone() {
 			return p
 		}
 		if i == 0 || wrapped && started.Kind == Unknown && p.Kind == Interpreter {
@@ -97,6 +103,9 @@ func isName(word string) bool {
 }
 
 func kindOf(program, libraryPath string) Kind {
+	if launches(program) {
+		return Launcher
+	}
 	report, err := mpidetect.Follow(program, libraryPath)
 	switch {
 	case err != nil:
@@ -159,6 +168,11 @@ func interprets(program string) bool {
 	return slices.Contains(interpreters, name)
 }
 
+func launches(program string) bool {
+	name, _, _ := strings.Cut(filepath.Base(program), ".")
+	return slices.Contains(launchers, name)
+}
+
 // refusal says why the program cannot use channels; empty: it may.
 func (p Program) refusal() string {
 	switch p.Kind {
@@ -168,6 +182,8 @@ func (p Program) refusal() string {
 		return p.Name + " was built with MPICH that has a libfabric inside which loads no providers (--without-dlopen); configure MPICH --with-libfabric=DIR"
 	case Static:
 		return p.Name + " is static, so it cannot load the library of the channels"
+	case Launcher:
+		return p.describe() + "; start the program by scrun alone"
 	case Unknown, Interpreter, OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""
@@ -193,6 +209,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with an MPI library that does not use libfabric"
 	case Static:
 		return p.Name + " is static"
+	case Launcher:
+		return p.Name + " starts processes of its own, which are no ranks of this job"
 	case Interpreter:
 		return p.Name + " may start a program of Open MPI"
 	case Unknown:
