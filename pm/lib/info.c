@@ -152,28 +152,6 @@ static int fill_source(struct fi_info *i)
 	return i->src_addr ? 0 : -FI_ENOMEM;
 }
 
-static bool differs(const char *variable, const char *ours)
-{
-	const char *is = getenv(variable), *rank = getenv(ours);
-
-	return is && rank && strcmp(is, rank) != 0;
-}
-
-/*
- * Whether another launcher has started this process inside a rank, as mpirun in a script does: its
- * peers are no ranks of the job.
- */
-static bool launched_inside(void)
-{
-	static const char prefix[] = "score_"; /* of the job's number, in the namespace that the agent gives */
-	const char *job = getenv("SCORE_JOB_ID"), *space = getenv("PMIX_NAMESPACE");
-	const size_t n = sizeof prefix - 1;
-
-	if (job && space && (strncmp(space, prefix, n) != 0 || strcmp(space + n, job) != 0))
-		return true;
-	return differs("PMI_RANK", "SCORE_RANK") || differs("PMI_SIZE", "SCORE_SIZE");
-}
-
 int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	       struct fi_info **info)
 {
@@ -181,8 +159,6 @@ int pm_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 
 	if (!getenv("SCORE_PM_FD") && !getenv("SCORE_PM_SOCKET"))
 		return -FI_ENODATA; /* not a rank of a job with channels */
-	if (launched_inside())
-		return -FI_ENODATA;
 	if (node)
 		return -FI_ENODATA; /* ranks have no addresses that could be looked up */
 	if (!(flags & FI_PROV_ATTR_ONLY) && !fits(hints))

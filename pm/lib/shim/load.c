@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -44,6 +45,28 @@ static int fits(void)
 	return 0;
 }
 
+static int differs(const char *variable, const char *rank_variable)
+{
+	const char *value = getenv(variable), *of_rank = getenv(rank_variable);
+
+	return value && of_rank && strcmp(value, of_rank) != 0;
+}
+
+/*
+ * Whether another launcher has started this process inside a rank, as mpirun in a script does: its
+ * peers are no ranks of the job.
+ */
+static int launched_inside(void)
+{
+	static const char prefix[] = "score_"; /* of the job's number, in the namespace that the agent gives */
+	const char *job = getenv("SCORE_JOB_ID"), *space = getenv("PMIX_NAMESPACE");
+	const size_t n = sizeof prefix - 1;
+
+	if (job && space && (strncmp(space, prefix, n) != 0 || strcmp(space + n, job) != 0))
+		return 1;
+	return differs("PMI_RANK", "SCORE_RANK") || differs("PMI_SIZE", "SCORE_SIZE");
+}
+
 static struct fi_provider *loaded;
 
 static void load(void)
@@ -51,7 +74,7 @@ static void load(void)
 	void *library;
 	struct fi_provider *(*ini)(void);
 
-	if (!fits())
+	if (launched_inside() || !fits())
 		return;
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* beside this one: $ORIGIN is in our search path */
 	if (!library) {
