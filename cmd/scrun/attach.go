@@ -21,9 +21,9 @@ const (
 	forEver = -1
 	// attachPause is the time between two tries.
 	attachPause = 100 * time.Millisecond
-	// fruitlessMost is how often in a row a daemon may accept the attachment and break it off
+	// maxFruitless is how often in a row a daemon may accept the attachment and break it off
 	// without an event.
-	fruitlessMost = 3
+	maxFruitless = 3
 )
 
 // attachments are the streams of one job, one after the other: when one breaks, the next
@@ -132,7 +132,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				fruitless++
 			}
 		}
-		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= fruitlessMost ||
+		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= maxFruitless ||
 			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
 			break
 		}

@@ -13,7 +13,7 @@ import (
 
 // An attached scrun goes on while no server can decide, as long as its user wants.
 func TestWaitsForAMajority(t *testing.T) {
-	const without = 2 * fruitlessMost
+	const without = 2 * maxFruitless
 	var attached atomic.Int32
 	socket := clienttest.Serve(t, clienttest.Daemon{Submit: accept, Attach: func(a *clienttest.Attachment) {
 		switch n := attached.Add(1); {

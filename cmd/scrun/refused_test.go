@@ -13,7 +13,7 @@ import (
 func TestAttachmentIsRefusedForAWhile(t *testing.T) {
 	var asked atomic.Int64
 	socket := clienttest.Serve(t, clienttest.Daemon{Submit: accept, Attach: func(job *clienttest.Attachment) {
-		if asked.Add(1) <= 2*fruitlessMost {
+		if asked.Add(1) <= 2*maxFruitless {
 			job.Fail(connect.CodeUnavailable, "the server that leads was lost while it had the request")
 			return
 		}

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// unshownMost bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that
+// maxUnshown bounds the output that waits here to be shown, in bytes. Each node sends 512 KiB that
 // were not confirmed, so only that of hundreds of nodes comes so far; then no more is received
 // until some is shown.
-const unshownMost = 64 << 20
+const maxUnshown = 64 << 20
 
 // unshown are the events that came and wait to be shown, in their order. A terminal or pipe that
 // takes nothing holds the ranks back, since output is confirmed only when it is shown; but input
@@ -31,7 +31,7 @@ func newUnshown() *unshown {
 func (u *unshown) put(event *scorev1.AttachEvent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for u.bytes >= unshownMost {
+	for u.bytes >= maxUnshown {
 		u.changed.Wait()
 	}
 	u.events = append(u.events, event)

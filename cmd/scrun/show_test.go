@@ -13,7 +13,7 @@ import (
 // flood waits.
 func TestUnshown(t *testing.T) {
 	const piece, extra = 1 << 20, 3
-	const pieces = unshownMost/piece + extra
+	const pieces = maxUnshown/piece + extra
 	synctest.Test(t, func(t *testing.T) {
 		u, put := newUnshown(), 0
 		data := make([]byte, piece)
@@ -25,8 +25,8 @@ func TestUnshown(t *testing.T) {
 			u.end()
 		}()
 		synctest.Wait()
-		if put != unshownMost/piece {
-			t.Errorf("%d pieces were taken before any was shown, want %d", put, unshownMost/piece)
+		if put != maxUnshown/piece {
+			t.Errorf("%d pieces were taken before any was shown, want %d", put, maxUnshown/piece)
 		}
 		next := uint32(0)
 		for batch := u.take(); batch != nil; batch = u.take() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
@@ -158,32 +159,26 @@ func TestFullDisk(t *testing.T) {
 
 // The number of a detached job is its user's only way to it.
 func TestFullDiskForTheNumber(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no /dev/full")
-	}
-	defer full.Close()
-	command := scrun(t, clienttest.Serve(t, clienttest.Daemon{Submit: accept}), "-d", "prog")
-	var errs bytes.Buffer
-	command.Stdout, command.Stderr = full, &errs
-	_ = command.Run() // the code tells
-	const want = "scrun: job 7 was submitted, and its number cannot be written: write /dev/stdout: no space left on device\n"
-	if code := command.ProcessState.ExitCode(); code != 125 || errs.String() != want {
-		t.Errorf("exit code %d, %q; want 125, %q", code, errs.String(), want)
-	}
+	socket := clienttest.Serve(t, clienttest.Daemon{Submit: accept})
+	failsOnFullDisk(t, scrun(t, socket, "-d", "prog"),
+		"scrun: job 7 was submitted, and its number cannot be written: write /dev/stdout: no space left on device\n")
 }
 
 func TestFullDiskForTheVersion(t *testing.T) {
+	failsOnFullDisk(t, scrun(t, "", "--version"), "scrun: write /dev/stdout: no space left on device\n")
+}
+
+// failsOnFullDisk runs a command whose standard output is full.
+func failsOnFullDisk(t *testing.T, command *exec.Cmd, want string) {
+	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("there is no /dev/full")
+		t.Fatal(err)
 	}
 	defer full.Close()
-	command := scrun(t, "", "--version")
 	var errs bytes.Buffer
 	command.Stdout, command.Stderr = full, &errs
 	_ = command.Run() // the code tells
-	const want = "scrun: write /dev/stdout: no space left on device\n"
 	if code := command.ProcessState.ExitCode(); code != 125 || errs.String() != want {
 		t.Errorf("exit code %d, %q; want 125, %q", code, errs.String(), want)
 	}

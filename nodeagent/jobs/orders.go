@@ -56,7 +56,9 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 	}
 	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error {
 		if order.GetEndsJob() {
-			_ = s.Ending() // Signal has the same error
+			if err := s.Ending(); err != nil {
+				return err
+			}
 		}
 		return s.Signal(order.GetSignal())
 	})

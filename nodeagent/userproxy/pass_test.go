@@ -115,8 +115,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestAmbiguousCallIsRepeatedIfSafe: a call of which it is not known whether it was carried out
-// goes to another server only if it does no harm twice.
+// TestAmbiguousCallIsRepeatedIfSafe: nobody knows whether the lost server has carried out the call.
+// Only a call that does no harm twice goes to another server.
 func TestAmbiguousCallIsRepeatedIfSafe(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, kind string

@@ -247,13 +247,16 @@ func spawnerEnded(spawner *job) *scorev1.Verdict {
 }
 
 // stop ends a job or, if it has ended, the jobs that it spawned.
-func (c *controller) stop(j *job, v *scorev1.Verdict) {
+func (c *controller) stop(j *job, v *scorev1.Verdict) { c.stepLiving(j, evStop{v}) }
+
+// stepLiving is step for a job or, if it has ended, for the jobs that it spawned.
+func (c *controller) stepLiving(j *job, e event) {
 	if j.state != done {
-		c.step(j, evStop{v})
+		c.step(j, e)
 		return
 	}
 	for _, child := range slices.Clone(j.children) {
-		c.stop(child, v)
+		c.stepLiving(child, e)
 	}
 }
 

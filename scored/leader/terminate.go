@@ -24,15 +24,7 @@ const (
 var terminationSignals = []unix.Signal{unix.SIGTERM, unix.SIGCONT}
 
 // terminate ends a job like stop, and gives ranks that run time to end by themselves.
-func (c *controller) terminate(j *job, v *scorev1.Verdict) {
-	if j.state != done {
-		c.step(j, evTerminate{v})
-		return
-	}
-	for _, child := range slices.Clone(j.children) {
-		c.terminate(child, v)
-	}
-}
+func (c *controller) terminate(j *job, v *scorev1.Verdict) { c.stepLiving(j, evTerminate{v}) }
 
 // killNow ends a job like stop, also if its ranks have time to end by themselves.
 func (c *controller) killNow(j *job, v *scorev1.Verdict) {

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// growthLeast is how many bytes of entries are applied between two snapshots at least, unless
+	// minGrowth is how many bytes of entries are applied between two snapshots at least, unless
 	// there are as many entries as snapshotThreshold. Entries with the command lines of users have
 	// up to some MiB, so their number alone does not bound the log.
-	growthLeast = 32 << 20
+	minGrowth = 32 << 20
 	// growthRetry is the time after which a snapshot that could not be made is tried again.
 	growthRetry = 10 * time.Second
 )
 
 // growth counts the bytes of the entries applied since the last snapshot, and requests the next
-// one. A snapshot that is larger than least is followed by as many bytes of entries, so that
+// one. A snapshot that is larger than that is followed by as many bytes of entries, so that
 // snapshots never write more than the log does.
 type growth struct {
-	least int64 // growthLeast, except in tests
-	bytes atomic.Int64
-	limit atomic.Int64
-	due   chan struct{} // one element: a snapshot is due
+	minBytes int64 // minGrowth, except in tests
+	bytes    atomic.Int64
+	limit    atomic.Int64
+	due      chan struct{} // one element: a snapshot is due
 }
 
-func newGrowth(least int64) *growth {
-	g := &growth{least: least, due: make(chan struct{}, 1)}
-	g.limit.Store(least)
+func newGrowth(minBytes int64) *growth {
+	g := &growth{minBytes: minBytes, due: make(chan struct{}, 1)}
+	g.limit.Store(minBytes)
 	return g
 }
 
@@ -52,7 +52,7 @@ func (g *growth) over() bool { return g.bytes.Load() >= g.limit.Load() }
 // onSnapshot records a snapshot of a size that contains what was counted when it was captured.
 func (g *growth) onSnapshot(contains int64, size int) {
 	g.bytes.Add(-contains)
-	g.limit.Store(max(g.least, int64(size)))
+	g.limit.Store(max(g.minBytes, int64(size)))
 }
 
 // onRestored records that a snapshot of a size has replaced the state.

@@ -44,7 +44,7 @@ func TestLargeEntriesDoNotFillTheDisk(t *testing.T) {
 		least = 2 << 20
 		most  = 32 << 20 // the disk may be slow with a snapshot
 	)
-	options := Options{Dir: filepath.Join(t.TempDir(), "data"), growthLeast: least}
+	options := Options{Dir: filepath.Join(t.TempDir(), "data"), minGrowth: least}
 	r, err := Open(options)
 	if err != nil {
 		t.Fatal(err)

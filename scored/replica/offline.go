@@ -85,7 +85,7 @@ func (s *stores) writeFirstSnapshot(options Options, from *state.State, term uin
 	if err != nil {
 		return err
 	}
-	if err := (snapshot{image: from.Image(), growth: newGrowth(growthLeast)}).Persist(sink); err != nil {
+	if err := (snapshot{image: from.Image(), growth: newGrowth(minGrowth)}).Persist(sink); err != nil {
 		return err
 	}
 	if err := s.first.SetUint64(termKey, term); err != nil {
@@ -189,5 +189,5 @@ func (s *stores) survey(options Options) (found Survey, err error) {
 
 // scratch returns a machine without a replica.
 func scratch() *machine {
-	return (*machine)(&Replica{state: state.New(), logger: zap.NewNop(), growth: newGrowth(growthLeast)})
+	return (*machine)(&Replica{state: state.New(), logger: zap.NewNop(), growth: newGrowth(minGrowth)})
 }

@@ -62,7 +62,7 @@ type Options struct {
 	Logger *zap.Logger
 
 	writeBound     time.Duration // default guard.WriteBound; for tests
-	growthLeast    int64         // default growthLeast; for tests
+	minGrowth      int64         // default minGrowth; for tests
 	electionFactor time.Duration // by which elections are slower, default 1; for tests
 }
 
@@ -85,8 +85,8 @@ func (o Options) withDefaults() Options {
 	if o.writeBound == 0 {
 		o.writeBound = guard.WriteBound
 	}
-	if o.growthLeast == 0 {
-		o.growthLeast = growthLeast
+	if o.minGrowth == 0 {
+		o.minGrowth = minGrowth
 	}
 	o.electionFactor = max(o.electionFactor, 1)
 	if o.Network == nil {
@@ -141,7 +141,7 @@ func Open(options Options) (*Replica, error) {
 		leadership:  make(chan Leadership, 1),
 		stop:        make(chan struct{}),
 		tooOld:      make(chan error, 1),
-		growth:      newGrowth(options.growthLeast),
+		growth:      newGrowth(options.minGrowth),
 		state:       state.New(),
 	}
 	if err := r.start(stores, options); err != nil {

@@ -47,26 +47,26 @@ func clipCommands(commands []*scorev1.Command) []*scorev1.Command {
 	return commands
 }
 
-// clipArguments returns the beginning of arguments that take more than most bytes; the last one then
+// clipArguments returns the beginning of arguments that take more than limit bytes; the last one then
 // says how many are missing.
-func clipArguments(arguments []string, most int) []string {
+func clipArguments(arguments []string, limit int) []string {
 	size := 0
 	for _, a := range arguments {
 		size += len(a) + argumentCost
 	}
-	if size <= most {
+	if size <= limit {
 		return arguments
 	}
 	var kept []string
-	left := most
+	missing := 0 // bytes
 	for _, a := range arguments {
-		n := max(min(len(a), left-argumentCost), 0)
-		kept = append(kept, string([]byte(a[:n]))) // a copy: the rest is not kept in memory
-		left -= n + argumentCost
-		size -= n + argumentCost
-		if n < len(a) || left <= 0 {
-			break
+		n := 0
+		if limit > 0 {
+			n = min(len(a), max(limit-argumentCost, 0))
+			kept = append(kept, string([]byte(a[:n]))) // a copy: the rest is not kept in memory
+			limit -= n + argumentCost
 		}
+		missing += len(a) - n
 	}
-	return append(kept, fmt.Sprintf("... (%d more arguments, %d bytes)", len(arguments)-len(kept), max(size-argumentCost*(len(arguments)-len(kept)), 0)))
+	return append(kept, fmt.Sprintf("... (%d more arguments, %d bytes)", len(arguments)-len(kept), missing))
 }

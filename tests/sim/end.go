@@ -20,7 +20,7 @@ type end struct {
 	dead      bool
 	haunted   bool     // though its process is dead, its agent drives it
 	closed    bool     // its process is gone, and its agent sends the rest
-	notified  []uint16 // dead ranks of which it was told
+	notified  []uint16 // ranks of whose death it was notified
 	paused    bool     // nobody drives it
 	socket    []int32  // flights that came meanwhile
 	tickAt    int64    // its tick in the queue; 0 = none

@@ -33,7 +33,7 @@ func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *clien
 	return ask(ctx, daemon)
 }
 
-// completeJobs completes job numbers, for at most `most` arguments from argument `from` on (0: any
+// completeJobs completes job numbers, for at most `limit` arguments from argument `from` on (0: any
 // number). With ended it offers jobs that have ended, too.
 func (c *caller) completeJobs(from, limit int, ended bool) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -90,7 +90,7 @@ func (c *caller) completeServers(command *cobra.Command, arguments []string, _ s
 	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeNodeNames completes node names, for at most `most` arguments; 0: any number.
+// completeNodeNames completes node names, for at most `limit` arguments; 0: any number.
 func (c *caller) completeNodeNames(limit int) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if limit > 0 && len(arguments) >= limit {
