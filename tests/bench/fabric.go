@@ -19,8 +19,7 @@ const (
 	fabricBandwidthTarget = 1.0
 	fabricInsideTarget    = 1.05 // inside a node
 	fabricStartTarget     = 1.05
-	fabricSwitchTarget    = 1.02 // two jobs at once, of one after the other
-	fabricMemoryTarget    = 8.0  // MB
+	fabricMemoryTarget    = 8.0 // MB
 	fabricThreadsTarget   = 8.0
 )
 
@@ -272,40 +271,5 @@ func fabricFootprint(ctx context.Context, b *bench, c *cluster, p *fabricProgram
 	}
 	b.pair("fabric_rank_memory_vs_tcp", resident[0], resident[1], "MB", atMost("diff", fabricMemoryTarget))
 	b.pair("fabric_rank_threads_vs_tcp", threads[0], threads[1], "", atMost("diff", fabricThreadsTarget))
-	return nil
-}
-
-// fabricSwitch runs two programs that do nothing but add up numbers, at once and one after the
-// other.
-func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
-	var slower [2][]float64
-	for i, provider := range []bool{true, false} {
-		j := p.job(p.allreduce, provider, "-N", "2", "-n", "2")
-		run := func(rounds int) (progress, error) { return progressOf(j.command(ctx, c, strconv.Itoa(rounds))) }
-		trial, err := run(yardstickTrial)
-		if err != nil {
-			return err
-		}
-		rounds := int(yardstickTrial * overheadRun.Seconds() / trial.seconds())
-		var apart []alone
-		var beside []together
-		for range overheadRuns {
-			a, err := inSequence(func() (progress, error) { return run(rounds) })
-			if err != nil {
-				return err
-			}
-			t, err := sideBySide(func() (progress, error) { return run(rounds) })
-			if err != nil {
-				return err
-			}
-			apart, beside = append(apart, a), append(beside, t)
-		}
-		name, bound := "fabric_two_jobs_slice_10ms", atMost("ratio", fabricSwitchTarget)
-		if !provider {
-			name, bound = "fabric_two_jobs_tcp_slice_10ms", noTarget()
-		}
-		slower[i] = b.overhead(name, beside, apart, bound)
-	}
-	b.pairWithSpread("fabric_two_jobs_slice_10ms_beside_tcp", slower[0], slower[1], "", atMost("ratio", 1))
 	return nil
 }

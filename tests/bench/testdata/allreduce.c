@@ -1,7 +1,8 @@
-// Adds 8 bytes over all ranks, as often as the argument says. Rank 0 prints from when to when that
-// lasted, in ns of CLOCK_MONOTONIC, and below that each time of a millisecond or more in which no
-// round ended.
+// Adds 8 bytes over all ranks, as often as the first argument says, each time after as many steps of
+// work as the second says. Rank 0 prints from when to when that lasted, in ns of CLOCK_MONOTONIC, and
+// below that each time of a millisecond or more in which no round ended.
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,10 +16,22 @@ static long long now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static uint64_t work(long steps, uint64_t x)
+{
+	for (long i = 0; i < steps; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	return x;
+}
+
 int main(int argc, char **argv)
 {
 	static long long gaps[MOST][2];
+	static volatile uint64_t result = 88172645463325252ull; // volatile: the work is not left out
 	long rounds = argc > 1 ? atol(argv[1]) : 0;
+	long steps = argc > 2 ? atol(argv[2]) : 0;
 	int rank, count = 0;
 	double sum, one = 1;
 	MPI_Init(&argc, &argv);
@@ -26,6 +39,7 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	long long begin = now(), last = begin;
 	for (long i = 0; i < rounds; i++) {
+		result = work(steps, result);
 		MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 		long long at = now();
 		if (at - last >= PAUSE && count < MOST) {
