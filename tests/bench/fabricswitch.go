@@ -42,14 +42,14 @@ func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) 
 		var slower [2][][]float64 // by case
 		for i, provider := range []bool{true, false} {
 			j := p.job(p.allreduce, provider, "-N", "2", "-n", "2")
-			run := func(rounds, steps int) (progress, error) {
-				return progressOf(j.command(ctx, c, strconv.Itoa(rounds), strconv.Itoa(steps)))
+			run := func(rounds, steps int, gate string) (progress, error) {
+				return progressOf(atGate(j.command(ctx, c, strconv.Itoa(rounds), strconv.Itoa(steps)), gate))
 			}
 			steps, rounds, err := workOf(run, kind.work, kind.run)
 			if err != nil {
 				return err
 			}
-			beside, apart, err := c.sharedRuns(ctx, kind.cases, func() (progress, error) { return run(rounds, steps) })
+			beside, apart, err := c.sharedRuns(ctx, kind.cases, func(gate string) (progress, error) { return run(rounds, steps, gate) })
 			if err != nil {
 				return err
 			}
@@ -70,14 +70,14 @@ func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) 
 
 // workOf finds out how many steps of work take the time that is given, and how many rounds with
 // them a program takes that runs so long.
-func workOf(run func(rounds, steps int) (progress, error), work, length time.Duration) (steps, rounds int, err error) {
-	bare, err := run(yardstickTrial, 0)
+func workOf(run func(rounds, steps int, gate string) (progress, error), work, length time.Duration) (steps, rounds int, err error) {
+	bare, err := run(yardstickTrial, 0, "")
 	if err != nil {
 		return 0, 0, err
 	}
 	round := bare.seconds() / yardstickTrial
 	if work > 0 {
-		trial, err := run(workTrial, workTrialSteps)
+		trial, err := run(workTrial, workTrialSteps, "")
 		if err != nil {
 			return 0, 0, err
 		}
@@ -88,7 +88,11 @@ func workOf(run func(rounds, steps int) (progress, error), work, length time.Dur
 }
 
 // sharedRuns runs two programs one after the other, and at once with the slice of each case.
-func (c *cluster) sharedRuns(ctx context.Context, cases []fabricSwitchCase, run func() (progress, error)) (beside [][]together, apart []alone, err error) {
+func (c *cluster) sharedRuns(
+	ctx context.Context,
+	cases []fabricSwitchCase,
+	run func(gate string) (progress, error),
+) (beside [][]together, apart []alone, err error) {
 	beside = make([][]together, len(cases))
 	for range overheadRuns {
 		a, err := inSequence(run)

@@ -32,21 +32,21 @@ func newYardstick(ctx context.Context, c *cluster, work string) (*yardstick, err
 	if err := compileC(ctx, "mpicc.openmpi", y.program, "tests/bench/testdata/allreduce.c"); err != nil {
 		return nil, err
 	}
-	trial, err := y.run(ctx, c, yardstickTrial)
+	trial, err := y.run(ctx, c, yardstickTrial, "")
 	y.rounds = int(yardstickTrial * overheadRun.Seconds() / trial.seconds())
 	return y, err
 }
 
 // run runs the program once, one rank on each of two nodes.
-func (y *yardstick) run(ctx context.Context, c *cluster, rounds int) (progress, error) {
+func (y *yardstick) run(ctx context.Context, c *cluster, rounds int, gate string) (progress, error) {
 	cmd := c.scrun(ctx, "-N", "2", "-n", "2", y.program, strconv.Itoa(rounds))
 	cmd.Env = append(cmd.Env, overTCP...)
-	return progressOf(cmd)
+	return progressOf(atGate(cmd, gate))
 }
 
 // alone runs two programs one after the other.
 func (y *yardstick) alone(ctx context.Context, c *cluster) error {
-	a, err := inSequence(func() (progress, error) { return y.run(ctx, c, y.rounds) })
+	a, err := inSequence(func(gate string) (progress, error) { return y.run(ctx, c, y.rounds, gate) })
 	y.apart = append(y.apart, a)
 	return err
 }
@@ -56,7 +56,7 @@ func (y *yardstick) beside(ctx context.Context, c *cluster, i int) error {
 	if k := overheadCases[i]; k.scarce || k.slice > yardstickSlice {
 		return nil
 	}
-	t, err := sideBySide(func() (progress, error) { return y.run(ctx, c, y.rounds) })
+	t, err := sideBySide(func(gate string) (progress, error) { return y.run(ctx, c, y.rounds, gate) })
 	y.results[i] = append(y.results[i], t)
 	return err
 }

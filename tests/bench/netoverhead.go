@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,7 +50,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer c.stop()
-	trial, err := c.rounds(ctx, overheadTrial, false)
+	trial, err := c.rounds(ctx, overheadTrial, false, "")
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 	var apart []alone
 	results := make([][]together, len(overheadCases))
 	for range overheadRuns {
-		a, err := inSequence(func() (progress, error) { return c.rounds(ctx, rounds, false) })
+		a, err := inSequence(func(gate string) (progress, error) { return c.rounds(ctx, rounds, false, gate) })
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func overheadOfSwitching(ctx context.Context, b *bench) error {
 			if err := c.setSlice(ctx, k.slice); err != nil {
 				return err
 			}
-			t, err := sideBySide(func() (progress, error) { return c.rounds(ctx, rounds, k.scarce) })
+			t, err := sideBySide(func(gate string) (progress, error) { return c.rounds(ctx, rounds, k.scarce, gate) })
 			if err != nil {
 				return err
 			}
@@ -107,13 +108,13 @@ func (r *report) overhead(name string, results []together, apart []alone, bound 
 }
 
 // rounds runs the program once, one rank on each of two nodes.
-func (c *cluster) rounds(ctx context.Context, count int, scarce bool) (progress, error) {
+func (c *cluster) rounds(ctx context.Context, count int, scarce bool, gate string) (progress, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return progress{}, err
 	}
 	args := append(append([]string{"-N", "2", "-n", "2"}, asked(scarce)...), self, roundRank, strconv.Itoa(count), waiting)
-	return progressOf(c.scrun(ctx, args...))
+	return progressOf(atGate(c.scrun(ctx, args...), gate))
 }
 
 // progressOf runs a job to its end.
@@ -132,9 +133,9 @@ type alone struct {
 	on      float64 // the same without pauses, which other programs of the machine make
 }
 
-func inSequence(run func() (progress, error)) (a alone, err error) {
+func inSequence(run func(gate string) (progress, error)) (a alone, err error) {
 	for range 2 {
-		p, err := run()
+		p, err := run("")
 		if err != nil {
 			return a, err
 		}
@@ -143,28 +144,35 @@ func inSequence(run func() (progress, error)) (a alone, err error) {
 	return a, nil
 }
 
-// sideBySide is how long two runs take that are started at the same time, from the first
-// that works to the last.
-func sideBySide(run func() (progress, error)) (t together, err error) {
-	type result struct {
-		progress
-		err error
+// sideBySide is how long two runs take that begin their work at the same time, until both have
+// ended.
+func sideBySide(run func(gate string) (progress, error)) (t together, err error) {
+	gates, remove, err := newGates(2)
+	if err != nil {
+		return t, err
 	}
-	ended := make(chan result, 2)
-	for range 2 {
+	defer func() { err = errors.Join(err, remove()) }()
+	var runs [2]progress
+	var errs [2]error
+	ended := []chan struct{}{make(chan struct{}), make(chan struct{})}
+	for i, gate := range gates {
 		go func() {
-			s, err := run()
-			ended <- result{s, err}
+			defer close(ended[i])
+			runs[i], errs[i] = run(gate)
 		}()
 	}
-	a, z := <-ended, <-ended
-	if a.err != nil || z.err != nil {
-		return t, fmt.Errorf("side by side: %w", firstError(a.err, z.err))
+	openGates(gates, ended)
+	for _, e := range ended {
+		<-e
 	}
+	if err := firstError(errs[:]...); err != nil {
+		return t, fmt.Errorf("side by side: %w", err)
+	}
+	a, z := runs[0], runs[1]
 	return together{
 		seconds: span{min(a.from, z.from), max(a.to, z.to)}.seconds(),
 		on:      a.on() + z.on(),
-		between: append(between(a.progress, z.progress), between(z.progress, a.progress)...),
+		between: append(between(a, z), between(z, a)...),
 	}, nil
 }
 
@@ -214,7 +222,7 @@ func uncoordinatedRounds(ctx context.Context, b *bench, count int) error {
 		return err
 	}
 	for _, how := range []string{waiting, spinning} {
-		run := func() (progress, error) { return localRounds(ctx, cpus[:], count, how) }
+		run := func(gate string) (progress, error) { return localRounds(ctx, cpus[:], count, how, gate) }
 		var apart, beside []float64
 		for range overheadRuns {
 			a, err := inSequence(run)
@@ -233,14 +241,14 @@ func uncoordinatedRounds(ctx context.Context, b *bench, count int) error {
 }
 
 // localRounds runs the program without a cluster, one rank on each of two CPUs that pass for nodes.
-func localRounds(ctx context.Context, cpus []int, count int, how string) (progress, error) {
+func localRounds(ctx context.Context, cpus []int, count int, how, gate string) (progress, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return progress{}, err
 	}
 	var out bytes.Buffer
 	g, err := local.Start(local.Config{Ranks: 2, Nodes: 2, CPUs: cpus, Command: func(rank int) *exec.Cmd {
-		cmd := exec.Command(self, roundRank, strconv.Itoa(count), how)
+		cmd := atGate(exec.Command(self, roundRank, strconv.Itoa(count), how), gate)
 		cmd.Stderr = os.Stderr
 		if rank == 0 {
 			cmd.Stdout = &out

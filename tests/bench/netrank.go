@@ -152,6 +152,11 @@ func work(rounds, how string, before func(), out io.Writer) error {
 		if err := r.round(i); err != nil {
 			return err
 		}
+		if i == 0 && r.c.Rank() == 0 {
+			if err := passGate(); err != nil {
+				return err
+			}
+		}
 		p.ended(channels.Nanos())
 		if i < n {
 			before()

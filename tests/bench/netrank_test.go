@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -57,12 +59,30 @@ func TestSideBySide(t *testing.T) {
 	spans := make(chan span, 2)
 	spans <- span{1e9, 3e9}
 	spans <- span{2e9, 5e9}
-	got, err := sideBySide(func() (progress, error) { return progress{span: <-spans}, nil })
+	var came atomic.Int32
+	got, err := sideBySide(func(gate string) (progress, error) {
+		came.Add(1)
+		if err := pass(gate); err != nil || came.Load() != 2 {
+			return progress{}, fmt.Errorf("%d of two came to the gate before it opened: %w", came.Load(), err)
+		}
+		return progress{span: <-spans}, nil
+	})
 	if err != nil || got.seconds != 4 || got.on != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := sideBySide(func() (progress, error) { return progress{}, errNaN }); !errors.Is(err, errNaN) {
-		t.Errorf("%v", err)
+}
+
+// A program that ends early keeps no other at its gate.
+func TestSideBySideOfAProgramThatFails(t *testing.T) {
+	var first atomic.Bool
+	_, err := sideBySide(func(gate string) (progress, error) {
+		if first.CompareAndSwap(false, true) {
+			return progress{}, errNaN
+		}
+		return progress{}, pass(gate)
+	})
+	if !errors.Is(err, errNaN) {
+		t.Error(err)
 	}
 }
 
