@@ -17,6 +17,8 @@ const (
 	patience = 90 * time.Second
 	// memory of a host, in MiB.
 	memory = 320
+	// packagesDir is where hosts see the packages, and an MPI program.
+	packagesDir = "/mnt/packages"
 	// poll is the interval at which a host is asked for a condition.
 	poll = "0.2"
 )
@@ -42,16 +44,19 @@ type site struct {
 	shared map[string]string
 	wire   *guest.Switch
 	hosts  []*host
+	build  string // directory of the packages that a new host gets
 
 	mu   sync.Mutex
 	done map[string]bool // lines of the pages that were typed
 }
 
 func newSite(t *testing.T) *site {
-	image := needImage(t)
-	return &site{
-		t: t, image: image, shared: map[string]string{"/mnt/packages": makePackages(t)}, wire: guest.NewSwitch(t), done: map[string]bool{},
+	s := &site{t: t, image: needImage(t), wire: guest.NewSwitch(t), build: present, done: map[string]bool{}}
+	if *all {
+		s.build = before
 	}
+	s.shared = map[string]string{packagesDir: makePackages(t)}
+	return s
 }
 
 // add makes hosts and installs the package on them, all at the same time.

@@ -18,7 +18,7 @@ const servers = 3
 // install installs the package, which starts nothing.
 func (s *site) install(h *host) {
 	s.t.Helper()
-	h.must("ln -s /mnt/packages/1 /root/build")
+	h.has(s.build)
 	if *all {
 		h.must(files + " >/var/tmp/before")
 	}
@@ -26,6 +26,12 @@ func (s *site) install(h *host) {
 	if out, ok := h.try("systemctl is-active score-server score-agent"); ok {
 		s.t.Errorf("%s: the package has started something: %s", h.name, out)
 	}
+}
+
+// has gives a host the packages of a version.
+func (h *host) has(build string) {
+	h.t.Helper()
+	h.must("ln -sfn " + packagesDir + "/" + build + " /root/build")
 }
 
 // form makes a cluster of the site's hosts.
@@ -70,7 +76,8 @@ func (s *site) leader(h *host) (leader, follower *host) {
 	return leader, follower
 }
 
-// TestHosts makes a cluster of three hosts. Each subtest leaves it as it was.
+// TestHosts makes a cluster of three hosts, of an earlier version if all is tried. Each subtest but the
+// last leaves it as it was.
 func TestHosts(t *testing.T) {
 	if !*short && !*all {
 		t.Skip("three hosts in guests take the whole machine: make hosts, and a short form in .ci/run")
@@ -85,6 +92,7 @@ func TestHosts(t *testing.T) {
 		calm  bool // no daemon has anything to tell as an error meanwhile
 		run   func(*site, *testing.T)
 	}{
+		{"upgrade", false, true, (*site).upgrade},
 		{"use", true, false, (*site).use},
 		{"service", true, false, (*site).service},
 		{"leader-power", true, false, func(s *site, t *testing.T) { s.power(t, true) }},
@@ -95,7 +103,7 @@ func TestHosts(t *testing.T) {
 		{"disk", false, false, (*site).disk},
 		{"restore", false, false, (*site).restore},
 		{"remove", false, true, (*site).remove},
-		{"upgrade", false, false, (*site).upgrade},
+		{"purge", false, false, (*site).leave},
 	} {
 		if !test.short && !*all {
 			continue
@@ -158,5 +166,5 @@ func (s *site) use(t *testing.T) {
 	for _, other := range s.hosts {
 		other.must("rm /tmp/go")
 	}
-	s.calm() // since the first boot
+	s.calm() // since the first boot, or the upgrade
 }

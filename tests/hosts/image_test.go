@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/daemons"
+	"score/tests/earlier"
 	"score/tests/guest"
 	"testing"
 	"time"
@@ -96,19 +98,47 @@ func output(ctx context.Context, env []string, args ...string) error {
 	return nil
 }
 
-// makePackages builds two versions of the Debian package of the programs in binaries, and an MPI
-// program, and returns their directory, with one for each version.
+// Directories of the packages of a version, below one of the tests.
+const (
+	present = "present"
+	before  = "earlier"
+)
+
+// makePackages builds the Debian package of the programs in binaries, that of an earlier version if all
+// is tried, and an MPI program, and returns their directory.
 func makePackages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, args := range [][]string{
-		{"../../packaging/deb/build", filepath.Join(dir, "1"), "1", binaries},
-		{"../../packaging/deb/build", filepath.Join(dir, "2"), "2", binaries},
+	commands := [][]string{
+		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},
 		{"mpicc.mpich", "-o", filepath.Join(dir, "sum"), "testdata/sum.c"},
-	} {
+	}
+	if *all {
+		commands = append(commands, earlierPackage(t, filepath.Join(dir, before)))
+	}
+	for _, args := range commands {
 		if err := output(t.Context(), os.Environ(), args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
+}
+
+// earlierPackage returns the command that builds the package of an earlier version: of the last release,
+// or, in a checkout without history, of programs that are as if they were of another version.
+func earlierPackage(t *testing.T, dir string) []string {
+	t.Helper()
+	tree := t.TempDir()
+	err := earlier.Tree(t.Context(), tree)
+	if err == nil {
+		return []string{filepath.Join(tree, "packaging/deb/build"), dir, earlier.Version}
+	}
+	if !errors.Is(err, earlier.ErrNoHistory) {
+		t.Fatal(err)
+	}
+	t.Logf("the upgrade is from this tree, built as another version: %v", err)
+	if err := daemons.BuildProtocols(tree, earlier.Version, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"../../packaging/deb/build", dir, earlier.Version, tree}
 }

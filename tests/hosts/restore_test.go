@@ -34,10 +34,13 @@ func (s *site) restore(t *testing.T) {
 		h.must("systemctl kill --signal KILL score-server; systemctl stop score-server")
 	}
 	s.types(first, "systemctl stop score-server")
-	if out, ok := first.try("scored server recover"); ok {
+	const recover = "scored server recover"
+	out, ok := first.try(recover)
+	if ok {
 		t.Errorf("a server has recovered without --yes: %s", out)
 	}
-	s.note("scored server recover")
+	s.note(recover)
+	s.shows(recover, out)
 	s.types(first, "scored server recover --yes")
 	s.types(first, "systemctl start score-server")
 	s.joinAgain(first)
