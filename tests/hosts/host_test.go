@@ -45,6 +45,8 @@ type site struct {
 	wire   *guest.Switch
 	hosts  []*host
 	build  string // directory of the packages that a new host gets
+	// packages makes them, once. Hosts boot meanwhile.
+	packages func() error
 
 	mu   sync.Mutex
 	done map[string]bool // lines of the pages that were typed
@@ -55,7 +57,9 @@ func newSite(t *testing.T) *site {
 	if *all {
 		s.build = before
 	}
-	s.shared = map[string]string{packagesDir: makePackages(t)}
+	dir := t.TempDir()
+	s.shared = map[string]string{packagesDir: dir}
+	s.packages = sync.OnceValue(func() error { return makePackages(t.Context(), dir) })
 	return s
 }
 
@@ -63,6 +67,11 @@ func newSite(t *testing.T) *site {
 func (s *site) add(count int) {
 	s.t.Helper()
 	var work sync.WaitGroup
+	work.Go(func() {
+		if err := s.packages(); err != nil {
+			s.t.Error(err)
+		}
+	})
 	for range count {
 		port, err := s.wire.Port()
 		if err != nil {
@@ -72,7 +81,9 @@ func (s *site) add(count int) {
 		s.hosts = append(s.hosts, h)
 		work.Go(func() { // a failure ends only this goroutine
 			s.boot(h)
-			s.install(h)
+			if s.packages() == nil {
+				s.install(h)
+			}
 		})
 	}
 	work.Wait()

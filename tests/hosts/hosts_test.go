@@ -3,6 +3,7 @@ package hosts
 import (
 	"flag"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -40,12 +41,16 @@ func (s *site) form() {
 	first := s.hosts[0]
 	s.types(first, "scored init --address host1 && systemctl enable --now score-server")
 	s.types(first, "scored token create | scored join - && systemctl enable --now score-agent")
-	for _, h := range s.hosts[1:] {
-		s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl enable --now score-server", h.name)
-		s.typesAs(first, "scored token create | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl enable --now score-agent", h.name)
+	var work sync.WaitGroup
+	for _, h := range s.hosts[1:] { // at the same time; a failure ends only its goroutine
+		work.Go(func() {
+			s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
+			s.typesAs(first, "ssh host2 systemctl enable --now score-server", h.name)
+			s.typesAs(first, "scored token create | ssh host2 scored join -", h.name)
+			s.typesAs(first, "ssh host2 systemctl enable --now score-agent", h.name)
+		})
 	}
+	work.Wait()
 	first.awaitUp(s.hosts...)
 	s.types(first, "scored node list && scored server list")
 }
@@ -103,6 +108,7 @@ func TestHosts(t *testing.T) {
 		{"disk", false, false, (*site).disk},
 		{"restore", false, false, (*site).restore},
 		{"remove", false, true, (*site).remove},
+		{"replace", false, false, (*site).replace},
 		{"purge", false, false, (*site).leave},
 	} {
 		if !test.short && !*all {

@@ -105,40 +105,41 @@ const (
 )
 
 // makePackages builds the Debian package of the programs in binaries, that of an earlier version if all
-// is tried, and an MPI program, and returns their directory.
-func makePackages(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
+// is tried, and an MPI program, into a directory.
+func makePackages(ctx context.Context, dir string) error {
 	commands := [][]string{
 		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},
 		{"mpicc.mpich", "-o", filepath.Join(dir, "sum"), "testdata/sum.c"},
 	}
-	if *all {
-		commands = append(commands, earlierPackage(t, filepath.Join(dir, before)))
-	}
 	for _, args := range commands {
-		if err := output(t.Context(), os.Environ(), args...); err != nil {
-			t.Fatal(err)
+		if err := output(ctx, os.Environ(), args...); err != nil {
+			return err
 		}
 	}
-	return dir
+	if *all {
+		return earlierPackage(ctx, filepath.Join(dir, before))
+	}
+	return nil
 }
 
-// earlierPackage returns the command that builds the package of an earlier version: of the last release,
-// or, in a checkout without history, of programs that are as if they were of another version.
-func earlierPackage(t *testing.T, dir string) []string {
-	t.Helper()
-	tree := t.TempDir()
-	err := earlier.Tree(t.Context(), tree)
+// earlierPackage builds the package of an earlier version: of the last release, or, in a checkout
+// without history, of programs that are as if they were of another version.
+func earlierPackage(ctx context.Context, dir string) error {
+	tree, err := os.MkdirTemp("", "earlier-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tree)
+	err = earlier.Tree(ctx, tree)
 	if err == nil {
-		return []string{filepath.Join(tree, "packaging/deb/build"), dir, earlier.Version}
+		return output(ctx, os.Environ(), filepath.Join(tree, "packaging/deb/build"), dir, earlier.Version)
 	}
 	if !errors.Is(err, earlier.ErrNoHistory) {
-		t.Fatal(err)
+		return err
 	}
-	t.Logf("the upgrade is from this tree, built as another version: %v", err)
+	fmt.Fprintln(os.Stderr, "the upgrade is from this tree, built as another version:", err)
 	if err := daemons.BuildProtocols(tree, earlier.Version, 1, 1); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return []string{"../../packaging/deb/build", dir, earlier.Version, tree}
+	return output(ctx, os.Environ(), "../../packaging/deb/build", dir, earlier.Version, tree)
 }

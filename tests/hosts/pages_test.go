@@ -11,7 +11,7 @@ import (
 // pages are the sections whose lines are typed on hosts, word for word; none: all of the page.
 var pages = map[string][]string{
 	"docs/installing.md":    {"The first cluster, with systemd"},
-	"docs/administering.md": {"Nodes", "Upgrades and removal", "Keeping the state"},
+	"docs/administering.md": {"Nodes", "Upgrades and removal", "A server that is lost", "Keeping the state"},
 }
 
 // forming is where lines are typed that make the cluster.
@@ -28,7 +28,7 @@ const silent = `^$`
 
 // Outputs of several lines.
 const (
-	joins    = `^Next: start it with 'scored (server|agent)'\.$`
+	joins    = `^Next: start it with 'systemctl enable --now score-(server|agent)' or 'scored (server|agent)'\.$`
 	saved    = `cluster score at \S+ \S+: [1-9]\d* users, 3 nodes, [1-9]\d* jobs that have not ended, \d+ that have; \d+ bytes$`
 	alone    = `^/var/lib/score holds the state up to entry \d+\. The cluster's other servers are host2, host3\.\nWARNING: `
 	restored = `^/var/lib/score holds the state of \S+ \S+\. Start the server; then\n(?s:.*)let other servers join again`

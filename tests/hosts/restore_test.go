@@ -54,9 +54,15 @@ func (s *site) joinAgain(first *host) {
 	s.t.Helper()
 	for _, h := range s.hosts[1:] {
 		s.typesAs(first, "ssh host2 systemctl stop score-server", h.name)
-		s.typesAs(first, "ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2", h.name)
-		s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl start score-server", h.name)
+		s.serverJoins(first, h)
 	}
 	s.allWell(first)
+}
+
+// serverJoins lets the server of a host join without what it had.
+func (s *site) serverJoins(other, h *host) {
+	s.t.Helper()
+	s.typesAs(other, "ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2", h.name)
+	s.typesAs(other, "scored token create --role server | ssh host2 scored join -", h.name)
+	s.typesAs(other, "ssh host2 systemctl start score-server", h.name)
 }
