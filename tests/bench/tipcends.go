@@ -94,10 +94,10 @@ func (k socketKind) dial(to unix.Sockaddr) (*socketEnd, error) {
 	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: socketWait})
 	if err == nil && k.connected() {
 		err = unix.Connect(fd, to)
-		for err == unix.EINTR { // the connection is still being made
+		for errors.Is(err, unix.EINTR) { // the connection is still being made
 			err = unix.Connect(fd, to)
 		}
-		if err == unix.EISCONN {
+		if errors.Is(err, unix.EISCONN) {
 			err = nil
 		}
 	}

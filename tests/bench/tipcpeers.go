@@ -80,7 +80,7 @@ func awaitName(at uint32) error {
 	if err != nil {
 		return err
 	}
-	defer watcher.Close()
+	defer func() { _ = watcher.Close() }() // all has been read
 	if err := watcher.Subscribe(tipc.Range{Kind: socketType, First: at, Last: at}, 0); err != nil {
 		return err
 	}

@@ -58,8 +58,13 @@ func newSite(t *testing.T) *site {
 		s.build = before
 	}
 	dir := t.TempDir()
+	if *all {
+		if err := earlierPackage(t.Context(), filepath.Join(dir, before)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.shared = map[string]string{packagesDir: dir}
-	s.packages = sync.OnceValue(func() error { return makePackages(t.Context(), dir) })
+	s.packages = sync.OnceValue(func() error { return makePackage(t.Context(), dir) })
 	return s
 }
 

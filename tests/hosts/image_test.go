@@ -104,9 +104,8 @@ const (
 	before  = "earlier"
 )
 
-// makePackages builds the Debian package of the programs in binaries, that of an earlier version if all
-// is tried, and an MPI program, into a directory.
-func makePackages(ctx context.Context, dir string) error {
+// makePackage builds the Debian package of the programs in binaries, and an MPI program, into a directory.
+func makePackage(ctx context.Context, dir string) error {
 	commands := [][]string{
 		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},
 		{"mpicc.mpich", "-o", filepath.Join(dir, "sum"), "testdata/sum.c"},
@@ -115,9 +114,6 @@ func makePackages(ctx context.Context, dir string) error {
 		if err := output(ctx, os.Environ(), args...); err != nil {
 			return err
 		}
-	}
-	if *all {
-		return earlierPackage(ctx, filepath.Join(dir, before))
 	}
 	return nil
 }

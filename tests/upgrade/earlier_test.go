@@ -61,7 +61,8 @@ func (s *scene) begin(dir string) *work {
 	messages, err := s.Exchange("messages", "n1,n2", 2)
 	s.Check(err)
 	w.messages = messages
-	w.sums = daemonstest.Begin(s.T, s.Cluster, s.Servers[0].Socket, "scrun", "--fabric", "pm", "-N", "2", "-n", "2", filepath.Join(dir, "sums"), "stop", "rounds")
+	w.sums = daemonstest.Begin(s.T, s.Cluster, s.Servers[0].Socket, "scrun", "--fabric", "pm", "-N", "2", "-n", "2",
+		filepath.Join(dir, "sums"), "stop", "rounds")
 	w.lines = daemonstest.Begin(s.T, s.Cluster, s.Servers[0].Socket, "scrun", "-N", "2", "-n", "2", "/bin/sh", "-c",
 		"i=0; until test -e stop; do i=$((i + 1)); echo $SCORE_RANK.$i; sleep 0.02; done; echo $i >lines.$SCORE_RANK")
 	return w
