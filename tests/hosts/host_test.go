@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"score/tests/daemons/daemonstest"
 	"score/tests/guest"
 	"strings"
@@ -45,7 +46,7 @@ type site struct {
 	wire   *guest.Switch
 	hosts  []*host
 	build  string // directory of the packages that a new host gets
-	// packages makes them, once. Hosts boot meanwhile.
+	// packages makes those of this tree, once. Hosts boot meanwhile.
 	packages func() error
 
 	mu   sync.Mutex
