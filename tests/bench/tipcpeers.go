@@ -31,14 +31,17 @@ func (r *socketRun) peer(ctx context.Context) (to unix.Sockaddr, wait func(), er
 		at, err := readAt(out)
 		return r.kind.address(at, loopback), wait, err
 	}
-	far, err := new(net.Dialer).DialContext(ctx, "tcp", r.far)
+	far, err := (&net.Dialer{Timeout: socketWait * time.Second}).DialContext(ctx, "tcp", r.far)
 	if err != nil {
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { far.Close() })
 	wait = func() { stop(); far.Close() }
-	fmt.Fprintln(far, r.kind, r.mode, r.size) // an error is the answer's, too
-	at, err := readAt(far)
+	var at uint32
+	if err = far.SetReadDeadline(time.Now().Add(socketWait * time.Second)); err == nil {
+		fmt.Fprintln(far, r.kind, r.mode, r.size) // an error is the answer's, too
+		at, err = readAt(far)
+	}
 	if err == nil && r.kind.named() {
 		err = awaitName(at)
 	}
