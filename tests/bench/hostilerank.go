@@ -40,6 +40,7 @@ var rankRoles = map[string]func(args []string) error{
 	hostileRank: attack,
 	storeRank:   readerRole,
 	socketRole:  socketPeer,
+	peersRole:   socketPeers,
 	roundRank:   func(args []string) error { return rounds(args, os.Stdout) },
 	stepRank:    func(args []string) error { return steps(args, os.Stdout) },
 	pingRank: func(args []string) error {

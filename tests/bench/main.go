@@ -47,6 +47,8 @@ type bench struct {
 	// record is where the costs that the model of scale draws from are written to; empty: they are
 	// not measured.
 	record string
+	// far is where another host starts the processes that answer in group tipc; empty: none does.
+	far string
 }
 
 func main() {
@@ -69,10 +71,11 @@ func main() {
 	out := flag.String("out", filepath.Join("build", "bench"), "directory for curves and plots")
 	runs := flag.Int("runs", 7, "alternating runs of each pair, at least 5")
 	record := flag.String("record", "", "`file` to which group scale writes the costs that it measures first; without, it uses those it comes with")
+	far := flag.String("far", "", "`address` at which 'bench socket-peers ADDRESS' listens on another host; group tipc then measures between the two")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs, record: *record}); err != nil {
+	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs, record: *record, far: *far}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

@@ -42,7 +42,11 @@ func tipcGroup(ctx context.Context, b *bench) error {
 		b.note("%v: %v", errNoTIPC, err)
 		return nil
 	}
-	b.note("sockets of one kernel: two processes, no network between them; %d processors", runtime.NumCPU())
+	if b.far == "" {
+		b.note("sockets of one kernel: two processes, no network between them; %d processors", runtime.NumCPU())
+	} else {
+		b.note("sockets of two hosts, each with %d processors; the other is %s", runtime.NumCPU(), b.far)
+	}
 	if virtual() {
 		b.note("this is a guest: system calls and switches cost many times what they do on a real host, so only ratios mean anything")
 	}
@@ -100,6 +104,7 @@ func tipcPair(ctx context.Context, b *bench, pair [2]socketKind) error {
 // sockets runs two kinds of sockets alternately and reports the first beside the second.
 func (b *bench) sockets(ctx context.Context, name string, pair [2]socketKind, run socketRun, unit string, t target) error {
 	var values [2][]float64
+	run.far = b.far
 	for range b.runs {
 		for i, kind := range pair {
 			run.kind = kind

@@ -46,12 +46,15 @@ func (k socketKind) options(fd int) {
 	}
 }
 
-// address is where the peer is, by its port or instance.
-func (k socketKind) address(at uint32) unix.Sockaddr {
-	if k == tipcStream || k == tipcDatagram {
+// loopback is this host.
+var loopback = [4]byte{127, 0, 0, 1}
+
+// address is where the peer is, by its port on a host, or by its instance.
+func (k socketKind) address(at uint32, host [4]byte) unix.Sockaddr {
+	if k.named() {
 		return &unix.SockaddrTIPC{Scope: unix.TIPC_CLUSTER_SCOPE, Addr: &unix.TIPCServiceName{Type: socketType, Instance: at}}
 	}
-	return &unix.SockaddrInet4{Port: int(at), Addr: [4]byte{127, 0, 0, 1}}
+	return &unix.SockaddrInet4{Port: int(at), Addr: host}
 }
 
 // listen opens the socket of the process that answers, and says where it is.
@@ -59,11 +62,11 @@ func (k socketKind) listen() (fd int, at uint32, err error) {
 	if fd, err = k.open(); err != nil {
 		return -1, 0, err
 	}
-	if k == tipcStream || k == tipcDatagram {
+	if k.named() {
 		at = uint32(os.Getpid())
 		err = unix.Bind(fd, &unix.SockaddrTIPC{Scope: unix.TIPC_CLUSTER_SCOPE, Addr: &unix.TIPCServiceRange{Type: socketType, Lower: at, Upper: at}})
 	} else {
-		err = unix.Bind(fd, k.address(0))
+		err = unix.Bind(fd, &unix.SockaddrInet4{}) // also for another host
 	}
 	if err == nil && k.connected() {
 		err = unix.Listen(fd, unix.SOMAXCONN)
@@ -91,6 +94,12 @@ func (k socketKind) dial(to unix.Sockaddr) (*socketEnd, error) {
 	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: socketWait})
 	if err == nil && k.connected() {
 		err = unix.Connect(fd, to)
+		for errors.Is(err, unix.EINTR) { // the connection is still being made
+			err = unix.Connect(fd, to)
+		}
+		if errors.Is(err, unix.EISCONN) {
+			err = nil
+		}
 	}
 	if err != nil {
 		_ = e.close() // the first error says why

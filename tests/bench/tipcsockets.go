@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +25,9 @@ const (
 
 // connected reports whether there are connections, to be accepted.
 func (k socketKind) connected() bool { return k == tipcStream || k == tcpSocket }
+
+// named reports whether addresses are TIPC's names.
+func (k socketKind) named() bool { return k == tipcStream || k == tipcDatagram }
 
 // socketMode is what the two processes do.
 type socketMode string
@@ -62,42 +62,24 @@ type socketRun struct {
 	mode  socketMode
 	size  int
 	count int
+	far   string // where a process on another host starts those that answer; empty: this host
 }
 
 func (r *socketRun) window() int { return min(max(windowBytes/r.size, 1), maxWindow) }
 
 // measure runs it, with another process that answers. bytes is what was carried in that time.
 func (r *socketRun) measure(ctx context.Context) (took time.Duration, bytes int, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, 0, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	peer := exec.CommandContext(ctx, self, socketRole, string(r.kind), string(r.mode), strconv.Itoa(r.size))
-	peer.Stderr = os.Stderr
-	out, err := peer.StdoutPipe()
+	to, wait, err := r.peer(ctx)
 	if err != nil {
-		return 0, 0, err
-	}
-	if err := peer.Start(); err != nil {
-		return 0, 0, err
-	}
-	defer func() {
 		cancel()
-		_ = peer.Wait() // it was killed
-	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return 0, 0, fmt.Errorf("the other process: %w", err)
-	}
-	at, err := strconv.ParseUint(strings.TrimSpace(line), 10, 32)
-	if err != nil {
 		return 0, 0, err
 	}
+	defer wait()
+	defer cancel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	return r.client(r.kind.address(uint32(at)))
+	return r.client(to)
 }
 
 // client is the end that measures.

@@ -71,7 +71,7 @@ func (c *Cluster) addServer(ctx context.Context, name string, port int) (*Daemon
 	})
 }
 
-// RemoveServer takes a server out of the cluster and waits for its end. Its name is not used again.
+// RemoveServer takes a server out of the cluster and waits for its end.
 // On a busy machine no other may be ready to lead at once instead of it, and it is asked again.
 func (c *Cluster) RemoveServer(ctx context.Context, server *Daemon) error {
 	c.mu.Lock()

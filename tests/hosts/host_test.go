@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"score/tests/daemons/daemonstest"
 	"score/tests/guest"
 	"strings"
@@ -17,6 +18,8 @@ const (
 	patience = 90 * time.Second
 	// memory of a host, in MiB.
 	memory = 320
+	// packagesDir is where hosts see the packages, and an MPI program.
+	packagesDir = "/mnt/packages"
 	// poll is the interval at which a host is asked for a condition.
 	poll = "0.2"
 )
@@ -42,22 +45,39 @@ type site struct {
 	shared map[string]string
 	wire   *guest.Switch
 	hosts  []*host
+	build  string // directory of the packages that a new host gets
+	// packages makes those of this tree, once. Hosts boot meanwhile.
+	packages func() error
 
 	mu   sync.Mutex
 	done map[string]bool // lines of the pages that were typed
 }
 
 func newSite(t *testing.T) *site {
-	image := needImage(t)
-	return &site{
-		t: t, image: image, shared: map[string]string{"/mnt/packages": makePackages(t)}, wire: guest.NewSwitch(t), done: map[string]bool{},
+	s := &site{t: t, image: needImage(t), wire: guest.NewSwitch(t), build: present, done: map[string]bool{}}
+	if *all {
+		s.build = before
 	}
+	dir := t.TempDir()
+	if *all {
+		if err := earlierPackage(t.Context(), filepath.Join(dir, before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.shared = map[string]string{packagesDir: dir}
+	s.packages = sync.OnceValue(func() error { return makePackage(t.Context(), dir) })
+	return s
 }
 
 // add makes hosts and installs the package on them, all at the same time.
 func (s *site) add(count int) {
 	s.t.Helper()
 	var work sync.WaitGroup
+	work.Go(func() {
+		if err := s.packages(); err != nil {
+			s.t.Error(err)
+		}
+	})
 	for range count {
 		port, err := s.wire.Port()
 		if err != nil {
@@ -67,7 +87,9 @@ func (s *site) add(count int) {
 		s.hosts = append(s.hosts, h)
 		work.Go(func() { // a failure ends only this goroutine
 			s.boot(h)
-			s.install(h)
+			if s.packages() == nil {
+				s.install(h)
+			}
 		})
 	}
 	work.Wait()

@@ -3,6 +3,7 @@ package hosts
 import (
 	"flag"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ const servers = 3
 // install installs the package, which starts nothing.
 func (s *site) install(h *host) {
 	s.t.Helper()
-	h.must("ln -s /mnt/packages/1 /root/build")
+	h.has(s.build)
 	if *all {
 		h.must(files + " >/var/tmp/before")
 	}
@@ -28,18 +29,28 @@ func (s *site) install(h *host) {
 	}
 }
 
+// has gives a host the packages of a version.
+func (h *host) has(build string) {
+	h.t.Helper()
+	h.must("ln -sfn " + packagesDir + "/" + build + " /root/build")
+}
+
 // form makes a cluster of the site's hosts.
 func (s *site) form() {
 	s.t.Helper()
 	first := s.hosts[0]
 	s.types(first, "scored init --address host1 && systemctl enable --now score-server")
 	s.types(first, "scored token create | scored join - && systemctl enable --now score-agent")
-	for _, h := range s.hosts[1:] {
-		s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl enable --now score-server", h.name)
-		s.typesAs(first, "scored token create | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl enable --now score-agent", h.name)
+	var work sync.WaitGroup
+	for _, h := range s.hosts[1:] { // at the same time; a failure ends only its goroutine
+		work.Go(func() {
+			s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
+			s.typesAs(first, "ssh host2 systemctl enable --now score-server", h.name)
+			s.typesAs(first, "scored token create | ssh host2 scored join -", h.name)
+			s.typesAs(first, "ssh host2 systemctl enable --now score-agent", h.name)
+		})
 	}
+	work.Wait()
 	first.awaitUp(s.hosts...)
 	s.types(first, "scored node list && scored server list")
 }
@@ -70,7 +81,8 @@ func (s *site) leader(h *host) (leader, follower *host) {
 	return leader, follower
 }
 
-// TestHosts makes a cluster of three hosts. Each subtest leaves it as it was.
+// TestHosts makes a cluster of three hosts, of an earlier version if all is tried. Each subtest but the
+// last leaves it as it was.
 func TestHosts(t *testing.T) {
 	if !*short && !*all {
 		t.Skip("three hosts in guests take the whole machine: make hosts, and a short form in .ci/run")
@@ -85,6 +97,7 @@ func TestHosts(t *testing.T) {
 		calm  bool // no daemon has anything to tell as an error meanwhile
 		run   func(*site, *testing.T)
 	}{
+		{"upgrade", false, true, (*site).upgrade},
 		{"use", true, false, (*site).use},
 		{"service", true, false, (*site).service},
 		{"leader-power", true, false, func(s *site, t *testing.T) { s.power(t, true) }},
@@ -95,7 +108,8 @@ func TestHosts(t *testing.T) {
 		{"disk", false, false, (*site).disk},
 		{"restore", false, false, (*site).restore},
 		{"remove", false, true, (*site).remove},
-		{"upgrade", false, false, (*site).upgrade},
+		{"replace", false, false, (*site).replace},
+		{"purge", false, false, (*site).leave},
 	} {
 		if !test.short && !*all {
 			continue
@@ -158,5 +172,5 @@ func (s *site) use(t *testing.T) {
 	for _, other := range s.hosts {
 		other.must("rm /tmp/go")
 	}
-	s.calm() // since the first boot
+	s.calm() // since the first boot, or the upgrade
 }

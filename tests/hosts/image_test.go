@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/daemons"
+	"score/tests/earlier"
 	"score/tests/guest"
 	"testing"
 	"time"
@@ -96,19 +98,44 @@ func output(ctx context.Context, env []string, args ...string) error {
 	return nil
 }
 
-// makePackages builds two versions of the Debian package of the programs in binaries, and an MPI
-// program, and returns their directory, with one for each version.
-func makePackages(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, args := range [][]string{
-		{"../../packaging/deb/build", filepath.Join(dir, "1"), "1", binaries},
-		{"../../packaging/deb/build", filepath.Join(dir, "2"), "2", binaries},
+// Directories of the packages of a version, below one of the tests.
+const (
+	present = "present"
+	before  = "earlier"
+)
+
+// makePackage builds the Debian package of the programs in binaries, and an MPI program, into a directory.
+func makePackage(ctx context.Context, dir string) error {
+	commands := [][]string{
+		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},
 		{"mpicc.mpich", "-o", filepath.Join(dir, "sum"), "testdata/sum.c"},
-	} {
-		if err := output(t.Context(), os.Environ(), args...); err != nil {
-			t.Fatal(err)
+	}
+	for _, args := range commands {
+		if err := output(ctx, os.Environ(), args...); err != nil {
+			return err
 		}
 	}
-	return dir
+	return nil
+}
+
+// earlierPackage builds the package of an earlier version: of the last release, or, in a checkout
+// without history, of programs that are as if they were of another version.
+func earlierPackage(ctx context.Context, dir string) error {
+	tree, err := os.MkdirTemp("", "earlier-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tree)
+	err = earlier.Tree(ctx, tree)
+	if err == nil {
+		return output(ctx, os.Environ(), filepath.Join(tree, "packaging/deb/build"), dir, earlier.Version)
+	}
+	if !errors.Is(err, earlier.ErrNoHistory) {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "the upgrade is from this tree, built as another version:", err)
+	if err := daemons.BuildProtocols(tree, earlier.Version, 1, 1); err != nil {
+		return err
+	}
+	return output(ctx, os.Environ(), "../../packaging/deb/build", dir, earlier.Version, tree)
 }

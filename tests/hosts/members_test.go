@@ -65,6 +65,26 @@ func (s *site) drain(first *host) {
 	first.must("scored job wait " + later)
 }
 
+// replace loses the host whose server leads, and replaces the server by one with nothing of before.
+func (s *site) replace(t *testing.T) {
+	h, other := s.leader(s.hosts[0])
+	if err := h.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	other.await("scored server list | grep ' leader ' | grep -v '^" + h.name + " '")
+	s.typesAs(other, "scored server remove host3", h.name)
+	if got := other.must("scored server list | awk 'NR > 1 {print $1}' | grep -cx " + h.name + " || true"); got != "0" {
+		t.Error("a server that was removed is in the list")
+	}
+	if err := h.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitBooted()
+	s.ended(h, "score-server")
+	s.serverJoins(other, h)
+	s.allWell(other)
+}
+
 // ended waits until the daemon of a host has ended for good.
 func (s *site) ended(h *host, unit string) {
 	s.t.Helper()

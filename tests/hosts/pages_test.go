@@ -11,48 +11,67 @@ import (
 // pages are the sections whose lines are typed on hosts, word for word; none: all of the page.
 var pages = map[string][]string{
 	"docs/installing.md":    {"The first cluster, with systemd"},
-	"docs/administering.md": {"Nodes", "Upgrades and removal", "Keeping the state"},
+	"docs/administering.md": {"Nodes", "Upgrades and removal", "A server that is lost", "Keeping the state"},
 }
 
 // forming is where lines are typed that make the cluster.
 const forming = "form"
 
-// typed has the lines of the pages, and which scenario types them.
-var typed = map[string]string{
-	"sudo dpkg -i build/score_*.deb":                                            forming,
-	"scored init --address host1 && systemctl enable --now score-server":        forming,
-	"scored token create | scored join - && systemctl enable --now score-agent": forming,
-	"scored token create --role server | ssh host2 scored join -":               forming,
-	"ssh host2 systemctl enable --now score-server":                             forming,
-	"scored token create | ssh host2 scored join -":                             forming,
-	"ssh host2 systemctl enable --now score-agent":                              forming,
-	"scored node list && scored server list":                                    forming,
-	"scored token create | ssh host4 scored join -":                             "remove",
-	"ssh host4 systemctl enable --now score-agent":                              "remove",
-	`scored node drain host3 --reason "new disk"`:                               "remove",
-	"scored node show host3":                                                    "remove",
-	"scored node resume host3":                                                  "remove",
-	"scored node drain host4":                                                   "remove",
-	"scored node remove host4":                                                  "remove",
-	"ssh host4 rm -r /etc/score/certificates/agent-host4":                       "remove",
-	"ssh host4 systemctl restart score-agent":                                   "remove",
-	"scored server list":                                                        "upgrade",
-	"scored node list":                                                          "upgrade",
-	"scored server remove host3":                                                "upgrade",
-	"sudo dpkg -r score":                                                        "upgrade",
-	"sudo dpkg -P score":                                                        "upgrade",
-	"scored snapshot save lab.snapshot":                                         "restore",
-	"scored snapshot show lab.snapshot":                                         "restore",
-	"tar -C / -czf host1.tar.gz etc/score":                                      "restore",
-	"tar -C / -xzf host1.tar.gz":                                                "restore",
-	"scored snapshot restore lab.snapshot":                                      "restore",
-	"systemctl start score-server":                                              "restore",
-	"systemctl stop score-server":                                               "restore",
-	"scored server recover":                                                     "restore",
-	"scored server recover --yes":                                               "restore",
-	"ssh host2 systemctl stop score-server":                                     "restore",
-	"ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2":      "restore",
-	"ssh host2 systemctl start score-server":                                    "restore",
+// line is what a scenario types.
+type line struct {
+	scenario string
+	shows    string // matches its output, in which hosts are as in the line
+}
+
+// silent is of a line without output.
+const silent = `^$`
+
+// Outputs of several lines.
+const (
+	joins    = `^Next: start it with 'systemctl enable --now score-(server|agent)' or 'scored (server|agent)'\.$`
+	saved    = `cluster score at \S+ \S+: [1-9]\d* users, 3 nodes, [1-9]\d* jobs that have not ended, \d+ that have; \d+ bytes$`
+	alone    = `^/var/lib/score holds the state up to entry \d+\. The cluster's other servers are host2, host3\.\nWARNING: `
+	restored = `^/var/lib/score holds the state of \S+ \S+\. Start the server; then\n(?s:.*)let other servers join again`
+)
+
+// typed has the lines of the pages.
+var typed = map[string]line{
+	"sudo dpkg -i build/score_*.deb":                                            {forming, `(?m)^Setting up score \(`},
+	"scored init --address host1 && systemctl enable --now score-server":        {forming, `^Cluster score is made\.\n`},
+	"scored token create | scored join - && systemctl enable --now score-agent": {forming, joins},
+	"scored token create --role server | ssh host2 scored join -":               {forming, joins},
+	"ssh host2 systemctl enable --now score-server":                             {forming, silent},
+	"scored token create | ssh host2 scored join -":                             {forming, joins},
+	"ssh host2 systemctl enable --now score-agent":                              {forming, silent},
+	"scored node list && scored server list": {
+		forming, `^NAME .*\nhost1 +up .*\nhost2 +up .*\nhost3 +up .*\nSERVER .*\n(host\d .* (leader|follower) +healthy .*\n?){3}$`,
+	},
+	"scored token create | ssh host4 scored join -":                        {"remove", joins},
+	"ssh host4 systemctl enable --now score-agent":                         {"remove", silent},
+	`scored node drain host3 --reason "new disk"`:                          {"remove", silent},
+	"scored node show host3":                                               {"remove", `^node +host3\nstate +drained: new disk`},
+	"scored node resume host3":                                             {"remove", silent},
+	"scored node drain host4":                                              {"remove", silent},
+	"scored node remove host4":                                             {"remove", silent},
+	"ssh host4 rm -r /etc/score/certificates/agent-host4":                  {"remove", silent},
+	"ssh host4 systemctl restart score-agent":                              {"remove", silent},
+	"scored server list":                                                   {"upgrade", `^SERVER .*\n(host\d .* (leader|follower) +healthy .*\n?){3}$`},
+	"scored node list":                                                     {"upgrade", `^NAME .* VERSION +REASON\n(host\d +up .*\n?){3}$`},
+	"scored server remove host3":                                           {"purge", silent},
+	"sudo dpkg -r score":                                                   {"purge", `(?m)^Removing score \(`},
+	"sudo dpkg -P score":                                                   {"purge", `(?m)^Purging configuration files for score \(`},
+	"scored snapshot save lab.snapshot":                                    {"restore", `^lab.snapshot: ` + saved},
+	"scored snapshot show lab.snapshot":                                    {"restore", `^` + saved},
+	"tar -C / -czf host1.tar.gz etc/score":                                 {"restore", silent},
+	"tar -C / -xzf host1.tar.gz":                                           {"restore", silent},
+	"scored snapshot restore lab.snapshot":                                 {"restore", restored},
+	"systemctl start score-server":                                         {"restore", silent},
+	"systemctl stop score-server":                                          {"restore", silent},
+	"scored server recover":                                                {"restore", alone},
+	"scored server recover --yes":                                          {"restore", alone + `.*\nServer host1 is the only one of its cluster\.`},
+	"ssh host2 systemctl stop score-server":                                {"restore", silent},
+	"ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2": {"restore", silent},
+	"ssh host2 systemctl start score-server":                               {"restore", silent},
 }
 
 // TestPages compares the pages with what is typed, without hosts.
@@ -66,7 +85,7 @@ func TestPages(t *testing.T) {
 			}
 			for _, line := range lines {
 				shown[line] = true
-				if typed[line] == "" {
+				if typed[line].scenario == "" {
 					t.Errorf("%s: no test types %q", file, line)
 				}
 			}
@@ -102,7 +121,8 @@ func linesOf(t *testing.T, file, section string) (lines []string) {
 // overSSH matches a line whose last command is run on another host.
 var overSSH = regexp.MustCompile(`^(?:(.*) \| )?ssh (host\d) (.*)$`)
 
-// types types a line of a page at a host, as root in its home directory, and returns its output.
+// types types a line of a page at a host, as root in its home directory, and returns its output, which
+// is as it should be.
 func (s *site) types(h *host, line string) string {
 	s.t.Helper()
 	return s.typesAs(h, line, "")
@@ -112,16 +132,27 @@ func (s *site) types(h *host, line string) string {
 func (s *site) typesAs(h *host, line, name string) string {
 	s.t.Helper()
 	s.note(line)
+	enter := line
 	if name != "" {
-		line = otherHost.ReplaceAllString(line, name)
+		enter = otherHost.ReplaceAllString(line, name)
 	}
-	return s.enter(h, line)
+	out := s.enter(h, enter)
+	s.shows(line, out)
+	return out
+}
+
+// shows fails if a line's output is not as it should be.
+func (s *site) shows(line, out string) {
+	s.t.Helper()
+	if want := typed[line].shows; !regexp.MustCompile(want).MatchString(out) {
+		s.t.Errorf("%s: the output does not match %q:\n%s", line, want, out)
+	}
 }
 
 // note notes that a line of a page was typed.
 func (s *site) note(line string) {
 	s.t.Helper()
-	if typed[line] == "" {
+	if typed[line].scenario == "" {
 		s.t.Fatalf("%q is on no page", line)
 	}
 	s.mu.Lock()
@@ -161,7 +192,7 @@ func (s *site) named(name string) *host {
 func (s *site) allTyped(t *testing.T, scenario string) {
 	t.Helper()
 	for line, by := range typed {
-		if by == scenario && !s.done[line] {
+		if by.scenario == scenario && !s.done[line] {
 			t.Errorf("scenario %s has not typed %q", scenario, line)
 		}
 	}

@@ -34,10 +34,13 @@ func (s *site) restore(t *testing.T) {
 		h.must("systemctl kill --signal KILL score-server; systemctl stop score-server")
 	}
 	s.types(first, "systemctl stop score-server")
-	if out, ok := first.try("scored server recover"); ok {
+	const recover = "scored server recover"
+	out, ok := first.try(recover)
+	if ok {
 		t.Errorf("a server has recovered without --yes: %s", out)
 	}
-	s.note("scored server recover")
+	s.note(recover)
+	s.shows(recover, out)
 	s.types(first, "scored server recover --yes")
 	s.types(first, "systemctl start score-server")
 	s.joinAgain(first)
@@ -51,9 +54,15 @@ func (s *site) joinAgain(first *host) {
 	s.t.Helper()
 	for _, h := range s.hosts[1:] {
 		s.typesAs(first, "ssh host2 systemctl stop score-server", h.name)
-		s.typesAs(first, "ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2", h.name)
-		s.typesAs(first, "scored token create --role server | ssh host2 scored join -", h.name)
-		s.typesAs(first, "ssh host2 systemctl start score-server", h.name)
+		s.serverJoins(first, h)
 	}
 	s.allWell(first)
+}
+
+// serverJoins lets the server of a host join without what it had.
+func (s *site) serverJoins(other, h *host) {
+	s.t.Helper()
+	s.typesAs(other, "ssh host2 rm -rf /var/lib/score /etc/score/certificates/server-host2", h.name)
+	s.typesAs(other, "scored token create --role server | ssh host2 scored join -", h.name)
+	s.typesAs(other, "ssh host2 systemctl start score-server", h.name)
 }

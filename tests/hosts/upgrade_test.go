@@ -1,6 +1,10 @@
 package hosts
 
-import "testing"
+import (
+	"regexp"
+	"score/tests/earlier"
+	"testing"
+)
 
 // files is a command that lists a host's files and users, but what the test itself and the package
 // manager write there.
@@ -8,27 +12,25 @@ const files = `{ find / -xdev \( -path /root -o -path /home -o -path /tmp -o -pa
 	-o -path /var/lib/systemd \) -prune -o -print; find /tmp /dev/shm /run/score; cut -d: -f1 /etc/passwd /etc/group; } 2>/dev/null |
 	grep -vxE '/tmp/(out|held.out|lost.out|attached.*|systemd-private-.*)' | sort`
 
-// upgrade upgrades the hosts under jobs, one after the other, removes the package from one and
-// installs it again, and at last takes this host out of the cluster and purges the package.
+// upgrade upgrades the hosts from an earlier version under jobs, one after the other.
 func (s *site) upgrade(t *testing.T) {
-	s.mark()
-	first, h := s.leader(s.hosts[0])
+	first, _ := s.leader(s.hosts[0])
 	_, release := s.held(first, "-N 3 -n 3")
 	first.must(`(scrun -N 3 -n 3 sh -c 'while [ ! -e /tmp/go ]; do sleep 0.05; done; echo done' >/tmp/attached 2>/tmp/attached.err
 echo $? >>/tmp/attached) >/dev/null 2>&1 &`)
 	first.await("[ $(scored job list | grep -c running) = 2 ]")
 	var jobs []string
-	for _, h := range s.hosts {
-		h.must("ln -sfn /mnt/packages/2 /root/build")
+	for i, h := range s.hosts {
+		h.has(present)
 		s.types(h, "sudo dpkg -i build/score_*.deb")
 		for _, from := range s.hosts { // at once, of a server that starts or has just lost its leader, too
 			jobs = append(jobs, from.must(`scrun -d -o /tmp/out -n 1 sh -c 'echo $SCORE_JOB_ID >>/var/tmp/ran'`))
 		}
 		h.must("systemctl is-active score-server score-agent")
 		s.allWell(first)
-		s.types(first, "scored server list")
-		s.types(first, "scored node list")
+		s.versions(h, i+1)
 	}
+	s.build = present
 	release()
 	for _, job := range jobs {
 		first.must("scored job wait " + job)
@@ -36,7 +38,31 @@ echo $? >>/tmp/attached) >/dev/null 2>&1 &`)
 	s.ranAll(jobs)
 	first.await(`[ "$(xargs </tmp/attached)" = "done done done 0" ] || { cat /tmp/attached /tmp/attached.err; exit 1; }`)
 	t.Log("a user was told meanwhile: ", first.must("cat /tmp/attached.err"))
+}
 
+// versions fails unless the lists show this tree's version of so many hosts, and the earlier one of the
+// others.
+func (s *site) versions(h *host, upgraded int) {
+	s.t.Helper()
+	for _, command := range []string{"scored server list", "scored node list"} {
+		out := s.types(h, command)
+		for i, other := range s.hosts {
+			want := "dev"
+			if i >= upgraded {
+				want = earlier.Version
+			}
+			if !regexp.MustCompile(`(?m)^` + other.name + ` .* ` + want + ` `).MatchString(out) {
+				s.t.Errorf("%s does not show that %s has version %s:\n%s", command, other.name, want, out)
+			}
+		}
+	}
+}
+
+// leave removes the package from a host and installs it again, and at last takes this host out of the
+// cluster and purges the package.
+func (s *site) leave(*testing.T) {
+	first, h := s.leader(s.hosts[0])
+	s.mark()
 	s.removePackage(first, h)
 	s.calm()
 	s.purge(first, h)

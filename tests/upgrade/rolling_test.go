@@ -23,15 +23,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s := newScene(t, daemons.Options{ServerBin: earlier, AgentBin: earlier, Nodes: 2, Servers: 3})
 	id := s.beats()
 	attached := s.attach()
-	goesOn := func() {
-		t.Helper()
-		for rank := range 2 {
-			file := filepath.Join(s.Dir, "beats."+strconv.Itoa(rank))
-			size := sizeOf(file)
-			s.Await("rank goes on", func() bool { return sizeOf(file) > size })
-		}
-	}
-	goesOn()
+	s.goesOn()
 	for i, server := range s.Servers {
 		if got := s.protocol(); got != 1 {
 			t.Fatalf("with %d servers replaced the log is written in protocol %d", i, got)
@@ -39,7 +31,7 @@ func TestRollingUpgrade(t *testing.T) {
 		s.beforeAll("n1,n2")
 		s.replace(server, later)
 		s.Await(server.Name+" is of the later version", func() bool { return s.versions()[server.Name] == "later" })
-		goesOn()
+		s.goesOn()
 	}
 	s.Await("the log is written in protocol 2", func() bool { return s.protocol() == 2 })
 	for _, agent := range s.Agents {
@@ -50,7 +42,7 @@ func TestRollingUpgrade(t *testing.T) {
 			text, err := s.Command(t.Context(), s.Servers[0].Socket, "node", "show", agent.Name)
 			return err == nil && strings.Contains(text, "later") && strings.Contains(text, "up")
 		})
-		goesOn()
+		s.goesOn()
 	}
 	s.afterAll("n1,n2")
 	s.Check(s.bytes("n1,n2", carried))
@@ -80,6 +72,16 @@ func (s *scene) beats() (id uint64) {
 		s.quiet(ctx)
 	})
 	return id
+}
+
+// goesOn waits until both ranks of beats have written more.
+func (s *scene) goesOn() {
+	s.T.Helper()
+	for rank := range 2 {
+		file := filepath.Join(s.Dir, "beats."+strconv.Itoa(rank))
+		size := sizeOf(file)
+		s.Await("rank goes on", func() bool { return sizeOf(file) > size })
+	}
 }
 
 // sizeOf is that of a file; 0: there is none yet.

@@ -44,7 +44,8 @@ func nodeListCommand(c *caller) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "list the nodes",
 		Long: `Lists the nodes: CPUs, memory, the memory that is promised to jobs (PROMISED), the
-channels that jobs have of those there are (CHANNELS), and why a node is drained.
+channels that jobs have of those there are (CHANNELS), the version of the agent, and why
+a node is drained.
 
 States: up; draining, it takes no new jobs and still has some; drained, it takes no new
 jobs and has none; silent, it is not heard from, and its jobs continue for now; lost, it

@@ -82,11 +82,11 @@ func printNodesJSON(out io.Writer, nodes []*scorev1.Node) error {
 }
 
 func printNodes(out io.Writer, nodes []*scorev1.Node) error {
-	t := newTable(out, "NAME", "STATE", "CPUS", "MEMORY", "PROMISED", "CHANNELS", "JOBS", "ADDRESS", "REASON")
+	t := newTable(out, "NAME", "STATE", "CPUS", "MEMORY", "PROMISED", "CHANNELS", "JOBS", "ADDRESS", "VERSION", "REASON")
 	for _, node := range nodes {
 		t.row(node.GetName(), nodeWord(node), cpuWord(node), shortBytes(node.GetMemoryBytes()),
 			shortBytes(node.GetMemoryUsedBytes()), fmt.Sprintf("%d/%d", node.GetChannelsUsed(), node.GetChannels()),
-			strconv.Itoa(int(node.GetJobs())), node.GetAddress(), orDash(printable(node.GetDrainReason())))
+			strconv.Itoa(int(node.GetJobs())), node.GetAddress(), orDash(printable(node.GetVersion())), orDash(printable(node.GetDrainReason())))
 	}
 	return t.flush()
 }
