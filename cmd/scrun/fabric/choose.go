@@ -93,6 +93,8 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
+	case p.Kind == EmbeddedMPICH || p.Kind == Libfabric:
+		return Choice{Why: p.describe() + "; --fabric pm has it use them"}, nil
 	case !p.Kind.chosenByAuto():
 		return Choice{Why: p.describe()}, nil
 	case r.NoChannels:

@@ -22,7 +22,7 @@ func needsNewer(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	needs, err := file.DynamicVersionNeeds()
 	if err != nil {
 		return false

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -76,5 +77,15 @@ func TestOwnLibfabric(t *testing.T) {
 	}
 	if !OwnLibfabric(env) {
 		t.Error("it is not found")
+	}
+}
+
+// TestAutoSaysHow: where auto leaves a program its own network, -v says how it gets channels, if it can.
+func TestAutoSaysHow(t *testing.T) {
+	for kind, says := range map[Kind]bool{EmbeddedMPICH: true, Libfabric: true, ClosedMPICH: false, OtherMPI: false, Newer: false} {
+		choice, err := Choose(Request{Program: Program{"a.out", kind}, Nodes: 2})
+		if err != nil || choice.Use || strings.Contains(choice.Why, "--fabric pm") != says {
+			t.Errorf("kind %d: %+v, %v", kind, choice, err)
+		}
 	}
 }

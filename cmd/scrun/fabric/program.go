@@ -46,8 +46,9 @@ func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
 // chosenByAuto reports whether such programs use channels without being asked, where that is faster.
 func (k Kind) chosenByAuto() bool {
 	switch k {
-	case OpenMPI, Interpreter, MPICH, EmbeddedMPICH:
+	case OpenMPI, Interpreter, MPICH:
 		return true
+	case EmbeddedMPICH: // its libfabric may be newer than the provider, and then refuses it
 	case Unknown, ClosedMPICH, OpenSHMEM, Libfabric, GASNet, Newer, OtherMPI, Static, Launcher:
 	}
 	return k.alone()
