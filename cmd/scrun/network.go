@@ -59,6 +59,7 @@ func (n *network) inspectFabric(o *options.Options, here options.Process) {
 		Wish: o.Fabric, Program: fabric.Inspect(o.Argv, dir, path, variable(env, "LD_LIBRARY_PATH")),
 		Nodes: knownNodes(o), Chosen: fabric.Chosen(env, n.settings), ChosenProvider: fabric.ChosenProvider(env),
 		NoChannels: o.Channels.Given && o.Channels.PerRank == 0, AddressSpace: addressSpace(here),
+		OwnLibfabric: fabric.OwnLibfabric(env),
 	}
 }
 

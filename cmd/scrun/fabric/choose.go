@@ -42,6 +42,8 @@ type Request struct {
 	ChosenProvider string
 	// NoChannels: the user gives the ranks none.
 	NoChannels bool
+	// OwnLibfabric: LD_LIBRARY_PATH has a libfabric of the user's own, which loads the provider.
+	OwnLibfabric bool
 	// AddressSpace is what each rank may have, in bytes; 0: as much as it likes.
 	AddressSpace uint64
 }
@@ -73,15 +75,16 @@ type Choice struct {
 // ErrProgram is a program that cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
-// network: between nodes; and for programs that have no other network. The error wraps ErrProgram.
+// Choose decides. Auto chooses channels where they were measured to be faster than the own networks
+// of Open MPI and MPICH: between nodes; and for programs that have no other network. The error wraps
+// ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
 	case None:
 		return Choice{Why: "--fabric none"}, nil
 	case PM:
-		if why := p.refusal(); why != "" {
+		if why := p.refusal(); why != "" && (p.Kind != Newer || !r.OwnLibfabric) {
 			return Choice{}, fmt.Errorf("%w: %s", ErrProgram, why)
 		}
 		return Choice{Use: true, Why: "--fabric pm, and " + p.describe()}, nil
@@ -90,7 +93,9 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind != OpenMPI && p.Kind != Interpreter && !p.Kind.alone():
+	case p.Kind == EmbeddedMPICH || p.Kind == Libfabric:
+		return Choice{Why: p.describe() + "; --fabric pm has it use them"}, nil
+	case !p.Kind.chosenByAuto():
 		return Choice{Why: p.describe()}, nil
 	case r.NoChannels:
 		return Choice{Why: "--channels 0"}, nil

@@ -26,6 +26,9 @@ const (
 	provider         = "pm"
 )
 
+// mpichProvider is the variable by which users of MPICH choose a provider.
+const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
+
 // variables returns the variables that make message-passing libraries use the provider. Debian's
 // Open MPI has libfabric switched off by default; its one-sided operations over two-sided messages
 // work on every provider, and only sm has windows that the ranks of a node share
@@ -68,8 +71,10 @@ func Chosen(env, settings []string) string {
 			return name
 		}
 	}
-	if v := value(env, providerVariable); v != "" && v != provider {
-		return providerVariable
+	for _, name := range []string{providerVariable, mpichProvider} {
+		if v := value(env, name); v != "" && v != provider {
+			return name
+		}
 	}
 	return ""
 }
@@ -92,7 +97,7 @@ func ChosenProvider(env []string) string {
 // settings. kept are the names of these. ifAble is that of the Choice.
 func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
-	if own := value(env, libraryPath); anyHas(own) {
+	if own := value(env, libraryPath); OwnLibfabric(env) {
 		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
 	} else {
 		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
@@ -111,6 +116,9 @@ func Environ(env []string, dir string, ifAble bool, settings []string) (out, kep
 	}
 	return out, kept
 }
+
+// OwnLibfabric reports whether the user's LD_LIBRARY_PATH has a libfabric, which stays in use.
+func OwnLibfabric(env []string) bool { return anyHas(value(env, libraryPath)) }
 
 func anyHas(list string) bool {
 	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool { return dir != "" && has(dir) })

@@ -15,7 +15,8 @@ func TestChoose(t *testing.T) {
 	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
 	shmem := Program{"a.out", OpenSHMEM}
 	gasnet := Program{"a.out", GASNet}
-	overFabric := Program{"a.out", MPICH}
+	overFabric, embedded, closed := Program{"a.out", MPICH}, Program{"a.out", EmbeddedMPICH}, Program{"a.out", ClosedMPICH}
+	newer := Program{"a.out", Newer}
 	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
 	for _, c := range []struct {
 		name    string
@@ -31,7 +32,15 @@ func TestChoose(t *testing.T) {
 		{"auto, ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 30}, false, ""},
 		{"auto, a high ulimit -v", Request{Wish: Auto, Program: open, Nodes: 2, AddressSpace: 1 << 40}, true, ""},
 		{"auto, MPICH", Request{Wish: Auto, Program: mpich, Nodes: 2}, false, ""},
-		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, false, ""},
+		{"auto, MPICH over libfabric", Request{Wish: Auto, Program: overFabric, Nodes: 2}, true, ""},
+		{"auto, MPICH over libfabric, one node", Request{Wish: Auto, Program: overFabric, Nodes: 1}, false, ""},
+		{"auto, MPICH over libfabric, the user has chosen", Request{Wish: Auto, Program: overFabric, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
+		{"auto, MPICH with a libfabric inside", Request{Wish: Auto, Program: embedded, Nodes: 2}, false, ""},
+		{"pm, MPICH with a libfabric inside", Request{Wish: PM, Program: embedded, Nodes: 2}, true, ""},
+		{"auto, MPICH with a closed libfabric inside", Request{Wish: Auto, Program: closed, Nodes: 2}, false, ""},
+		{"auto, a newer libfabric", Request{Wish: Auto, Program: newer, Nodes: 2, OwnLibfabric: true}, false, ""},
+		{"pm, a newer libfabric", Request{Wish: PM, Program: newer, Nodes: 2}, false, "libfabric 1.17 or an older one"},
+		{"pm, a newer libfabric of the user's own", Request{Wish: PM, Program: newer, Nodes: 2, OwnLibfabric: true}, true, ""},
 		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
 		{"auto, mpirun", Request{Wish: Auto, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, ""},
 		{"pm, mpirun", Request{Wish: PM, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, "starts processes of its own"},

@@ -30,6 +30,8 @@ const (
 	Libfabric
 	// GASNet uses libfabric with the provider pm alone: it was configured for that.
 	GASNet
+	// Newer: the program was linked with a libfabric that is newer than the one of the channels.
+	Newer
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
 	OtherMPI
 	// Static: it loads no libraries.
@@ -40,6 +42,28 @@ const (
 
 // alone reports whether such programs have no network but that of libfabric.
 func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
+
+// chosenByAuto reports whether such programs use channels without being asked, where that is faster.
+func (k Kind) chosenByAuto() bool {
+	switch k {
+	case OpenMPI, Interpreter, MPICH:
+		return true
+	case EmbeddedMPICH: // its libfabric may be newer than the provider, and then refuses it
+	case Unknown, ClosedMPICH, OpenSHMEM, Libfabric, GASNet, Newer, OtherMPI, Static, Launcher:
+	}
+	return k.alone()
+}
+
+// usesLibfabric reports whether such programs have a libfabric, so that no other program of a
+// command line matters.
+func (k Kind) usesLibfabric() bool {
+	switch k {
+	case OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet, Newer:
+		return true
+	case Unknown, Interpreter, ClosedMPICH, OtherMPI, Static, Launcher:
+	}
+	return false
+}
 
 // Program is one that a job starts.
 type Program struct {
@@ -86,7 +110,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
-		if p.Kind == Launcher || p.Kind == OpenMPI || p.Kind == MPICH || p.Kind == EmbeddedMPICH || p.Kind == Libfabric || p.Kind.alone() {
+		if p.Kind == Launcher || p.Kind.usesLibfabric() {
 			return p
 		}
 		if i == 0 || wrapped && started.Kind == Unknown && p.Kind == Interpreter {
@@ -114,6 +138,8 @@ func kindOf(program, libraryPath string) Kind {
 		return Interpreter
 	case report.Family == mpidetect.StaticUnknown:
 		return Static
+	case slices.ContainsFunc(report.Needed, isLibfabric) && needsNewer(program):
+		return Newer
 	case slices.ContainsFunc(report.Needed, isLibfabric):
 		// What it does with libfabric is not Open MPI's, although Open MPI may start it.
 		return libfabricKind(program)
@@ -128,6 +154,8 @@ func kindOf(program, libraryPath string) Kind {
 		return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return is(l.Name) })
 	}
 	switch {
+	case uses(isLibfabric) && slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return needsNewer(l.Path) }):
+		return Newer
 	case uses(isLibfabric) && uses(isOpenSHMEM):
 		return OpenSHMEM
 	case uses(isLibfabric) && report.Family == mpidetect.MPICH:
@@ -184,6 +212,8 @@ func (p Program) refusal() string {
 		return p.Name + " is static, so it cannot load the library of the channels"
 	case Launcher:
 		return p.describe() + "; start the program by scrun alone"
+	case Newer:
+		return p.describe() + "; build it, or its MPI library, with libfabric 1.17 or an older one"
 	case Unknown, Interpreter, OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""
@@ -203,6 +233,8 @@ func (p Program) describe() string {
 		return p.Name + " was built with MPICH that has a libfabric inside, which loads no providers"
 	case Libfabric:
 		return p.Name + " uses libfabric"
+	case Newer:
+		return p.Name + " was linked with a libfabric that is newer than the one of the channels"
 	case GASNet:
 		return p.Name + " has a GASNet for channels"
 	case OtherMPI:
