@@ -61,11 +61,12 @@ type Engine struct {
 	attrs   map[string]string
 	waiters map[string][]waiter
 	// asked are the requests to name table and scheduler, by id.
-	asked   map[uint64]waiter
-	lastID  uint64
-	fetches fetches
-	groups  groups
-	jobs    map[uint64]*otherJob
+	asked      map[uint64]waiter
+	askedBytes int // of their texts
+	lastID     uint64
+	fetches    fetches
+	groups     groups
+	jobs       map[uint64]*otherJob
 	// protocol is the one that ranks speak, from the first that did.
 	protocol Protocol
 	// departed counts ranks here that can enter no fence any more, lost those that the fences go on
@@ -84,6 +85,8 @@ type waiter struct {
 	rank int
 	tag  Tag
 	op   NameOp
+	// bytes of its texts, if it is asked
+	bytes int
 }
 
 // Stats counts the engine's exchanges since the job began.

@@ -43,6 +43,11 @@ const (
 	// MaxHeld bounds the requests of one rank that wait for an answer. A client
 	// has one per thread.
 	MaxHeld = 256
+	// MaxAsked bounds the requests of a job's ranks on a node that wait for an answer from the leader,
+	// which the agent keeps until then: two for each rank that a node may have.
+	MaxAsked = 2 * 4096
+	// MaxAskedBytes bounds their texts: a few spawn requests, or a name from each rank.
+	MaxAskedBytes = 8 << 20
 	// MaxSpawnApps bounds the commands of one spawn request.
 	MaxSpawnApps = 1024
 	// MaxSpawnBytes bounds the text of one spawn request; it is the longest

@@ -15,7 +15,7 @@ func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) er
 		return fmt.Errorf("%w: a service name or port above %d bytes", ErrTooLong, MaxValue)
 	}
 	op := NameOp{Kind: kind, Service: string(service), Port: string(port)}
-	id, err := e.ask(rank, tag, op)
+	id, err := e.ask(waiter{rank: rank, tag: tag, op: op, bytes: len(op.Service) + len(op.Port)})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,8 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 			return fmt.Errorf("%w: a spawn of %d processes of %q", ErrMalformed, app.MaxProcs, app.Command)
 		}
 	}
-	if err := request.checkTexts(); err != nil {
+	size, err := request.checkTexts()
+	if err != nil {
 		return err
 	}
 	for key, value := range request.Preput {
@@ -61,7 +62,7 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 			return err
 		}
 	}
-	id, err := e.ask(rank, tag, NameOp{})
+	id, err := e.ask(waiter{rank: rank, tag: tag, bytes: size})
 	if err != nil {
 		return err
 	}
@@ -70,9 +71,9 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	return nil
 }
 
-// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. Texts
-// need not be UTF-8.
-func (r *SpawnRequest) checkTexts() error {
+// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. It returns
+// the length of all texts, which need not be UTF-8.
+func (r *SpawnRequest) checkTexts() (int, error) {
 	bytes, bad := 0, false
 	add := func(texts ...string) {
 		for _, t := range texts {
@@ -91,11 +92,11 @@ func (r *SpawnRequest) checkTexts() error {
 	}
 	switch {
 	case bad:
-		return fmt.Errorf("%w: a spawn with a zero byte in a text", ErrMalformed)
+		return 0, fmt.Errorf("%w: a spawn with a zero byte in a text", ErrMalformed)
 	case bytes > MaxSpawnBytes:
-		return fmt.Errorf("%w: a spawn of %d bytes, the most is %d", ErrTooLong, bytes, MaxSpawnBytes)
+		return 0, fmt.Errorf("%w: a spawn of %d bytes, the most is %d", ErrTooLong, bytes, MaxSpawnBytes)
 	}
-	return nil
+	return bytes, nil
 }
 
 // SpawnResult answers a SpawnRequest. An unknown id is ignored.
@@ -108,12 +109,16 @@ func (e *Engine) SpawnResult(id uint64, result SpawnResult) {
 }
 
 // ask notes a request whose answer comes from outside.
-func (e *Engine) ask(rank int, tag Tag, op NameOp) (uint64, error) {
-	if err := e.hold(rank); err != nil {
+func (e *Engine) ask(w waiter) (uint64, error) {
+	if len(e.asked) == MaxAsked || e.askedBytes+w.bytes > MaxAskedBytes {
+		return 0, fmt.Errorf("%w: the ranks on the node wait for %d answers about names and new processes", ErrFull, len(e.asked))
+	}
+	if err := e.hold(w.rank); err != nil {
 		return 0, err
 	}
 	e.lastID++
-	e.asked[e.lastID] = waiter{rank: rank, tag: tag, op: op}
+	e.asked[e.lastID] = w
+	e.askedBytes += w.bytes
 	return e.lastID, nil
 }
 
@@ -123,9 +128,14 @@ func (e *Engine) answered(id uint64) (waiter, bool) {
 	if !ok {
 		return waiter{}, false
 	}
-	delete(e.asked, id)
+	e.forgetAsked(id, w)
 	e.state(w.rank).held--
 	return w, true
+}
+
+func (e *Engine) forgetAsked(id uint64, w waiter) {
+	delete(e.asked, id)
+	e.askedBytes -= w.bytes
 }
 
 // AskName is Name for an operation with its options.
@@ -138,7 +148,7 @@ func (e *Engine) AskName(rank int, tag Tag, op NameOp) error {
 	case len(op.Port) > MaxPublished:
 		return fmt.Errorf("%w: %d bytes are published, the most is %d", ErrTooLong, len(op.Port), MaxPublished)
 	}
-	id, err := e.ask(rank, tag, op)
+	id, err := e.ask(waiter{rank: rank, tag: tag, op: op, bytes: len(op.Service) + len(op.Port)})
 	if err != nil {
 		return err
 	}

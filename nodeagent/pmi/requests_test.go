@@ -3,6 +3,7 @@ package pmi
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -142,6 +143,36 @@ func TestAskedRequestsAreBounded(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ErrFull)
 	}
 	e.NameResult(7, false, "")
+	if err := e.Name(0, 1, NameLookup, []byte("s"), nil); err != nil {
+		t.Errorf("after an answer: %v", err)
+	}
+}
+
+// What the ranks of a node ask the leader is bounded together, by number and by bytes.
+func TestAskedRequestsOfANodeAreBounded(t *testing.T) {
+	last := MaxAsked / MaxHeld
+	e := newEngines(t, make([]int32, last+1))[0] // all on one node
+	for i := range MaxAsked {
+		if err := e.Name(i/MaxHeld, 1, NameLookup, []byte("s"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Name(last, 1, NameLookup, []byte("s"), nil); !errors.Is(err, ErrFull) {
+		t.Errorf("one more: %v, want %v", err, ErrFull)
+	}
+	for id := range uint64(MaxAsked) {
+		e.NameResult(id+1, false, "")
+	}
+	long := &SpawnRequest{Apps: []SpawnApp{{Command: strings.Repeat("a", MaxSpawnBytes-1), MaxProcs: 1}}}
+	for range MaxAskedBytes / MaxSpawnBytes {
+		if err := e.Spawn(last, 1, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Name(0, 1, NameLookup, []byte("s"), nil); !errors.Is(err, ErrFull) {
+		t.Errorf("one byte more: %v, want %v", err, ErrFull)
+	}
+	e.SpawnResult(e.lastID, SpawnResult{})
 	if err := e.Name(0, 1, NameLookup, []byte("s"), nil); err != nil {
 		t.Errorf("after an answer: %v", err)
 	}

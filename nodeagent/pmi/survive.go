@@ -182,7 +182,11 @@ func (e *Engine) dropRequests(rank int) {
 	for key, waiting := range e.waiters {
 		e.waiters[key] = slices.DeleteFunc(waiting, of)
 	}
-	maps.DeleteFunc(e.asked, func(_ uint64, w waiter) bool { return w.rank == rank })
+	for id, w := range e.asked {
+		if w.rank == rank {
+			e.forgetAsked(id, w)
+		}
+	}
 	maps.DeleteFunc(e.fetches.waiting, func(_ uint64, w *fetch) bool { return !w.remote && w.rank == rank })
 	for _, g := range e.groups.by {
 		g.arrived = slices.DeleteFunc(g.arrived, of)

@@ -1,13 +1,15 @@
 package uplink
 
 import (
+	"math"
 	"score/scored/api/scorev1"
 	"sync"
 )
 
-// MaxQueued bounds the messages that wait for a slow leader. The largest burst of a node is the
-// exits of its ranks, at most 4,096.
-const MaxQueued = 16384
+// MaxQueued bounds the messages that wait for a slow leader, beside those with which a stream begins:
+// the jobs keep these anyway, and repeat them however many they are. It is enough for the requests
+// of 16 jobs that ask as much as they may (pmi.MaxAsked).
+const MaxQueued = 1 << 17
 
 // queue holds messages for the present stream; without one it holds nothing.
 type queue struct {
@@ -16,6 +18,7 @@ type queue struct {
 
 	mu       sync.Mutex
 	overflow func() // nil while there is no stream
+	limit    int    // of waiting
 	waiting  []*scorev1.AgentMessage
 	spare    []*scorev1.AgentMessage // the backing of the slice taken before
 }
@@ -24,11 +27,19 @@ func newQueue() queue {
 	return queue{ready: make(chan struct{}, 1)}
 }
 
-// open begins a stream; overflow is called once when MaxQueued is passed.
+// open begins a stream, which takes any number of messages until bound is called.
 func (q *queue) open(overflow func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.overflow = overflow
+	q.overflow, q.limit = overflow, math.MaxInt
+}
+
+// bound limits the messages to MaxQueued more than wait now. Then overflow is called once when there
+// is one more.
+func (q *queue) bound() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit = len(q.waiting) + MaxQueued
 }
 
 func (q *queue) close() {
@@ -45,7 +56,7 @@ func (q *queue) push(message *scorev1.AgentMessage) {
 	if q.overflow == nil {
 		return
 	}
-	if len(q.waiting) == MaxQueued {
+	if len(q.waiting) >= q.limit {
 		q.overflow()
 		q.overflow = nil
 		return

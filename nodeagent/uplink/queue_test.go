@@ -46,6 +46,7 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	q := newQueue()
 	overflows := 0
 	q.open(func() { overflows++ })
+	q.bound()
 	m := &scorev1.AgentMessage{}
 	for range MaxQueued {
 		q.push(m)
@@ -60,6 +61,29 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	}
 	if got := len(q.take()); got != MaxQueued {
 		t.Errorf("took %d", got)
+	}
+}
+
+// TestQueueTakesWhatIsRepeated: a stream begins with all that the jobs keep. If that could overflow,
+// no stream would ever last again.
+func TestQueueTakesWhatIsRepeated(t *testing.T) {
+	q := newQueue()
+	overflows := 0
+	q.open(func() { overflows++ })
+	m := &scorev1.AgentMessage{}
+	for range 2 * MaxQueued {
+		q.push(m)
+	}
+	q.bound()
+	for range MaxQueued {
+		q.push(m)
+	}
+	if overflows != 0 {
+		t.Fatal("overflow by what was repeated")
+	}
+	q.push(m)
+	if overflows != 1 {
+		t.Errorf("%d overflows", overflows)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/hosttime"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	// silenceTimeout is how long a stream may be without a Pong before it is
 	// ended: several pings in a row were not answered.
 	silenceTimeout = 3 * time.Second
+	// maxBurst is how many messages are sent before it is seen whether a ping is due: a few
+	// milliseconds.
+	maxBurst = 512
 )
 
 // session is one stream from beginning to end. It reports whether the leader
@@ -61,7 +65,8 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	l.queue.open(func() { cancel(errOverflow) })
 	defer l.options.Handler.Lost()
 	defer l.queue.close()
-	l.options.Handler.Welcome(welcome)
+	l.options.Handler.Welcome(welcome) // repeats what the jobs keep
+	l.queue.bound()
 
 	sent := make(chan struct{})
 	go func() {
@@ -168,28 +173,43 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 		case <-ctx.Done():
 			return
 		case <-l.queue.ready:
-			if l.sendQueued(stream) != nil {
+			if l.sendQueued(cancel, stream, beat) != nil {
 				return // the receiver learns why
 			}
 		case <-beat.C():
-			if l.options.Now()-l.lastHeard.Load() > silenceTimeout.Nanoseconds() {
-				cancel(errSilent)
-				return
-			}
-			if stream.Send(l.ping(beat.next())) != nil {
+			if l.beat(cancel, stream, beat) != nil {
 				return
 			}
 		}
 	}
 }
 
-func (l *Link) sendQueued(stream *stream) error {
-	for _, message := range merge(l.queue.take()) {
-		if err := stream.Send(message); err != nil {
-			return err
+// sendQueued sends what is queued, with pings in between when they are due.
+func (l *Link) sendQueued(cancel context.CancelCauseFunc, stream *stream, beat *heartbeat) error {
+	for burst := range slices.Chunk(merge(l.queue.take()), maxBurst) {
+		for _, message := range burst {
+			if err := stream.Send(message); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-beat.C():
+			if err := l.beat(cancel, stream, beat); err != nil {
+				return err
+			}
+		default:
 		}
 	}
 	return nil
+}
+
+// beat sends a ping, or ends the stream if the leader has not answered for too long.
+func (l *Link) beat(cancel context.CancelCauseFunc, stream *stream, beat *heartbeat) error {
+	if l.options.Now()-l.lastHeard.Load() > silenceTimeout.Nanoseconds() {
+		cancel(errSilent)
+		return errSilent
+	}
+	return stream.Send(l.ping(beat.next()))
 }
 
 func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {

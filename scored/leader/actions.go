@@ -220,7 +220,7 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	}}})
 	c.gang.Remove(gang.JobID(j.id))
 	c.placeDirty, c.planDirty = true, true
-	c.dropNames(j.id)
+	c.dropNames(j)
 	c.sendPlaces(j)
 	c.countJob(j, -1)
 	c.stats.Ended[v.GetReason()]++

@@ -35,9 +35,8 @@ type controller struct {
 	nodes     map[string]*node
 	names     map[nameKey]name
 	members   members
-	lookups   []nameWait // pending, oldest first
-	placeAsks []placeAsk // likewise
-	toStage   []*job     // whose files must be staged
+	lookups   map[nameKey][]nameWait // pending, oldest first
+	toStage   []*job                 // whose files must be staged
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers
@@ -81,6 +80,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 		entered:   make(map[submission]pendingSubmission),
 		nodes:     make(map[string]*node),
 		names:     make(map[nameKey]name),
+		lookups:   make(map[nameKey][]nameWait),
 		members:   newMembers(s),
 		accounts:  make(map[uint32]*account),
 		readState: func(f func(*state.State)) { f(s) },

@@ -115,14 +115,16 @@ type job struct {
 	ownerDeadline int64     // when it ends without an owner; 0: none
 	watchers      []*Attachment
 	notes         []string
-	unstored      string              // which output its nodes could not store; empty: none
-	staged        []string            // nodes that were told to fetch and keep its files, the seed first
-	children      []*job              // spawned by it, not forgotten
-	childVerdict  *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
-	childEnds     []childEnd          // of the latest children that left by themselves
-	names         int                 // number of names that it has published
-	replies       replies             // to its requests about names
-	spawned       map[spawnKey]uint64 // children by the request that spawned them
+	unstored      string                 // which output its nodes could not store; empty: none
+	staged        []string               // nodes that were told to fetch and keep its files, the seed first
+	children      []*job                 // spawned by it, not forgotten
+	childVerdict  *scorev1.Verdict       // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
+	childEnds     []childEnd             // of the latest children that left by themselves
+	names         int                    // number of names that it has published
+	lookups       map[requestKey]nameKey // of its ranks, pending
+	placeAsks     []placeAsk             // where it is, asked by other jobs while it is queued
+	replies       replies                // to its requests about names
+	spawned       map[spawnKey]uint64    // children by the request that spawned them
 	// outputLost: some of the output is lost; a note says which.
 	outputLost bool
 	// outputRead: a client has fetched all its output.

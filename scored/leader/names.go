@@ -11,11 +11,12 @@ import (
 
 // maxServiceName and maxPortName are the limits of the process management interfaces: PMIx has keys
 // of up to 511 bytes, and a value published with it may list hundreds of processes
-// (pmi.MaxPublished). maxLookups bounds the pending lookups of one job: each rank has a few.
+// (pmi.MaxPublished). maxLookups bounds the pending lookups of one job: most of its ranks have
+// none, since one rank looks a name up for all.
 const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
-	maxLookups     = 1 << 16
+	maxLookups     = 1 << 14
 	// maxKeptReplies bounds the answers that are kept for one job's repeated requests: an agent
 	// that lost them is back within NodeGrace, and few of a job's ranks use names at the same time.
 	maxKeptReplies = state.MaxAnswersPerJob
@@ -36,10 +37,8 @@ type name struct {
 
 // nameWait is a lookup that waits until its name is published.
 type nameWait struct {
-	key     nameKey
-	node    string
-	job     uint64
-	request uint64
+	job uint64
+	by  requestKey
 }
 
 // requestKey identifies a request of a job.
@@ -88,7 +87,7 @@ func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 		if found, ok := c.names[key]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
 			c.readOnce(key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()})
-		} else if m.GetWait() && c.waitForName(nameWait{key, n.name, j.id, m.GetRequest()}) {
+		} else if m.GetWait() && c.waitForName(j, key, requestKey{n.name, m.GetRequest()}) {
 			return
 		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
@@ -112,33 +111,41 @@ func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
 }
 
 // waitForName queues a lookup. An agent that has lost its stream asks again.
-func (c *controller) waitForName(w nameWait) bool {
-	if len(c.lookups) == maxLookups {
+func (c *controller) waitForName(j *job, key nameKey, by requestKey) bool {
+	if _, waits := j.lookups[by]; waits {
+		return true
+	}
+	if len(j.lookups) >= maxLookups {
 		return false
 	}
-	if !slices.Contains(c.lookups, w) {
-		c.lookups = append(c.lookups, w)
+	if j.lookups == nil {
+		j.lookups = make(map[requestKey]nameKey)
 	}
+	j.lookups[by] = key
+	c.lookups[key] = append(c.lookups[key], nameWait{j.id, by})
 	return true
 }
 
 // namePublished answers lookups that wait for a name; a name that is read once goes to the first.
 func (c *controller) namePublished(key nameKey) {
-	waiting := c.lookups
-	c.lookups = nil
+	waiting := c.lookups[key]
+	delete(c.lookups, key)
 	for _, w := range waiting {
 		found, ok := c.names[key]
-		n := c.nodes[w.node]
-		if w.key != key || !ok || n == nil || n.link == nil {
-			c.lookups = append(c.lookups, w)
+		n := c.nodes[w.by.node]
+		if !ok || n == nil || n.link == nil {
+			c.lookups[key] = append(c.lookups[key], w)
 			continue
 		}
-		reply := &scorev1.NameReply{JobId: w.job, Request: w.request, Ok: true, Port: found.port}
-		if j := c.jobs[w.job]; j != nil && found.once {
-			j.replies.add(w.node, reply)
+		reply := &scorev1.NameReply{JobId: w.job, Request: w.by.request, Ok: true, Port: found.port}
+		if j := c.jobs[w.job]; j != nil {
+			delete(j.lookups, w.by)
+			if found.once {
+				j.replies.add(w.by.node, reply)
+			}
 		}
 		c.send(n.link, nameMessage(reply))
-		c.readOnce(key, state.NameRequest{Job: w.job, Node: w.node, Number: w.request})
+		c.readOnce(key, state.NameRequest{Job: w.job, Node: w.by.node, Number: w.by.request})
 	}
 }
 
@@ -212,15 +219,23 @@ func (c *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 	return true
 }
 
-// dropNames removes a job's names; the entry of its end does the same in the state.
-func (c *controller) dropNames(id uint64) {
-	if j := c.jobs[id]; j != nil {
-		j.replies = replies{}
-	}
+// dropNames removes a job's names and lookups; the entry of its end does the same in the state.
+func (c *controller) dropNames(j *job) {
+	j.replies = replies{}
 	for key, name := range c.names {
-		if name.job == id {
+		if name.job == j.id {
 			delete(c.names, key)
 		}
 	}
-	c.lookups = slices.DeleteFunc(c.lookups, func(w nameWait) bool { return w.job == id })
+	keys := make(map[nameKey]bool)
+	for _, key := range j.lookups {
+		keys[key] = true
+	}
+	j.lookups = nil
+	for key := range keys {
+		others := slices.DeleteFunc(c.lookups[key], func(w nameWait) bool { return w.job == j.id })
+		if c.lookups[key] = others; len(others) == 0 {
+			delete(c.lookups, key)
+		}
+	}
 }

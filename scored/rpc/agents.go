@@ -24,9 +24,6 @@ const (
 	maxAgentMessage = 8 << 20
 	// helloTimeout is how long a new stream may take to say who it is.
 	helloTimeout = 5 * time.Second
-	// maxOutbox bounds the messages queued for an agent. The stream of an agent that is further
-	// behind is closed; it connects again and gets the current state.
-	maxOutbox = 4096
 )
 
 // SwitchSink receives the agents' measurements.
@@ -148,7 +145,7 @@ func passPoints(message *scorev1.AgentMessage) {
 // stream. It implements leader.Link.
 type agentLink struct {
 	now   func() (nanos int64, term uint64)
-	queue chan *scorev1.ServerMessage
+	queue *outbox
 	over  chan struct{}
 
 	once          sync.Once
@@ -164,14 +161,12 @@ type agentLink struct {
 }
 
 func newAgentLink(now func() (int64, uint64)) *agentLink {
-	return &agentLink{now: now, queue: make(chan *scorev1.ServerMessage, maxOutbox), over: make(chan struct{})}
+	return &agentLink{now: now, queue: newOutbox(), over: make(chan struct{})}
 }
 
 // Send implements leader.Link.
 func (l *agentLink) Send(message *scorev1.ServerMessage) {
-	select {
-	case l.queue <- message:
-	default:
+	if !l.queue.put(message) {
 		l.Close("")
 	}
 }
@@ -196,8 +191,8 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 	defer l.Close("")
 	for {
 		select {
-		case message := <-l.queue:
-			if l.write(ctx, stream, message) != nil {
+		case <-l.queue.ready:
+			if l.writeAll(ctx, stream) != nil {
 				return nil // the stream ended; the receiver notifies the leader
 			}
 		case err := <-received:
@@ -213,6 +208,21 @@ func (l *agentLink) run(ctx context.Context, stream *agentStream, received <-cha
 			return nil
 		}
 	}
+}
+
+// writeAll sends what is queued, unless the link is closed meanwhile.
+func (l *agentLink) writeAll(ctx context.Context, stream *agentStream) error {
+	for _, message := range l.queue.take() {
+		select {
+		case <-l.over:
+			return nil
+		default:
+		}
+		if err := l.write(ctx, stream, message); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write sends a queued message, in the words that the agent understands.

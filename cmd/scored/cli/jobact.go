@@ -115,12 +115,12 @@ a number. The owner of a job and operators may do this.`,
 		ValidArgsFunction: c.completeJobs(1, 0, false),
 		Args:              needs(0, "a signal and the jobs"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			if len(arguments) < 2 {
+				return errors.New("name a signal and then the jobs, as in 'scored job signal USR1 7'")
+			}
 			number, err := cmdline.ParseSignal(arguments[0])
 			if err != nil {
 				return err
-			}
-			if len(arguments) < 2 {
-				return errors.New("name the jobs after the signal")
 			}
 			return each(arguments[1:], func(id uint64) error {
 				request := &scorev1.SignalJobRequest{JobId: id, Signal: number}

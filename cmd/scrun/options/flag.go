@@ -50,12 +50,15 @@ func flagError(flags *pflag.FlagSet, err error) error {
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
 			cause = errors.New("it is true or false") // numbers are read by us
 		}
-		if invalid.GetFlag().Name == "ntasks" && invalid.GetValue() == "p" { // -np is -n with a value
-			return noOption(flags, "-np", "np")
+		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np, which is -n with a value here
+			return noOption(flags, "-"+word, word)
 		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if word := unknown.GetSpecifiedShortnames(); foreign[word] != "" { // mpirun has words after one dash
+			return noOption(flags, "-"+word, word)
+		}
 		return noOption(flags, quote.Word(cmdline.TypedOption(unknown)), unknown.GetSpecifiedName())
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {

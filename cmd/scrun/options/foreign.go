@@ -16,8 +16,7 @@ var foreign = map[string]string{
 	"account": noAccounts, "A": noAccounts, "wckey": noAccounts, "qos": noAccounts,
 	"partition": noPartitions, "p": noPartitions, "reservation": noPartitions, "constraint": noPartitions, "C": noPartitions,
 	"licenses": noPartitions, "L": noPartitions, "prefer": noPartitions,
-	"ntasks-per-node":   "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes",
-	"tasks-per-node":    "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes",
+	"ntasks-per-node": ranksPerNode, "tasks-per-node": ranksPerNode,
 	"ntasks-per-core":   noCores,
 	"ntasks-per-socket": noCores, "cores-per-socket": noCores, "sockets-per-node": noCores, "threads-per-core": noCores, "hint": noCores,
 	"extra-node-info": noCores, "B": noCores, "cpu-bind": noCores, "mem-bind": noCores, "core-spec": noCores, "S": noCores, "thread-spec": noCores,
@@ -47,16 +46,17 @@ var foreign = map[string]string{
 	"jobid": allocations, "allocation": allocations, "no-allocate": allocations, "Z": allocations, "external": allocations,
 	"interactive":  "--pty gives rank 0 a terminal",
 	"propagate":    "ranks have the limits of this shell (ulimit)",
-	"preserve-env": "--export says which variables the ranks have", "E": "--export says which variables the ranks have",
-	"get-user-env": "--export says which variables the ranks have",
-	"prolog":       noScripts, "epilog": noScripts, "task-prolog": noScripts, "task-epilog": noScripts,
+	"preserve-env": variables, "E": variables, "get-user-env": variables,
+	"prolog": noScripts, "epilog": noScripts, "task-prolog": noScripts, "task-epilog": noScripts,
 	"mail-type": "'scored job wait' returns when a job has ended", "mail-user": "'scored job wait' returns when a job has ended",
 	"threads": noNeed, "T": noNeed, "slurmd-debug": noNeed, "debugger-test": noNeed, "msg-timeout": noNeed, "disable-status": noNeed, "X": noNeed,
 	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
 	"open-mode":         "-o overwrites files; %j in the name gives each job its own",
 	"uid":               "sudo -u runs scrun as another user", "gid": "sudo -g runs scrun with another group",
 	"comment": "--job-name takes a text for lists", "extra": "--job-name takes a text for lists",
-	"np":                "-n says how many ranks run",
+	"np":  "-n says how many ranks run",
+	"ppn": ranksPerNode, "npernode": ranksPerNode, "perhost": ranksPerNode,
+	"genv": variables, "genvall": variables, "genvlist": variables, "genvnone": variables,
 	"allow-run-as-root": noNeed, "mca": "variables OMPI_MCA_NAME=VALUE set parameters of Open MPI",
 	"wdir": "-D says where to run", "workdir": "-D says where to run",
 	"usage": "--help lists all options", "V": "--version prints the version",
@@ -72,6 +72,8 @@ const (
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
 	noPartitions    = "there are no partitions; -w names the nodes to use"
 	noCores         = "-c says how many CPUs each rank has, and -m (--distribution) how ranks go to nodes"
+	ranksPerNode    = "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes"
+	variables       = "--export says which variables the ranks have"
 	noShape         = "-N sets how many nodes, and -w which"
 	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another one"
 	jobArrays       = "a loop in the shell submits jobs with -d, or one job's ranks choose by $SCORE_RANK"

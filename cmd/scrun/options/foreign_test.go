@@ -15,6 +15,8 @@ func TestForeign(t *testing.T) {
 		"-x": "-w names", "--exclude=n1": "-w names", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c says", "--jobid=7": "no allocation",
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
 		"-np": "-n says how many", "--array=1-4": "a loop in the shell", "-a": "a loop in the shell",
+		"-machinefile": "-w names", "-ppn": "-N and -n say the same", "-genv": "--export says", "-perhost": "-N and -n say the same",
+		"-npernode":      "-N and -n say the same",
 		"--oversubscrib": "did you mean --oversubscribe?", "--jobname": "did you mean --job-name?",
 	} {
 		_, err := parse(t, option, "p")
