@@ -75,9 +75,8 @@ type Choice struct {
 // ErrProgram is a program that cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides. Auto chooses channels where they were measured to be faster than the own networks
-// of Open MPI and MPICH: between nodes; and for programs that have no other network. The error wraps
-// ErrProgram.
+// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
+// network: between nodes; and for programs that have no other network. The error wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -93,7 +92,7 @@ func Choose(r Request) (Choice, error) {
 	switch {
 	case p.Kind == Unknown:
 		return Choice{}, nil
-	case p.Kind == EmbeddedMPICH || p.Kind == Libfabric:
+	case p.Kind == MPICH || p.Kind == EmbeddedMPICH || p.Kind == Libfabric:
 		return Choice{Why: p.describe() + "; --fabric pm has it use them"}, nil
 	case !p.Kind.chosenByAuto():
 		return Choice{Why: p.describe()}, nil

@@ -82,7 +82,7 @@ func TestOwnLibfabric(t *testing.T) {
 
 // TestAutoSaysHow: where auto leaves a program its own network, -v says how it gets channels, if it can.
 func TestAutoSaysHow(t *testing.T) {
-	for kind, says := range map[Kind]bool{EmbeddedMPICH: true, Libfabric: true, ClosedMPICH: false, OtherMPI: false, Newer: false} {
+	for kind, says := range map[Kind]bool{MPICH: true, EmbeddedMPICH: true, Libfabric: true, ClosedMPICH: false, OtherMPI: false, Newer: false} {
 		choice, err := Choose(Request{Program: Program{"a.out", kind}, Nodes: 2})
 		if err != nil || choice.Use || strings.Contains(choice.Why, "--fabric pm") != says {
 			t.Errorf("kind %d: %+v, %v", kind, choice, err)

@@ -45,13 +45,7 @@ func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
 
 // chosenByAuto reports whether such programs use channels without being asked, where that is faster.
 func (k Kind) chosenByAuto() bool {
-	switch k {
-	case OpenMPI, Interpreter, MPICH:
-		return true
-	case EmbeddedMPICH: // its libfabric may be newer than the provider, and then refuses it
-	case Unknown, ClosedMPICH, OpenSHMEM, Libfabric, GASNet, Newer, OtherMPI, Static, Launcher:
-	}
-	return k.alone()
+	return k == OpenMPI || k == Interpreter || k.alone()
 }
 
 // usesLibfabric reports whether such programs have a libfabric, so that no other program of a

@@ -194,7 +194,7 @@ func (o *Options) addMPI(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.Fabric, "what", fabric.ParseWish),
 		"fabric",
-		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto has programs of Open MPI, and of an MPICH over libfabric, on several nodes do so if they can, also behind scripts and in Python, and those of Sandia OpenSHMEM and of a GASNet made for channels (default: auto)",
+		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto has programs of Open MPI on several nodes do so if they can, also behind scripts and in Python, and those of Sandia OpenSHMEM and of a GASNet made for channels (default: auto)",
 	)
 }
 
