@@ -34,7 +34,7 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	m := &merger{
-		users: u, stream: stream, attachment: attachment,
+		users: u, stream: stream, attachment: attachment, uid: callerOf(ctx).UID,
 		output: make(chan *scorev1.AttachEvent),
 		inputs: newInputs(),
 		marks:  newMarks(open),
@@ -57,6 +57,7 @@ type merger struct {
 	users
 	stream     *attachStream
 	attachment *leader.Attachment
+	uid        uint32                    // the client's
 	sources    sync.WaitGroup            // the goroutines that fetch output
 	senders    sync.WaitGroup            // the goroutines that forward input
 	output     chan *scorev1.AttachEvent // unbuffered: a slow client slows the ranks down

@@ -5,6 +5,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -29,13 +30,17 @@ const (
 	flowLasts = 2 * time.Second
 )
 
-// flows holds the streams of output that have a pace, by the hosts that carry them.
+// flows holds the streams that may have a pace, and what users may have carried at once, by the
+// hosts that carry them.
 type flows struct {
-	mu   sync.Mutex
-	seen map[string]map[*outputProgress]time.Time
+	mu     sync.Mutex
+	seen   map[string]map[*outputProgress]time.Time
+	bursts map[string]*bursts
 }
 
-func newFlows() *flows { return &flows{seen: map[string]map[*outputProgress]time.Time{}} }
+func newFlows() *flows {
+	return &flows{seen: map[string]map[*outputProgress]time.Time{}, bursts: map[string]*bursts{}}
+}
 
 // beside counts the streams that a host carries, including p.
 func (f *flows) beside(host string, p *outputProgress, now time.Time) int {
@@ -66,10 +71,15 @@ func (f *flows) end(p *outputProgress) {
 	}
 }
 
-// rate returns how many bytes per second the contended hosts carry for a stream; 0: no limit.
-func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rate uint64) {
+// rate returns how many bytes per second the contended hosts carry for a user's stream, of which so
+// many have passed since the last call; 0: no limit.
+func (f *flows) rate(hosts []leader.Host, uid uint32, p *outputProgress, passed int, now time.Time) (rate uint64) {
 	for _, host := range hosts {
-		part := uint64(max(carriedPerCPU*host.CPUs/f.beside(host.Name, p, now), minCarried))
+		whole := carriedPerCPU * host.CPUs
+		part := uint64(max(whole/f.beside(host.Name, p, now), minCarried))
+		if f.mayBurst(host.Name, uid, passed, whole, now) {
+			continue
+		}
 		if rate == 0 || part < rate {
 			rate = part
 		}
@@ -77,12 +87,25 @@ func (f *flows) rate(hosts []leader.Host, p *outputProgress, now time.Time) (rat
 	return rate
 }
 
+// mayBurst takes bytes from the user's allowance at a host, and reports whether there is more.
+func (f *flows) mayBurst(host string, uid uint32, passed, perSecond int, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.bursts[host]
+	if b == nil {
+		b = &bursts{users: map[uint32]*allowance{}}
+		f.bursts[host] = b
+	}
+	return b.use(uid, passed, perSecond, now)
+}
+
 // pacing is the pace that a source's node was sent, and the output since the last check.
 type pacing struct {
 	passed    int // in bytes with messageCost; used by fetch only
 	checkedAt time.Time
 
-	checkDue chan struct{} // one element: a check is due
+	unchecked atomic.Int64  // what passed since the last check whose result is known
+	checkDue  chan struct{} // one element: a check is due
 
 	sentRate uint64 // used by confirming only
 	sentAt   time.Time
@@ -91,6 +114,7 @@ type pacing struct {
 // onMessage counts a message, and requests a check when one is due.
 func (p *pacing) onMessage(now time.Time, bytes int) {
 	p.passed += bytes + messageCost
+	p.unchecked.Add(int64(bytes + messageCost))
 	since := now.Sub(p.checkedAt)
 	if since < paceEvery || p.passed < paceAfter && since < paceInterval || p.checkedAt.IsZero() && p.passed < paceAfter {
 		return
@@ -110,7 +134,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 		return // the next check may succeed
 	}
 	now := time.Now()
-	rate := m.flows.rate(hosts, p, now)
+	rate := m.flows.rate(hosts, m.uid, p, int(p.pacing.unchecked.Swap(0)), now)
 	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceInterval) {
 		return
 	}

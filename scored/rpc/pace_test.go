@@ -13,12 +13,14 @@ func newPacedPlace() *outputProgress {
 // The streams of a host share what it carries. A silent stream has no share, and the most contended
 // host on the way sets the rate.
 func TestFlowsDivideAHost(t *testing.T) {
+	const spender = 1000
 	f, now := newFlows(), time.Unix(1, 0)
 	one, other := newPacedPlace(), newPacedPlace()
 	small, large := leader.Host{Name: "a", CPUs: 2}, leader.Host{Name: "b", CPUs: 64}
+	f.rate([]leader.Host{small, large}, spender, one, 1<<40, now) // nothing is saved up
 	check := func(what string, hosts []leader.Host, p *outputProgress, want uint64) {
 		t.Helper()
-		if got := f.rate(hosts, p, now); got != want {
+		if got := f.rate(hosts, spender, p, 0, now); got != want {
 			t.Errorf("%s: %d bytes in a second, want %d", what, got, want)
 		}
 	}
@@ -31,7 +33,7 @@ func TestFlowsDivideAHost(t *testing.T) {
 	f.end(one)
 	check("the second alone", []leader.Host{small}, other, 2*carriedPerCPU)
 	for range 1000 {
-		f.rate([]leader.Host{small}, newPacedPlace(), now)
+		f.rate([]leader.Host{small}, spender, newPacedPlace(), 0, now)
 	}
 	check("one of many", []leader.Host{small}, one, minCarried)
 }

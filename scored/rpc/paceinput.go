@@ -32,23 +32,24 @@ func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 	return p.allowed
 }
 
-// checkDue reports whether it is time to check whether other jobs compute.
-func (p *inputPace) checkDue(now time.Time, bytes int) bool {
+// checkDue reports whether it is time to check whether other jobs compute, and what has passed since
+// the last time.
+func (p *inputPace) checkDue(now time.Time, bytes int) (passed int, due bool) {
 	p.passed += bytes + messageCost
 	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceInterval) || now.Sub(p.checkedAt) < paceEvery {
-		return false
+		return 0, false
 	}
-	p.passed, p.checkedAt = 0, now
-	return true
+	passed, p.passed, p.checkedAt = p.passed, 0, now
+	return passed, true
 }
 
 // holdInput waits until more input may follow. It returns false if ctx ends first.
 func (m *merger) holdInput(ctx context.Context, source *leader.Source, at string, p *inputPace, bytes int) bool {
 	now := time.Now()
-	if p.checkDue(now, bytes) {
+	if passed, due := p.checkDue(now, bytes); due {
 		hosts := m.hosts.path(at, m.stream.Peer().Addr)
 		if crowds, err := m.attachment.Contended(ctx, source.Job, hosts, m.hosts.alias); err == nil {
-			p.rate = m.flows.rate(crowds, &p.flow, now)
+			p.rate = m.flows.rate(crowds, m.uid, &p.flow, passed, now)
 		}
 	}
 	wait := p.nextAt(now, bytes).Sub(now)

@@ -24,6 +24,9 @@ const (
 	// few hundredths are meant; a busy machine makes the same work longer. Without a bound it takes
 	// most of a machine of two CPUs.
 	maxCost = 0.1
+	// burstStep is how much is passed at a time until the pace shows, and maxBurstEach how much may
+	// come at once for each CPU: what is saved up, and what waits on the way.
+	burstStep, maxBurstEach = 8 << 20, 96 << 20
 	// alone is how much comes when the others have ended, and how much faster at least.
 	alone, gain = 96 << 20, 1.5
 )
@@ -67,10 +70,14 @@ func TestFloodBesideNeighbour(t *testing.T) {
 // compareFlood looks at a stream beside the neighbour and without it.
 func compareFlood(s *daemonstest.Scene, cpus int, pass func(bytes int), endNeighbour func()) {
 	t := s.T
-	pass(floodEach * cpus / 2) // what may come at once, before the bound is known
+	burst := passBurst(t, cpus, pass)
 	took, cost := carryingCost(s, func() { pass(floodEach * cpus) })
 	rate := float64(floodEach*cpus) / took.Seconds()
 	t.Logf("beside a neighbour: %.1f MB/s, at the cost of %.1f %% of the CPUs", rate/1e6, 100*cost)
+	t.Logf("at first: %.1f MB/s", burst/1e6)
+	if burst < gain*rate {
+		t.Errorf("%.1f MB/s pass at first, %.1f later: nothing may come at once", burst/1e6, rate/1e6)
+	}
 	if rate > float64(boundEach*cpus) {
 		t.Errorf("%.1f MB/s pass beside a neighbour, want %.1f at most", rate/1e6, float64(boundEach*cpus)/1e6)
 	}
@@ -85,6 +92,24 @@ func compareFlood(s *daemonstest.Scene, cpus int, pass func(bytes int), endNeigh
 	if free < gain*rate {
 		t.Errorf("%.1f MB/s pass without a neighbour, %.1f beside one", free/1e6, rate/1e6)
 	}
+}
+
+// passBurst passes what may come at once, and returns the bytes per second of its first part.
+func passBurst(t *testing.T, cpus int, pass func(bytes int)) (first float64) {
+	t.Helper()
+	for passed := 0; passed < maxBurstEach*cpus; passed += burstStep {
+		began := time.Now()
+		pass(burstStep)
+		rate := burstStep / time.Since(began).Seconds()
+		if first == 0 {
+			first = rate
+		}
+		if rate < float64(boundEach*cpus) {
+			return first
+		}
+	}
+	t.Errorf("%d MB came at once", maxBurstEach*cpus>>20)
+	return first
 }
 
 // passOutput reads what the job writes.
