@@ -52,6 +52,7 @@ var rows = []row{
 	{"urgent", false, "a handler for SIGURG, which runtimes send to themselves"},
 	{"peek", true, "FI_PEEK makes progress, and completes at once: with the message, or as an error"},
 	{"probe-waits", false, "a program that waits by looks sleeps, as one that reads its queue does"},
+	{"works-between-reads", false, "a program that works for some microseconds between reads in vain is not kept asleep"},
 	{"claim", true, "FI_CLAIM by the context of the look, FI_DISCARD"},
 	{"cancel", false, "FI_ECANCELED of what no message has matched"},
 	{"truncation", true, "FI_ETRUNC, and nothing behind the buffer"},

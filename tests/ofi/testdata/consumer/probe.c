@@ -1,7 +1,9 @@
 /* Looks for messages, claims, cancellations, messages that do not fit. */
+#define _GNU_SOURCE
 #include "consumer.h"
 #include "rows.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #define LONG_MESSAGE 200000
@@ -107,6 +109,32 @@ void row_probe_waits(void)
 		wall = ns_of(CLOCK_MONOTONIC) - wall;
 		cpu = ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	} while (cpu > wall / 4);
+	close_end(&e);
+}
+
+/*
+ * A program that works between its reads, as one that synchronises a window that is its own alone,
+ * may be kept asleep now and then, but not by each read.
+ */
+void row_works_between_reads(void)
+{
+	enum { READS = 20000, WORK_NS = 5000, MOST_SLEEPS = READS / 16 };
+	struct setup s = {0};
+	struct end e;
+	struct fi_cq_tagged_entry entry;
+	struct rusage before, after;
+
+	open_end(&e, &s);
+	getrusage(RUSAGE_THREAD, &before);
+	for (int k = 0; k < READS; k++) {
+		int64_t begin = ns_of(CLOCK_THREAD_CPUTIME_ID);
+		while (ns_of(CLOCK_THREAD_CPUTIME_ID) - begin < WORK_NS)
+			;
+		CHECK(fi_cq_read(e.cq, &entry, 1) == -FI_EAGAIN);
+	}
+	getrusage(RUSAGE_THREAD, &after);
+	CHECK(after.ru_nvcsw - before.ru_nvcsw < MOST_SLEEPS);
+	barrier();
 	close_end(&e);
 }
 

@@ -45,6 +45,7 @@ const struct row rows[] = {
 	{"urgent", row_urgent},
 	{"peek", row_peek},
 	{"probe-waits", row_probe_waits},
+	{"works-between-reads", row_works_between_reads},
 	{"claim", row_claim},
 	{"cancel", row_cancel},
 	{"truncation", row_truncation},

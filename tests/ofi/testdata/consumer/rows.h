@@ -52,6 +52,7 @@ void row_urgent(void);
 /* probe.c */
 void row_peek(void);
 void row_probe_waits(void);
+void row_works_between_reads(void);
 void row_claim(void);
 void row_cancel(void);
 void row_truncation(void);
