@@ -8,7 +8,7 @@
  */
 enum {
 	CLOCK_READS = 16,      /* empty reads before the clock is read: a program that waits for an answer never reads it */
-	TIGHT_NS = 2000,       /* ten times the CPU time of a read in vain; a program that takes no more between reads does nothing but poll */
+	TIGHT_NS = 4000,       /* CPU time of a read in vain, or a probe, twice over; a program that takes no more between reads does nothing but poll */
 	NAP_US = 1000,         /* the longest sleep at first */
 	LONG_NAP_US = 10000,   /* of a program that found nothing for LONG_QUIET_NS */
 	/* Of one that found nothing for IDLE_NS: jobs that use 10 ms of a second are not idle. */

@@ -118,7 +118,7 @@ void row_probe_waits(void)
  */
 void row_works_between_reads(void)
 {
-	enum { READS = 20000, WORK_NS = 5000, MOST_SLEEPS = READS / 16 };
+	enum { READS = 20000, WORK_NS = 7000, MOST_SLEEPS = READS / 16 };
 	struct setup s = {0};
 	struct end e;
 	struct fi_cq_tagged_entry entry;
