@@ -71,8 +71,8 @@ func (f *flows) end(p *outputProgress) {
 	}
 }
 
-// rate returns how many bytes per second the contended hosts carry for a user's stream, of which so
-// many have passed since the last call; 0: no limit.
+// rate returns how many bytes per second the contended hosts carry for a user's stream; 0: no limit.
+// passed is what the stream has carried since the last call, in bytes with messageCost.
 func (f *flows) rate(hosts []leader.Host, uid uint32, p *outputProgress, passed int, now time.Time) (rate uint64) {
 	for _, host := range hosts {
 		whole := carriedPerCPU * host.CPUs
@@ -101,10 +101,8 @@ func (f *flows) mayBurst(host string, uid uint32, passed, perSecond int, now tim
 
 // pacing is the pace that a source's node was sent, and the output since the last check.
 type pacing struct {
-	passed    int // in bytes with messageCost; used by fetch only
-	checkedAt time.Time
-
-	unchecked atomic.Int64  // what passed since the last check whose result is known
+	passed    atomic.Int64  // since the last check, in bytes with messageCost
+	checkedAt time.Time     // when a check was requested last; used by fetch only
 	checkDue  chan struct{} // one element: a check is due
 
 	sentRate uint64 // used by confirming only
@@ -113,13 +111,12 @@ type pacing struct {
 
 // onMessage counts a message, and requests a check when one is due.
 func (p *pacing) onMessage(now time.Time, bytes int) {
-	p.passed += bytes + messageCost
-	p.unchecked.Add(int64(bytes + messageCost))
+	passed := p.passed.Add(int64(bytes + messageCost))
 	since := now.Sub(p.checkedAt)
-	if since < paceEvery || p.passed < paceAfter && since < paceInterval || p.checkedAt.IsZero() && p.passed < paceAfter {
+	if since < paceEvery || passed < paceAfter && since < paceInterval || p.checkedAt.IsZero() && passed < paceAfter {
 		return
 	}
-	p.passed, p.checkedAt = 0, now
+	p.checkedAt = now
 	select {
 	case p.checkDue <- struct{}{}:
 	default: // one is pending
@@ -134,7 +131,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 		return // the next check may succeed
 	}
 	now := time.Now()
-	rate := m.flows.rate(hosts, m.uid, p, int(p.pacing.unchecked.Swap(0)), now)
+	rate := m.flows.rate(hosts, m.uid, p, int(p.pacing.passed.Swap(0)), now)
 	if rate == p.pacing.sentRate && (rate == 0 || now.Sub(p.pacing.sentAt) < paceInterval) {
 		return
 	}

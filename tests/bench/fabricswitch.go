@@ -22,13 +22,16 @@ type fabricSwitchCase struct {
 	maxRatio float64
 }
 
-// fabricSwitchKinds are jobs that only exchange, and those that compute between exchanges.
-var fabricSwitchKinds = []struct {
+// fabricSwitchKind is a kind of job.
+type fabricSwitchKind struct {
 	name  string
-	work  time.Duration
-	run   time.Duration
+	work  time.Duration // between exchanges
+	run   time.Duration // about how long it takes alone
 	cases []fabricSwitchCase
-}{
+}
+
+// fabricSwitchKinds are jobs that only exchange, and those that compute between exchanges.
+var fabricSwitchKinds = []fabricSwitchKind{
 	{"two_jobs", 0, overheadRun, []fabricSwitchCase{{fabricSlice, 1.02}}},
 	{"two_jobs_work_100us", fabricWork, workRun, []fabricSwitchCase{
 		{100 * time.Millisecond, 1.01}, {10 * time.Millisecond, 1.02}, {2 * time.Millisecond, 1.10},
@@ -39,33 +42,43 @@ var fabricSwitchKinds = []struct {
 // provider and over TCP.
 func fabricSwitch(ctx context.Context, b *bench, c *cluster, p *fabricPrograms) error {
 	for _, kind := range fabricSwitchKinds {
-		var slower [2][][]float64 // by case
-		for i, provider := range []bool{true, false} {
-			j := p.job(p.allreduce, provider, "-N", "2", "-n", "2")
-			run := func(rounds, steps int, gate string) (progress, error) {
-				return progressOf(atGate(j.command(ctx, c, strconv.Itoa(rounds), strconv.Itoa(steps)), gate))
-			}
-			steps, rounds, err := workOf(run, kind.work, kind.run)
-			if err != nil {
-				return err
-			}
-			beside, apart, err := c.sharedRuns(ctx, kind.cases, func(gate string) (progress, error) { return run(rounds, steps, gate) })
-			if err != nil {
-				return err
-			}
-			for n, k := range kind.cases {
-				name, bound := "fabric_"+kind.name+"_slice_"+k.slice.String(), atMost("ratio", k.maxRatio)
-				if !provider {
-					name, bound = "fabric_"+kind.name+"_tcp_slice_"+k.slice.String(), noTarget()
-				}
-				slower[i] = append(slower[i], b.overhead(name, beside[n], apart, bound))
-			}
+		ours, err := kind.measure(ctx, b, c, p, true)
+		if err != nil {
+			return err
 		}
-		for n, k := range kind.cases {
-			b.pairWithSpread("fabric_"+kind.name+"_slice_"+k.slice.String()+"_beside_tcp", slower[0][n], slower[1][n], "", atMost("ratio", 1))
+		theirs, err := kind.measure(ctx, b, c, p, false)
+		if err != nil {
+			return err
+		}
+		for i, k := range kind.cases {
+			b.pairWithSpread("fabric_"+kind.name+"_slice_"+k.slice.String()+"_beside_tcp", ours[i], theirs[i], "", atMost("ratio", 1))
 		}
 	}
 	return nil
+}
+
+// measure runs two jobs of the kind, and returns what they lose at once, by case and run.
+func (k fabricSwitchKind) measure(ctx context.Context, b *bench, c *cluster, p *fabricPrograms, provider bool) (slower [][]float64, err error) {
+	j := p.job(p.allreduce, provider, "-N", "2", "-n", "2")
+	run := func(rounds, steps int, gate string) (progress, error) {
+		return progressOf(atGate(j.command(ctx, c, strconv.Itoa(rounds), strconv.Itoa(steps)), gate))
+	}
+	steps, rounds, err := workOf(run, k.work, k.run)
+	if err != nil {
+		return nil, err
+	}
+	beside, apart, err := c.sharedRuns(ctx, k.cases, func(gate string) (progress, error) { return run(rounds, steps, gate) })
+	if err != nil {
+		return nil, err
+	}
+	for i, of := range k.cases {
+		name, bound := "fabric_"+k.name+"_slice_"+of.slice.String(), atMost("ratio", of.maxRatio)
+		if !provider {
+			name, bound = "fabric_"+k.name+"_tcp_slice_"+of.slice.String(), noTarget()
+		}
+		slower = append(slower, b.overhead(name, beside[i], apart, bound))
+	}
+	return slower, nil
 }
 
 // workOf finds out how many steps of work take the time that is given, and how many rounds with

@@ -55,11 +55,9 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{t: t, image: needImage(t), wire: guest.NewSwitch(t), build: present, done: map[string]bool{}}
-	if *all {
-		s.build = before
-	}
 	dir := t.TempDir()
 	if *all {
+		s.build = before
 		if err := earlierPackage(t.Context(), filepath.Join(dir, before)); err != nil {
 			t.Fatal(err)
 		}
