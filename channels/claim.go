@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// noLane is what claimLane returns if no lane is free, or there is no memory for one.
+	// noLane is claimLane's result if no lane is free or there is no memory for a lane.
 	noLane = ^uint32(0)
 	// laneAfter is how many messages a sender writes into the shared ring before it
 	// asks for a lane, where lanes are scarce: one that only takes part in a

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f with each whole message that lies behind the last one, at most so many, and gives it
-// back when f returns. It returns how many these were. Where it stops before, Poll says what is
-// there: nothing, or something else, or it is the turn of another sender. The bytes are valid until
-// f returns.
+// Each calls f with each whole message that lies behind the last one, at most limit of them, and
+// gives it back when f returns. It returns how many these were. Where it stops before, Poll says
+// what is there: nothing, or something else, or it is the turn of another sender. The bytes are
+// valid until f returns.
 func (in *Inbox) Each(limit int, f func(rank int, data []byte)) (n int) {
 	for ; n < limit; n++ {
 		r := in.hot

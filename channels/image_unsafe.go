@@ -96,7 +96,7 @@ func (r ring) clear(pos uint64, progress uint32) {
 // left returns how many lines there are from the position to the end of the memory.
 func (r ring) left(pos uint64) uint64 { return r.lines() - pos&r.mask }
 
-// bytes are those of the message at the position; it must fit before the end of the memory.
+// bytes returns the message at the position; it must fit before the end of the memory.
 func (r ring) bytes(pos uint64, length int) []byte {
 	if uint(length) > uint(r.left(pos)*abi.LineBytes-abi.RecordBytes) {
 		return nil

@@ -121,8 +121,8 @@ func (img *Image) sleepForLock(timeout time.Duration) {
 	atomic.StoreUint32(img.wanted(), 0)
 }
 
-// holderDead reports whether the holder surely died. A former agent's word is that of a
-// dead one, since a node has one agent.
+// holderDead reports whether the holder surely died. A former agent is dead, since a node has one
+// agent.
 func (img *Image) holderDead(holder uint64) bool {
 	pid := uint32(holder)
 	switch uint32(holder >> 32) {

@@ -82,5 +82,5 @@ func (img *Image) NoteGone() {
 	img.Wake()
 }
 
-// GoneCount moves when a rank of the job is told to be gone.
+// GoneCount moves when a rank of the job is marked as gone.
 func (img *Image) GoneCount() uint32 { return img.goneCount() }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process names a process so exactly that it can be told from a later one with
-// the same number.
+// Process identifies a process: a later one with the same number differs from it.
 type Process struct {
 	Pid   uint32
 	Start uint64 // clock ticks after boot

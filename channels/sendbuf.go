@@ -183,8 +183,8 @@ func (b *SendBuffer) Free(k Kept) error {
 	return nil
 }
 
-// Append puts a reserved message of so many frames at the end of the peer's list. first is the
-// number of its first frame.
+// Append puts a reserved message of the given number of frames at the end of the peer's list. first
+// is the number of its first frame.
 func (b *SendBuffer) Append(rank uint32, k Kept, first flowctl.Seq, frames uint32) error {
 	at, _, err := b.place(k)
 	if err != nil {

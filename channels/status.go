@@ -80,8 +80,8 @@ func (img *Image) PeerGone(rank uint32) bool {
 	return img.ensure(at, abi.PeerBytes) == nil && atomic.LoadUint32(img.mem.u32(at+4)) != 0
 }
 
-// MarkPeerGone tells the owner that a rank of this node died, and wakes it. The
-// agent calls it, or whoever else was told by the kernel.
+// MarkPeerGone tells the owner that a rank of this node died, and wakes it. The agent calls it, or
+// any process to which the kernel reported the death.
 func (img *Image) MarkPeerGone(rank uint32) error {
 	if _, ok := img.index(rank); !ok {
 		return ErrRank

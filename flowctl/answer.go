@@ -42,8 +42,8 @@ func (s *Sender) act(c *Config, now int64, kind Kind, fresh, current bool) {
 			s.open()
 		}
 
-	// There is room for what was refused. If the refusal itself was lost, this
-	// is the first that the sender hears of it.
+	// There is room for what was refused. If the refusal itself was lost, the sender learns of it
+	// only by this answer.
 	case Ready:
 		if fresh {
 			if current {

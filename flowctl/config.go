@@ -39,11 +39,11 @@ const (
 	DefaultProbe = 5 * time.Millisecond
 	// DefaultProbeMax bounds the backoff of probes.
 	DefaultProbeMax = 100 * time.Millisecond
-	// DefaultReadyResend is the first wait before Ready is told again.
+	// DefaultReadyResend is the first wait before Ready is sent again.
 	DefaultReadyResend = time.Millisecond
-	// DefaultFailAfter is how long a sender hears nothing before its peer is
-	// gone: longer than any pause that a loaded but living node makes. Peers that
-	// are known to be dead are told by the agent, at once.
+	// DefaultFailAfter is how long a sender gets no answer before its peer counts as gone: longer
+	// than any pause that a loaded but living node makes. The agent reports peers that are known to
+	// be dead at once.
 	DefaultFailAfter = 10 * time.Second
 )
 
@@ -51,9 +51,9 @@ const (
 	// MaxWindow bounds Config.MaxWindow: far below half of the sequence space,
 	// as comparing numbers needs.
 	MaxWindow = 1 << 15
-	// readyResends bounds how often Ready is told again, each time after twice
-	// the wait: 127 ms in all by default. From then on the sender's probe, which
-	// by then has had its turn many times, is enough.
+	// readyResends bounds how often Ready is sent again, each time after twice the wait: 127 ms in
+	// all by default. From then on the sender's probe, which by then has had its turn many times,
+	// is enough.
 	readyResends = 7
 	// steadyAsks is how many asks without an answer go at the same pace. Of a network that loses
 	// half of all that is sent, one ask in four brings an answer, and doubling from the first on
@@ -92,7 +92,7 @@ type Config struct {
 	MinWindow     uint16 // frames in flight after any number of cuts
 	MaxWindow     uint16 // frames in flight at most
 
-	AckEvery uint16        // answer at once after so many unanswered frames
+	AckEvery uint16        // unanswered frames after which the answer is sent at once
 	AckDelay time.Duration // answer after this time at the latest
 
 	FirstRTO    time.Duration // wait before asking, no round trip being measured

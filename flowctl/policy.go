@@ -12,25 +12,25 @@ type Policy interface {
 	// Learn tells the sender that the receiver has room before frame limit.
 	Learn(c *Config, s *Sender, limit Seq)
 
-	// Accepts reports whether the next frame in order is accepted when the inbox
-	// has room for so many frames of this sender.
+	// Accepts reports whether the next frame in order is accepted when the inbox has room for that
+	// number of frames of this sender.
 	Accepts(c *Config, r *Receiver, room uint32) bool
 	// Room returns what an answer tells as room.
 	Room(c *Config, r *Receiver, room uint32) uint16
-	// Owes reports whether the sender waits to be told of room without having been
+	// Owes reports whether the sender waits for an announcement of room although it was not
 	// refused.
 	Owes(c *Config, r *Receiver) bool
-	// Promised returns how many frames the sender has been told that it may send
-	// and has not: there is a place in the inbox for each.
+	// Promised returns how many frames the sender may still send by what was announced to it: there
+	// is a place in the inbox for each.
 	Promised(c *Config, r *Receiver) uint32
 	// Reserved returns how many places of the inbox others may not be promised.
 	Reserved(c *Config, r *Receiver) uint32
 }
 
-// RoomFor returns how many frames an inbox with so many free places can take from
-// r's sender, reserved being the sum of [Policy.Reserved] over all senders. It is
-// what the calls of Receiver take as room. Answer and OnData change what is
-// reserved, so that a caller takes the difference into its sum.
+// RoomFor returns how many frames an inbox with the given free places can take from r's sender.
+// reserved is the sum of [Policy.Reserved] over all senders. It is what the calls of Receiver take
+// as room. Answer and OnData change what is reserved, so that a caller takes the difference into
+// its sum.
 func (c *Config) RoomFor(r *Receiver, free, reserved uint32) uint32 {
 	room := c.Policy.Promised(c, r)
 	if others := reserved - c.Policy.Reserved(c, r); free > others {
@@ -46,8 +46,8 @@ type AckNack struct{}
 
 var _ Policy = AckNack{}
 
-// MaySend allows the window, less what is in flight, and no more than the room
-// told; but one frame always, since room may have come without having been told.
+// MaySend allows the window, less what is in flight, and no more than the announced room; but one
+// frame always, since room may have come without an announcement.
 func (AckNack) MaySend(c *Config, s *Sender) uint32 {
 	w := s.frames(c)
 	if s.flags&flagHinted != 0 {
@@ -77,7 +77,7 @@ func (AckNack) Room(_ *Config, _ *Receiver, room uint32) uint16 {
 	return uint16(min(room, windowAll))
 }
 
-// Owes is false: who waits was refused.
+// Owes is false: a sender that waits was refused.
 func (AckNack) Owes(*Config, *Receiver) bool { return false }
 
 // Promised is 0.

@@ -12,7 +12,7 @@ type Receiver struct {
 
 	kind  Kind // Ack: in order; else why frames are refused, or Ready told
 	flags uint8
-	tries uint8 // times that Ready was told again
+	tries uint8 // times that Ready was sent again
 	_     [11]uint8
 
 	deadline int64 // when to answer; 0 = never; of a suspended receiver: the time left
@@ -72,8 +72,8 @@ func (r *Receiver) OnData(c *Config, now int64, d Data, room uint32) Verdict {
 		r.refuse(Full, d.Seq, newer)
 		return Refuse
 
-	// Follows what was refused for another reason than a gap: it was under way
-	// when the refusal was told.
+	// It follows a frame that was refused for another reason than a gap: it was under way when the
+	// refusal was sent.
 	case (r.kind == Full || r.kind == Away || r.kind == Ready) && !r.again(d.Seq, newer):
 		r.refuse(r.kind, d.Seq, newer)
 		return Refuse
@@ -180,7 +180,7 @@ func (r *Receiver) Suspend(now int64) {
 	}
 }
 
-// Resume ends Suspend. Senders that were refused meanwhile are told.
+// Resume ends Suspend. It sends Ready to senders that were refused meanwhile.
 func (r *Receiver) Resume(c *Config, now int64, room uint32) {
 	if r.flags&flagLeft == 0 {
 		return
@@ -229,7 +229,7 @@ func (r *Receiver) countOwed(c *Config, now int64) {
 // than all before, and yet not a later frame, so that its sender went back.
 func (r *Receiver) again(seq Seq, newer bool) bool { return newer && after(r.high, seq) }
 
-// refuse notes a refusal and lets it be told: once per round and reason.
+// refuse notes a refusal and has it sent: once per round and reason.
 func (r *Receiver) refuse(why Kind, seq Seq, newer bool) {
 	fresh := why != r.kind || r.again(seq, newer)
 	if fresh {

@@ -37,8 +37,8 @@ type Channel struct {
 	wakeWhen func() bool // what ends a wait besides messages; nil: nothing
 
 	tally   channels.Tally
-	beside  bool                 // the node is not told of waits
-	napping bool                 // the node was told of naps
+	beside  bool                 // waits are not reported to the node
+	napping bool                 // naps were reported to the node
 	stack   []func(*StackCounts) // of the layers above
 	counts  StackCounts          // what they said last
 	shows   uint32               // times they might have been shown

@@ -23,7 +23,7 @@ const (
 	// quietAfter is the number of empty polls of the network in a row after which it is polled less
 	// often: a poll is a system call, and costs as much as a message inside the node.
 	quietAfter = 256
-	// quietEvery is the divisor: one of so many polls then reaches the network.
+	// quietEvery is the divisor: one of quietEvery polls then reaches the network.
 	quietEvery = 8
 	// maxPolls is how many times in a row a rank that is alone on its node polls the network: for
 	// little more than a microsecond it does nothing else.

@@ -36,8 +36,8 @@ func (m Message) Bytes() ([]byte, error) {
 	return m.in.Head(), nil
 }
 
-// WaitFor waits until so many bytes have arrived. The error is ErrPeerGone if the
-// sender died before.
+// WaitFor waits until length bytes have arrived. The error is ErrPeerGone if the sender died
+// before.
 func (m Message) WaitFor(length int) error {
 	if m.in.Available() >= length {
 		return nil

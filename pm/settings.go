@@ -56,7 +56,7 @@ const DefaultSpin = 50 * time.Microsecond
 // then spends at most 1 GiB on lanes.
 const DefaultLaneBytes = 16 << 20
 
-// DefaultSettings are those of a process without environment.
+// DefaultSettings returns the settings of a process without environment.
 func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true, Spin: -1} }
 
 // SettingsFromEnvironment reads the PM_ variables. The error wraps
@@ -150,7 +150,7 @@ func readSwitch(name string, value *bool) error {
 	return nil
 }
 
-// spin is the time to spin with so many ranks of the job on this node.
+// spin returns how long to spin with localRanks ranks of the job on this node.
 func (s Settings) spin(localRanks int) time.Duration {
 	if s.Spin >= 0 {
 		return s.Spin

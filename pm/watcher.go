@@ -26,7 +26,7 @@ type watcher struct {
 
 // watcherProcs is how many of Go's processors the rank and its watcher need. With one, as a rank on
 // a CPU of its own has it, the watcher would begin to wait only when the runtime takes the
-// processor from the sleeping rank, up to 10 ms later, and nobody would hear what comes before.
+// processor from the sleeping rank, up to 10 ms later, and nobody would notice what comes before.
 const watcherProcs = 2
 
 // needProcs raises GOMAXPROCS to watcherProcs if it is lower.

@@ -83,7 +83,7 @@ func (d *Driver) repairCredits() {
 	d.reserve(sum - d.credit.reserved)
 }
 
-// reserve counts so many more places as reserved, modulo 2^32.
+// reserve adds more to the places that are reserved, modulo 2^32.
 func (d *Driver) reserve(more uint32) {
 	if more != 0 {
 		d.credit.reserved += more

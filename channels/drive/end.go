@@ -98,8 +98,8 @@ func (d *Driver) sendEnd(p *peer, state uint32) {
 	d.port.Flush()
 }
 
-// Announce tells all peers with which there was any exchange that this context has ended. One that
-// misses it is told when it sends.
+// Announce tells all peers with which there was any exchange that this context has ended. A peer
+// that misses it gets the same answer when it sends.
 func (d *Driver) Announce(how uint8) {
 	for _, p := range d.peers {
 		if p != nil && !p.address.None() && !p.send.Failed() {

@@ -30,8 +30,8 @@ type Pages struct {
 // Bytes is how much memory they take.
 func (p *Pages) Bytes() int64 { return p.bytes }
 
-// Collect copies the pages of an image that are not empty; ErrTooLarge if they are more than so
-// many bytes. It reads the file, so that no page is made by looking at it, and none can fault.
+// Collect copies the pages of an image that are not empty; ErrTooLarge if they have more than limit
+// bytes. It reads the file, so that no page is made by looking at it, and none can fault.
 func Collect(image *os.File, limit int64) (*Pages, error) {
 	p := &Pages{}
 	err := eachPage(image, func(number uint32, data []byte) bool {

@@ -146,7 +146,7 @@ func (c *Client) Bulk(channel uint32) (*os.File, error) {
 // maxFiles bounds the descriptors of an answer.
 const maxFiles = 2
 
-// ask sends a request and waits for the answer, which must come with so many files.
+// ask sends a request and waits for the answer, which must come with want files.
 func (c *Client) ask(request Request, want int) ([]*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,8 +58,8 @@ type geometry struct {
 	bytes          uint64
 }
 
-// plan is the geometry for so many ranks: one bucket for each and as many again, since a rank has a
-// few keys.
+// plan returns the geometry for a number of ranks: two buckets for each, since a rank has a few
+// keys.
 func plan(ranks int) geometry {
 	buckets := uint32(1) << bits.Len32(uint32(max(2*ranks, 512)-1))
 	data := min(max(uint64(ranks)*perRank, minData), maxData)

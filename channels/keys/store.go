@@ -24,7 +24,7 @@ type Store struct {
 	changed uint32
 }
 
-// Create makes the store of a job of so many ranks. The error is ErrRank or the system's.
+// Create makes the store of a job. The error is ErrRank or the system's.
 func Create(ranks int) (*Store, error) {
 	if ranks < 1 || ranks > MaxRanks {
 		return nil, ErrRank

@@ -57,8 +57,8 @@ func (v *View) Get(rank int, key string) (value []byte, ok bool) {
 	return find(v.memory, &v.geometry, uint32(rank), hash(uint32(rank), key), key)
 }
 
-// Await is Get for a value that may be yet to come: it sleeps until the value is there, at most for
-// so long. ok is false when that time is over. The writer does not know of who waits. The error is
+// Await is Get for a value that may not be there yet: it sleeps until the value comes, at most for
+// timeout. ok is false when that time is over. The writer does not know who waits. The error is
 // ErrRank or the system's.
 func (v *View) Await(rank int, key string, timeout time.Duration) (value []byte, ok bool, err error) {
 	if rank < 0 || rank >= int(v.ranks) {

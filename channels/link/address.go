@@ -102,7 +102,7 @@ func (a Address) Host() Address {
 	return a
 }
 
-// WithPort is the address with another port. It is that of an IP address.
+// WithPort returns the address, which must be an IP address, with another port.
 func (a Address) WithPort(port uint16) Address {
 	binary.BigEndian.PutUint16(a.raw[portAt:], port)
 	return a

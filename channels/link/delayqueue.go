@@ -17,7 +17,7 @@ type delayQueue[T any] struct {
 type held[T any] struct {
 	what T
 	due  time.Time
-	wait int // so many others go first, unless it is due
+	wait int // datagrams that still go first, unless it is due
 }
 
 // newDelayQueue returns an empty queue. Queues of one seed and different streams have dice of their

@@ -49,8 +49,8 @@ func FaultsFromEnvironment() (Faults, error) {
 	return f, nil
 }
 
-// ParseFaults reads a list like loss=0.05,dup=0.02,reorder=0.1,corrupt=0.01,delay=200us,seed=7, of
-// which any part may be missing. Empty means no faults.
+// ParseFaults reads a list like loss=0.05,dup=0.02,reorder=0.1,corrupt=0.01,delay=200us,seed=7. Any
+// part may be missing. Empty means no faults.
 func ParseFaults(s string) (f Faults, err error) {
 	if s == "" {
 		return f, nil

@@ -12,7 +12,7 @@ const (
 	// time would act as a delay, which Delay is for: a program that waits for each answer would pay
 	// all of it with every message.
 	strayTime = 5 * time.Microsecond
-	// maxFlips bounds the flipped bits of a corrupted datagram: CRC-32C always detects so many
+	// maxFlips bounds the flipped bits of a corrupted datagram: CRC-32C always detects up to three
 	// (Hamming distance 4 at these lengths).
 	maxFlips = 3
 )

@@ -181,7 +181,7 @@ func (h *Head) bare() bool {
 	return h.Frames == 0 && h.Data == flowctl.Data{} && h.Answer == flowctl.Answer{}
 }
 
-// adds reports whether b consists of exactly so many frames.
+// adds reports whether b consists of exactly that number of frames.
 func adds(b []byte, frames uint16) bool {
 	for ; frames > 0; frames-- {
 		size := frameSize(b)

@@ -38,8 +38,8 @@ type Port interface {
 	Close() error
 }
 
-// Holder is a port that sends some datagrams later than it is told to ([WithFaults]). They go in
-// later calls of its owner, who calls Receive when Wait is over even if nothing comes.
+// Holder is a port that delays some datagrams ([WithFaults]). Later calls of its owner send them;
+// the owner calls Receive when Wait is over even if nothing comes.
 type Holder interface {
 	// Wait returns how long until a held datagram goes, 0 or less if it is late. holds is false
 	// without one.

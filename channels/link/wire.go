@@ -115,7 +115,7 @@ const (
 const (
 	magic   = 'S'
 	version = 3
-	// flowBits are those of the Flow where it has the byte with a Status.
+	// flowBits is the number of bits of the Flow in the byte that it shares with a Status.
 	flowBits = 4
 	flowMask = 1<<flowBits - 1
 	// guardedBit is set in guarded Data.

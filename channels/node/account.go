@@ -63,8 +63,8 @@ type account struct {
 	sum  Messages
 }
 
-// Messages reads the next contexts, at most so many, and returns the sums as far as they are known.
-// Repeated calls go round all contexts.
+// Messages reads the next contexts, at most limit of them, and returns the sums as far as they are
+// known. Repeated calls go round all contexts.
 func (j *Job) Messages(limit int) Messages {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"score/channels/link"
 )
 
-// Ended reports that the rank's process ended. Channels that it had not closed are dead,
-// and the others are told: at once on this node, and on the other nodes when what the
-// rank had sent has arrived. The contexts are driven until Remove.
+// Ended reports that the rank's process ended. Channels that it had not closed are dead, and the
+// others are notified: at once on this node, and on the other nodes when what the rank had sent has
+// arrived. The contexts are driven until Remove.
 func (j *Job) Ended(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,8 +35,8 @@ func (j *Job) Ended(rank uint32) {
 }
 
 // Respawned reports that a rank which ended has a new process. The channels of the old one stay
-// dead: the others have been told, and what they had sent is lost. The new process may open other
-// channels.
+// dead: the others have been notified, and what they had sent is lost. The new process may open
+// other channels.
 func (j *Job) Respawned(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -97,7 +97,7 @@ func (j *Job) introduce(c *Context) {
 func (j *Job) notifyDeath(dead name) {
 	for of, c := range j.contexts {
 		if of.channel == dead.channel && of.rank != dead.rank {
-			c.guard(func() { _ = c.img.MarkPeerGone(dead.rank) }) // a rank that cannot be told learns it from the state
+			c.guard(func() { _ = c.img.MarkPeerGone(dead.rank) }) // a rank that cannot be notified learns it from the state
 		}
 	}
 }

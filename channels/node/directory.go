@@ -163,7 +163,7 @@ func (j *Job) portOf(of name, flow uint32) (status uint8, at link.Address) {
 	case errors.Is(err, ErrClosed):
 		return link.StatusEnded, at
 	case errors.Is(err, ErrNotGiven), errors.Is(err, abi.ErrPlaces):
-		return link.StatusNotYet, at // until the rank has ended, as it will where it hears the reason
+		return link.StatusNotYet, at // until the rank has ended, as it will when it gets the reason
 	case err != nil:
 		j.node.log("no memory for a context", j.key, of.rank, err)
 		return link.StatusNotYet, at

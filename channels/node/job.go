@@ -186,7 +186,7 @@ func (j *Job) Remove(linger time.Duration) error {
 }
 
 // RemoveAfter is Remove for a job that may go on elsewhere until over is closed: until then its
-// ranks there may still take what was sent, and are told of the ends here.
+// ranks there may still take what was sent, and are notified of the ends here.
 func (j *Job) RemoveAfter(over <-chan struct{}, linger time.Duration) error {
 	j.remove.Do(func() { j.removal = j.doRemove(over, linger) })
 	return j.removal

@@ -2,7 +2,7 @@ package node
 
 import "cmp"
 
-// keys remembers the keys of the last removed jobs, so many as removedKeys.
+// keys remembers the keys of the last removedKeys jobs that were removed.
 type keys struct {
 	known map[uint64]struct{}
 	order []uint64

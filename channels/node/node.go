@@ -48,7 +48,7 @@ type Config struct {
 	// Address is only looked at for whether there are other nodes.
 	Link link.Transport
 	// TIPCType is the type of the cluster's names with TIPC; 0: tipc.DefaultType. Mark is the
-	// cluster's (link.MarkOf), by which two clusters with the same type hear of each other.
+	// cluster's (link.MarkOf), by which two clusters with the same type notice each other.
 	TIPCType, Mark uint32
 	// Unseen is called once if names of a job's nodes have not appeared some time after the job got
 	// a context with peers on other nodes. It must not wait. It may be nil.

@@ -1,5 +1,5 @@
 // Gangmatrix draws the gang matrix of a small cluster as SVG: the picture in README.md. The
-// placement is that of the scheduler (package gang), not drawn by hand.
+// scheduler (package gang) places the jobs.
 //
 //	go run ./examples/gangmatrix >docs/gang-matrix.svg
 package main

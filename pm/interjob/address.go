@@ -12,7 +12,7 @@ const KeyBytes = 16
 // AddressBytes is the length of an encoded address in bytes: job, rank, host, port and secret.
 const AddressBytes = 8 + 4 + 16 + 2 + KeyBytes
 
-// ErrAddress is returned for bytes that are no address, and for one that cannot be reached.
+// ErrAddress means that the bytes are no address, or that the address cannot be reached.
 var ErrAddress = errors.New("interjob: no address of a rank of another job")
 
 // Address is where ranks of other jobs reach a rank. The zero Address is nowhere.

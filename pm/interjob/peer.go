@@ -20,7 +20,7 @@ type Peer struct {
 	node      *Node
 	id        identity
 	number    int
-	address   Address // none: it has only been heard of
+	address   Address // none: the peer is known, but not its address
 	connected bool    // it has connected; guarded by the node's mu
 
 	out      chan []byte // nil before the first message
@@ -29,7 +29,7 @@ type Peer struct {
 	once     sync.Once // its end is reported
 }
 
-// Number counts the node's peers from 0, in the order in which they were made or heard of.
+// Number counts the node's peers from 0, in the order in which they became known.
 func (p *Peer) Number() int { return p.number }
 
 // Err is not nil once nothing can be sent to the peer any more.
@@ -40,7 +40,8 @@ func (p *Peer) Err() error {
 	return nil
 }
 
-// Named reports whether Node.Peer was called for the peer. One that was only heard of cannot be sent to.
+// Named reports whether Node.Peer was called for the peer. Nothing can be sent to a peer before
+// that.
 func (p *Peer) Named() bool { return p.address != Address{} }
 
 // Room reports whether Reserve would succeed, or fail for another reason than want of room.

@@ -217,9 +217,9 @@ func (j *Job) Fence(ctx context.Context) error { return j.synchronize(ctx, wire.
 // Barrier commits, and waits until all ranks have called it. Errors are those of Fence.
 func (j *Job) Barrier(ctx context.Context) error { return j.synchronize(ctx, wire.Barrier) }
 
-// Respawn asks that this rank be started again so often, at most 1000 times, when it fails: when it
-// is killed by a signal, or ends before Close or with an exit code other than 0. Incarnation tells
-// its next process. The error wraps ErrLost, ErrClosed or ctx's.
+// Respawn asks that this rank be started again when it fails, as often as times says (at most
+// 1000): when it is killed by a signal, or ends before Close or with an exit code other than 0.
+// Incarnation tells its next process. The error wraps ErrLost, ErrClosed or ctx's.
 func (j *Job) Respawn(ctx context.Context, times int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -30,12 +30,12 @@ var ErrClosed = errors.New("local: closed")
 // resident is what the contexts of the largest job of one node need.
 const resident = abi.MaxLocal * node.MaxChannels
 
-// NewHub makes a hub for so many ranks on one node. What is zero in the geometry gets its default.
+// NewHub makes a hub for the ranks of one node. What is zero in the geometry gets its default.
 func NewHub(ranks int, g abi.Geometry) (*Hub, error) { return newHub(1, ranks, g) }
 
-// NewCluster makes a hub for several nodes with so many ranks each: the first ones on the first
-// node. Messages between nodes go through UDP sockets of the loopback device, or by TIPC if the
-// environment variable SCORE_LINK is "tipc", in this process's part with the faults of the
+// NewCluster makes a hub for several nodes with ranksPerNode ranks each: the first ones on the
+// first node. Messages between nodes go through UDP sockets of the loopback device, or by TIPC if
+// the environment variable SCORE_LINK is "tipc", in this process's part with the faults of the
 // environment variable SCORE_LINK_FAULTS.
 func NewCluster(nodes, ranksPerNode int, g abi.Geometry) (*Hub, error) {
 	if nodes < 1 || nodes > rankmap.MaxNodes {
@@ -162,8 +162,8 @@ func closed(err error) error {
 	return err
 }
 
-// Ended reports that the rank's process ended. Channels that it had not closed
-// are dead, and the other ranks are told.
+// Ended reports that the rank's process ended. Channels that it had not closed are dead, and the
+// other ranks are notified.
 func (h *Hub) Ended(rank int) { h.Job(rank).Ended(uint32(rank)) }
 
 // Close hangs up on all ranks and frees the contexts as far as no rank has them.

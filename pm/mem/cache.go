@@ -47,7 +47,7 @@ func (c *Cache) Stats() Stats {
 	return s
 }
 
-// acquire returns the mapping for one more use.
+// acquire returns the mapping and counts one more use of it.
 func (c *Cache) acquire(k key) (*Mapping, error) {
 	c.mu.Lock()
 	m, victims, err := c.find(k)

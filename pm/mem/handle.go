@@ -14,8 +14,8 @@ const HandleBytes = 32
 // space of any 64-bit Linux.
 const MaxWindow = 1 << 44
 
-// handleMagic begins each encoded handle, so that other bytes are not taken for one. Its last digit
-// is the version of the encoding.
+// handleMagic begins each encoded handle, so that other bytes are not mistaken for a handle. Its
+// last digit is the version of the encoding.
 const handleMagic = 0x5c0_3e31
 
 // Handle holds what a peer needs to map a window. The kernel gives no two memfds since boot the

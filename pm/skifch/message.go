@@ -40,7 +40,7 @@ func (m *Message) Pieces() [][]byte {
 	return m.pieces[:m.n]
 }
 
-// WaitFor waits until so many leading bytes have arrived; Pieces has them then. The error is
+// WaitFor waits until the first length bytes have arrived; then Pieces has them. The error is
 // pm.ErrPeerGone if the sender died before, and pm.ErrTooLarge if the message has fewer bytes.
 func (m *Message) WaitFor(length int) error {
 	if length > m.Size {

@@ -16,7 +16,7 @@ type Held struct {
 	units    uint32 // of the peer's window; 0: an offer, or beyond the window
 	offer    bool
 	exposed  uct.Exposed
-	id       uint32 // of the send, if its sender is told of the end
+	id       uint32 // of the send, if its sender is notified of the end
 
 	next *Held // spare
 }

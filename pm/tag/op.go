@@ -78,7 +78,7 @@ type Op struct {
 	id      uint32 // when it is offered or untaken
 	sync    bool   // it is done when a receive has the bytes
 	beyond  int    // of the peer's beyondSent
-	copied  bool   // buf is the stack's, and nobody is told of the end
+	copied  bool   // buf is the stack's, and nobody is notified of the end
 	exposed uct.Exposed
 
 	// of a receive

@@ -60,8 +60,8 @@ func (w *window) onArrival(units uint32) bool {
 // free counts a message whose bytes are not kept any more.
 func (w *window) free(units uint32) { w.freed += units }
 
-// due reports whether the peer should be told without waiting for a message of the other way: half
-// of the window came free since.
+// due reports whether the limit should be sent without waiting for a message of the other way: half
+// of the window came free since the last one.
 func (w *window) due() bool { return w.limit()-w.announced > w.size/2 }
 
 // pool is what windows may grow by.

@@ -68,7 +68,7 @@ func (v envelope) numbered(number uint32) envelope {
 	return v
 }
 
-// bits are those of a header.
+// bits returns the bits of a header.
 func (v envelope) bits() uint8 { return uint8(v.word) }
 
 // putData writes immediate data, if there is any, and returns what is behind it.

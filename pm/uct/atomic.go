@@ -49,7 +49,7 @@ func (k AtomicKind) apply(target, operand, compare, result []byte) status {
 }
 
 // Atomic does an operation on elements of the peer's memory. operand holds as many elements as are
-// changed, and is the caller's again when Atomic returns. done is told when it was done.
+// changed, and is the caller's again when Atomic returns. done is called when it was done.
 func (e *EP) Atomic(k AtomicKind, operand []byte, at Remote, done Completion) error {
 	return e.atomic(k, operand, nil, nil, at, done)
 }

@@ -91,8 +91,8 @@ func (i *Iface) dispatchOther(ep *EP, data []byte) {
 	i.handle(ep.rank, data, len(data))
 }
 
-// unnamed reports whether the peer is of another job and only heard of: nothing can be sent to it
-// before Connect.
+// unnamed reports whether the peer is of another job and its address is unknown: nothing can be
+// sent to it before Connect.
 func (e *EP) unnamed() bool { return e.other != nil && !e.other.Named() }
 
 // reserveOther is reserve for a rank of another job.

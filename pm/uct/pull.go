@@ -2,7 +2,8 @@ package uct
 
 import "time"
 
-// Exposed names memory that its owner keeps as it is until it is told: the source of a rendezvous.
+// Exposed names memory that its owner leaves unchanged until the peer has the bytes: the source of
+// a rendezvous.
 type Exposed struct {
 	Key     uint64 // for Get
 	Offset  uint64
@@ -12,9 +13,9 @@ type Exposed struct {
 const (
 	// exposedBit marks keys of exposed memory; no other key has it set without ownKeys.
 	exposedBit = 1 << 62
-	// exposedTurn is the position of the key's generation: how often its number was used before,
-	// modulo 2^30. A long pull asks for one piece at a time, and must not get later pieces from
-	// another exposure.
+	// exposedTurn is the position of the key's generation: how often its number was used, modulo
+	// 2^30. A long pull asks for one piece at a time, and must not get later pieces from another
+	// exposure.
 	exposedTurn = 32
 	turnMask    = exposedBit>>exposedTurn - 1
 )
@@ -34,7 +35,7 @@ func (x *exposures) get(key uint64) *Region {
 }
 
 // Expose lets peers read memory until Conceal. It is cheaper than a region, and made for each
-// rendezvous. Memory in a window is told as such, so that peers of the node map it.
+// rendezvous. Memory in a window is announced as such, so that peers of the node map it.
 func (md *MD) Expose(data []byte) Exposed {
 	for _, r := range md.windows {
 		if offset, ok := within(r.buf, data); ok && r.access&RemoteRead != 0 {
@@ -120,7 +121,7 @@ func (e *EP) read(data []byte, address uint64) bool {
 }
 
 // copyLate completes pulls whose bytes do not come by a copy between the processes. What their
-// owner sends later is dropped; it may have been told by then that the bytes are here.
+// owner sends later is dropped; it may know by then that the bytes are here.
 func (i *Iface) copyLate() (n int) {
 	i.calls.Each(func(o *op) {
 		if o.source == 0 || o.completed || !o.ep.read(o.data, o.source) {

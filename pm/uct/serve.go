@@ -13,8 +13,7 @@ const (
 	// maxAsked is the number of answers waiting for room beyond which a peer's questions (what a
 	// key is, whether copies are possible) are ignored. The peer goes on without.
 	maxAsked = MaxOps
-	// maxServes bounds the answers kept for one peer: the most that an honest peer can have asked
-	// for.
+	// maxServes bounds the answers kept for one peer: an honest peer cannot have asked for more.
 	maxServes = maxAsked + MaxOps + (MaxGets+1)*pull.MaxPieces
 )
 

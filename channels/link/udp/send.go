@@ -123,8 +123,8 @@ func (p *Port) plan(conn bool) (calls int) {
 	return calls
 }
 
-// run returns the end of the run that starts with the datagram: datagrams of its length, of which
-// the last may be shorter.
+// run returns the end of the run that starts with the datagram: datagrams of its length, and a last
+// one that may be shorter.
 func (p *Port) run(i int) int {
 	o := &p.out
 	size := o.Bytes(i)
@@ -142,7 +142,7 @@ func (p *Port) run(i int) int {
 	return end
 }
 
-// sendAll sends so many prepared calls.
+// sendAll sends the prepared calls.
 func (p *Port) sendAll(calls int, conn bool) {
 	o, fd := &p.out, p.fd
 	if conn {

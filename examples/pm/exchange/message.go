@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// headerSize is that of a message without payload: CRC-32C of all that follows, round with
-// the mark of the last, sender and receiver.
+// headerSize is the size of a message without payload: CRC-32C of all that follows, round with the
+// mark of the last, sender and receiver.
 const headerSize = 4 + 8 + 4 + 4
 
 // lastMark is set in the round that is the last one.
@@ -23,8 +23,8 @@ type header struct {
 	last     bool
 }
 
-// length is that of the message, the same for sender and receiver: from the header's alone
-// to size, short ones being as frequent as long ones.
+// length returns the length of the message, the same for sender and receiver: from the header alone
+// to size. Short messages are as frequent as long ones.
 func (h header) length(size int) int {
 	rng := rand.NewPCG(h.round, uint64(h.from)<<32|uint64(h.to))
 	return headerSize + int(rng.Uint64()%uint64(size-headerSize+1))

@@ -1,5 +1,5 @@
-// Keys lets every rank tell all others something with package score/pm/keys, checks what it hears
-// from them, and tells how long it takes to look something up.
+// Keys has every rank publish values with package score/pm/keys, checks what the ranks read from
+// each other, and prints how long a look-up takes.
 package main
 
 import (
@@ -101,8 +101,8 @@ func publish(job *keys.Job, round int) error {
 	return nil
 }
 
-// check looks at all ranks' values: those of the own node are told what is inside, the others what
-// is outside.
+// check compares all ranks' values: ranks of this node see the value for the node, the others the
+// value for other nodes.
 func check(job *keys.Job, round int) error {
 	for rank := range job.Size() {
 		if got, ok := job.Get(rank, "card"); !ok || string(got) != value(rank, round, "card") {

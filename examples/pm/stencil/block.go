@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// layout is how the plate is cut: so many blocks across and down, rank by rank.
+// layout is how the plate is cut into blocks: their numbers across and down, rank by rank.
 type layout struct {
 	across, down int
 	size         int

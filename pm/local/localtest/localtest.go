@@ -16,7 +16,7 @@ type Job struct {
 	Channels  []*pm.Channel // channel 1 of each rank
 }
 
-// Start starts a job on so many nodes, with so many ranks each. It ends with the test.
+// Start starts a job with perNode ranks on each node. It ends with the test.
 func Start(t testing.TB, nodes, perNode int, settings pm.Settings) *Job {
 	t.Helper()
 	job, err := New(nodes, perNode, settings)

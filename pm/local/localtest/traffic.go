@@ -8,7 +8,7 @@ type Traffic struct {
 	buf    []byte
 }
 
-// NewTraffic is that from one rank to another.
+// NewTraffic returns the traffic from one rank to another.
 func NewTraffic(from, to int) *Traffic {
 	t := &Traffic{random: rand.New(rand.NewPCG(uint64(from), uint64(to))), buf: make([]byte, 1<<17)}
 	for i := range t.buf {

@@ -34,7 +34,7 @@ type Reader struct {
 // New makes a reader.
 func New(c Config) *Reader { return &Reader{c: c, window: c.Window, due: NoDeadline} }
 
-// Start begins a transfer of so many bytes, at least one. id is the caller's.
+// Start begins a transfer of length bytes, at least one. id is the caller's.
 func (r *Reader) Start(id uint32, length uint64) *Pull {
 	var p *Pull
 	if n := len(r.spare); n > 0 {
