@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	// fabricAllreduces are those of one of the pieces of a measurement.
+	// fabricAllreduces is the number of calls in one piece of a measurement.
 	fabricAllreduces = 200
 	fabricSlice      = 10 * time.Millisecond
 )

@@ -11,8 +11,8 @@ const (
 	fabricWork = 100 * time.Microsecond
 	// workRun is about how long a program that also computes takes alone: 15 of the longest slices.
 	workRun = 1500 * time.Millisecond
-	// workTrial is so many rounds, each with workTrialSteps of work, that their time tells how long
-	// a step takes.
+	// workTrial is a number of rounds, each with workTrialSteps of work, that is long enough to
+	// measure how long a step takes.
 	workTrial, workTrialSteps = 2_000, 50_000
 )
 

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// hostileTarget is how much slower a neighbour that attacks may make a program
-	// than one that computes.
+	// hostileTarget is the time of a program beside an attacker, at most, as a multiple of its time
+	// beside a job that computes.
 	hostileTarget = 1.05
 	// hostileRounds makes one run last some seconds, half of them the neighbour's: many slices.
 	hostileRounds = 500_000
@@ -22,8 +22,8 @@ const (
 	nobody = 65534
 )
 
-// hostileGroup runs a ping-pong between two nodes, in turns with a job of another user that attacks
-// whatever it reaches, and with one that only computes.
+// hostileGroup runs a ping-pong between two nodes, in turns with a job of another user: one that
+// attacks whatever it reaches, and one that only computes.
 func hostileGroup(ctx context.Context, b *bench) error {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: 2})
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *cluster) besideNeighbour(ctx context.Context, self, role string) (float
 	return milliseconds(c.scrun(ctx, "-N", "2", "-n", "2", self, pingRank, strconv.Itoa(hostileRounds)))
 }
 
-// runs reports whether so many jobs are running.
+// runs reports whether that number of jobs is running.
 func (c *cluster) runs(ctx context.Context, jobs int) bool {
 	ids, ok := c.running(ctx)
 	return ok && len(ids) == jobs

@@ -21,7 +21,7 @@ const (
 	daemonsTarget = 100.0 // microseconds
 )
 
-// ledgerSlices are those of which it is told where their time goes.
+// ledgerSlices are the slices that are measured.
 var ledgerSlices = []time.Duration{100 * time.Millisecond, 10 * time.Millisecond, 2 * time.Millisecond}
 
 // program is what both gangs of a case run.
@@ -32,9 +32,9 @@ type program struct {
 	target  target // for the daemons' time
 }
 
-// ledgerGroup says who has a node's CPU in a slice, while two gangs that do nothing but communicate
-// take turns on two nodes: programs with channels that fit, with channels that do not, and Open MPI
-// over the kernel's TCP.
+// ledgerGroup measures which threads use a node's CPU in a slice, while two gangs that do nothing
+// but communicate take turns on two nodes: programs with channels that fit, with channels that do
+// not, and Open MPI over the kernel's TCP.
 func ledgerGroup(ctx context.Context, b *bench) error {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: 2})
 	if err != nil {
@@ -73,7 +73,7 @@ func ledgerGroup(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// traced has two jobs of a program take turns, and traces who has the CPUs.
+// traced has two jobs of a program take turns, and traces which threads run.
 func (c *cluster) traced(ctx context.Context, p program) (_ *account, err error) {
 	var ids []uint64
 	defer func() { err = errors.Join(err, c.endAll(ctx, ids)) }()

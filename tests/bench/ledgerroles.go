@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Who has the CPUs. Of each rank the thread that had them longest is told apart from its others.
+// Roles of threads. The thread of a rank that ran longest is its main thread; the others are
+// counted apart.
 const (
 	roleRank     = "ranks"
 	roleFurther  = "ranks_further_threads"
@@ -34,7 +35,7 @@ type thread struct {
 	role string
 }
 
-// roles are those of all threads that there are now; the ranks run the file.
+// roles returns the roles of all threads that exist now; the ranks run the file.
 func (c *cluster) roles(file string) (map[int]thread, error) {
 	roles := map[int]thread{}
 	ranks, err := running(file)

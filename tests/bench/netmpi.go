@@ -11,7 +11,7 @@ const (
 	// yardstickSlice is the longest slice at which it is measured: with longer ones nothing is lost
 	// that can be measured.
 	yardstickSlice = 10 * time.Millisecond
-	// yardstickTrial is so many rounds that their time tells how many fit.
+	// yardstickTrial is the number of rounds that are timed to find out how many fit.
 	yardstickTrial = 20_000
 )
 

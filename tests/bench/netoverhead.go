@@ -19,7 +19,7 @@ const (
 	// overheadRuns is how often each is measured; with -runs of seven the group would take ten
 	// minutes.
 	overheadRuns = 5
-	// overheadTrial is so many rounds that their time tells how many fit.
+	// overheadTrial is the number of rounds that are timed to find out how many fit.
 	overheadTrial = 50_000
 	// uncoordinatedPart of the rounds are enough where programs disturb each other: they may take
 	// long.

@@ -15,10 +15,10 @@ import (
 
 // First arguments that make this program a rank of the netswitch group.
 const (
-	// roundRank exchanges a number with all others, so many rounds as the second argument says; the
-	// third tells how it waits.
+	// roundRank exchanges a number with all others. The second argument is the number of rounds;
+	// the third is how it waits.
 	roundRank = "round-rank"
-	// stepRank computes so many loops as the third argument says before each of the rounds.
+	// stepRank computes before each of the rounds; the third argument is the number of loops.
 	stepRank = "step-rank"
 )
 
@@ -101,7 +101,7 @@ type progress struct {
 // pause is longer than any round takes of a program that is on, and shorter than any slice.
 const pause = time.Millisecond
 
-// readProgress takes it from what a job has printed: a span in each line, that of the work first.
+// readProgress reads what a job has printed: a span in each line, the span of the work first.
 func readProgress(out io.Reader) (p progress, err error) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s span

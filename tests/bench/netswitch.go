@@ -107,7 +107,7 @@ func savesOf(f fill) (times map[node.Step][]float64, err error) {
 	return times, nil
 }
 
-// switchedPair is a job of two ranks on two nodes, the first of which is switched.
+// switchedPair is a job of two ranks on two nodes. The first node is switched.
 type switchedPair struct {
 	nodes    []*node.Node
 	ranks    []*pm.Process
@@ -197,7 +197,7 @@ func (p *switchedPair) fill(f fill) error {
 	return p.send(0, f.send)
 }
 
-// send sends so many messages from one rank to the other, or as many as it takes.
+// send sends count messages from one rank to the other, or as many as it takes.
 func (p *switchedPair) send(from, count int) error {
 	message := make([]byte, netswitchMessage)
 	const quiet = 200 * time.Millisecond // nothing more is taken

@@ -18,7 +18,8 @@ const (
 	uninvolvedRun = 3 * time.Second
 	// uninvolvedRounds is how often its ranks exchange a number meanwhile.
 	uninvolvedRounds = 3000
-	// uninvolvedTrial is so many loops between two rounds that their time tells how many fit.
+	// uninvolvedTrial is the number of loops between two rounds that are timed to find out how many
+	// fit.
 	uninvolvedTrial = 100_000
 	// forever is more rounds than any run has time for.
 	forever = 1 << 40

@@ -19,7 +19,7 @@ type mpi struct {
 	name, compiler string
 	peer           string   // its own launcher
 	args           []string // of that
-	slurm          string   // what srun is told to offer
+	slurm          string   // what srun offers
 }
 
 var mpis = []mpi{

@@ -28,7 +28,7 @@ const (
 	startCard = 209
 	// startRuns of a node are measured; the slowest of each phase counts.
 	startRuns = 3
-	// startCommit is a commit to disk, of which a start waits for one (docs/BENCHMARKS.md,
+	// startCommit is the time of a commit to disk. A start waits for one (docs/BENCHMARKS.md,
 	// placement).
 	startCommit = time.Millisecond
 	// startBench measures the leader's own work.

@@ -102,7 +102,7 @@ func readStore(ctx context.Context, readers int, how string) (get, put float64, 
 	return median(group.took), median(puts), nil
 }
 
-// lockMemory is for the locks of so many readers, and who has the file.
+// lockMemory makes the memory of the readers' locks, and the file by which other processes map it.
 func lockMemory(readers int) (*os.File, []byte, error) {
 	fd, err := unix.MemfdCreate("locks", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -139,7 +139,7 @@ func startReaders(ctx context.Context, readers int, how string, store *keys.Stor
 			err = errors.Join(err, in.Close())
 		}
 		for _, cmd := range cmds {
-			_ = cmd.Wait() // it has been told to leave
+			_ = cmd.Wait() // it was asked to leave
 		}
 		return nil, err
 	}

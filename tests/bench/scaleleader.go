@@ -132,8 +132,8 @@ func recordPings(ctx context.Context, agents []*plainAgent, c *scale.Costs) erro
 	return nil
 }
 
-// recordPlans changes the slice, of which every agent is told by a new plan, since two gangs take
-// turns on all nodes.
+// recordPlans changes the slice. Every agent gets a new plan then, since two gangs take turns on
+// all nodes.
 func recordPlans(ctx context.Context, b *bench, agents []*plainAgent, c *scale.Costs) error {
 	users := client.New(b.work + "/leader.sock")
 	defer users.Close()

@@ -34,11 +34,11 @@ const (
 	// curvePieces is the same for the curves, and curveRuns are their runs.
 	curvePieces = 3
 	curveRuns   = 3
-	// memoryRuns are what the median is taken of, the first of which is a warm-up.
+	// memoryRuns is the number of runs: a warm-up and those of the median.
 	memoryRuns = 4
 )
 
-// longSizes are those of the targets for long messages.
+// longSizes are the sizes of the targets for long messages.
 var longSizes = []int{64 << 10, 1 << 20, 4 << 20}
 
 // Layers as contestants.
@@ -254,7 +254,7 @@ func best(s runsOf, of func(messages.Curve) float64, better func(a, b float64) f
 	return xs
 }
 
-// remoteFigures are those of put, get and fetch-and-add of 8 bytes inside a node.
+// remoteFigures prints the figures of put, get and fetch-and-add of 8 bytes inside a node.
 func remoteFigures(ctx context.Context, b *bench) error {
 	peer := messages.UCX{Dir: b.work}
 	var ours, theirs []map[string]float64

@@ -22,14 +22,14 @@ import (
 const (
 	// submitClients submit at once, each by a connection of its own.
 	submitClients = 64
-	// submitServers are those of a replicated cluster.
+	// submitServers is the number of servers of a replicated cluster.
 	submitServers = 3
 	// submitRunning jobs run, and submitQueued wait behind them.
 	submitRunning = 1000
 	submitQueued  = 10000
 	// submitNodes have together as many CPUs as jobs run.
 	submitNodes = 8
-	// submitVariables is how many variables a job's environment has, some 2 KiB: that of a login
+	// submitVariables is how many variables a job's environment has, some 2 KiB, as that of a login
 	// shell.
 	submitVariables = 40
 	// submitRate and submitTail are what is promised of submissions.
@@ -56,7 +56,8 @@ func submitGroup(ctx context.Context, b *bench) error {
 	return submitElect(ctx, b)
 }
 
-// submitCluster does it to a cluster of so many servers; 0 is one without certificates.
+// submitCluster measures a cluster of the given number of servers; 0 is one server without
+// certificates.
 func submitCluster(ctx context.Context, b *bench, servers int) error {
 	name := fmt.Sprintf("submit_%d", max(servers, 1))
 	dir := filepath.Join(b.work, name)
@@ -122,8 +123,8 @@ func submitSpec() *scorev1.JobSpec {
 	return spec
 }
 
-// submitBurst submits so many jobs from all clients, who are spread over the servers, and tells how
-// many were acknowledged per second, and how long each took, in milliseconds.
+// submitBurst submits jobs from all clients, which are spread over the servers. It returns how many
+// were acknowledged per second, and how long each took, in milliseconds.
 func submitBurst(ctx context.Context, c *daemons.Cluster, jobs int) (rate float64, took []float64, err error) {
 	spec := submitSpec()
 	var left atomic.Int64

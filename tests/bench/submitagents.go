@@ -167,7 +167,7 @@ func (a *stubAgent) launch(id uint64) {
 	a.stubs.running[id] = true
 }
 
-// awaitRunning waits until so many jobs have been launched.
+// awaitRunning waits until that number of jobs has been launched.
 func (k *stubAgents) awaitRunning(ctx context.Context, jobs int) error {
 	return daemons.Await(ctx, fmt.Sprint(jobs, " jobs run"), func() bool {
 		k.mu.Lock()

@@ -30,7 +30,7 @@ const (
 // tipcSizes are the lengths of messages; UDP takes no 65,536 bytes at once.
 var tipcSizes = []int{8, 1 << 10, 4 << 10, 16 << 10, 65_000}
 
-// tipcConnectSizes are those of the paper's connections.
+// tipcConnectSizes are the sizes of the paper's connections.
 var tipcConnectSizes = []int{64, 1 << 10, 4 << 10}
 
 // errNoTIPC: the group needs a kernel that this one is not.

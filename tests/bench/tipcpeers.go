@@ -77,7 +77,7 @@ func readAt(out io.Reader) (uint32, error) {
 	return uint32(at), err
 }
 
-// awaitName waits until this host's kernel has heard of a name.
+// awaitName waits until this host's kernel knows a name.
 func awaitName(at uint32) error {
 	watcher, err := tipc.Watch()
 	if err != nil {

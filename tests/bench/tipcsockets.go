@@ -173,7 +173,7 @@ func (r *socketRun) serve(e *socketEnd) error {
 				err = e.send(data[:1])
 			}
 		case modeBoth:
-			if err = e.receive(data); err == nil { // only then is it known who asks
+			if err = e.receive(data); err == nil { // only now is the asker known
 				err = errors.Join(e.sendWindow(data, r.window()), e.receiveWindow(data, r.window()-1))
 			}
 		}

@@ -72,8 +72,8 @@ type Cluster struct {
 	Servers []*Daemon
 	Agents  []*Daemon
 
-	// stderr is every daemon's, whose other end is read until Stop. Were it not a file, the end of
-	// a daemon would be told only when its stewards have ended, too.
+	// stderr is the standard error of every daemon; its other end is read until Stop. It is a file,
+	// so that the end of a daemon is noticed before its stewards have ended, too.
 	stderr, reader *os.File
 	read           chan struct{} // closed when nobody reads
 
@@ -292,7 +292,7 @@ func (c *Cluster) Stop() error {
 	errs = append(errs, c.unmountDisks())
 	if c.read != nil {
 		c.stderr.Close()
-		c.reader.Close() // what a steward says from now on nobody hears
+		c.reader.Close() // what stewards print from now on is lost
 		<-c.read
 	}
 	return errors.Join(errs...)

@@ -98,7 +98,7 @@ func (d *Daemon) begin(command *exec.Cmd) (err error) {
 	return d.Clock.Start(command)
 }
 
-// PID is that of the process; it may have ended.
+// PID returns the number of the process, which may have ended.
 func (d *Daemon) PID() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

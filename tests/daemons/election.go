@@ -110,8 +110,8 @@ func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 // leader answers as soon as there is one.
 const askAgain = 250 * time.Millisecond
 
-// decides waits until what a server says is fresh, for which another than the one that is lost must
-// lead.
+// decides waits until a server answers with fresh state, which it can only when another server than
+// the lost one leads.
 func (c *Cluster) decides(ctx context.Context, server *Daemon) error {
 	user := client.New(server.Socket)
 	defer user.Close()

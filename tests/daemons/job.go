@@ -51,15 +51,15 @@ const (
 	maxChannels = nodeagent.DefaultChannels/2 + 1
 )
 
-// Exchange starts a job of one rank on each of so many nodes, which are named as for
-// scrun -w; without other arguments the program goes on until Finish.
+// Exchange starts a job with one rank on each node. nodes names them as for scrun -w; ranks is
+// their number. Without arguments the program goes on until Finish.
 func (c *Cluster) Exchange(name, nodes string, ranks int, arguments ...string) (*Job, error) {
 	return c.exchange(nil, name, nodes, ranks, arguments...)
 }
 
-// ExchangeInTurn starts one that is never on at the same time as another such one on the same
-// nodes, however many processors these have: each asks for more than half of a node's channels. So
-// their contexts leave the network with each switch.
+// ExchangeInTurn starts a job like Exchange's that asks for more than half of a node's channels. So
+// two of them on the same nodes are never on at the same time, however many processors these have,
+// and their contexts leave the network with each switch.
 func (c *Cluster) ExchangeInTurn(name, nodes string, ranks int, arguments ...string) (*Job, error) {
 	return c.exchange([]string{"--channels", fmt.Sprint(maxChannels)}, name, nodes, ranks, arguments...)
 }

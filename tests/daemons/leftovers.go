@@ -154,11 +154,11 @@ func (n *node) groups() (left []string) {
 	return left
 }
 
-// descriptors are those of channels that a process has beyond the living jobs': the programs
-// open one channel per rank.
+// descriptors returns the descriptors of channels that a process has beyond those of living jobs:
+// the programs open one channel per rank.
 func (n *node) descriptors(p Process) (left []string) {
 	contexts, places, sockets := n.count(p.PID)
-	maxSockets := 2 * len(n.ranks) // a port's, and one that only sends
+	maxSockets := 2 * len(n.ranks) // for each port its socket and one that only sends
 	if p.Role == RoleAgent {
 		maxSockets++ // the directory
 	}

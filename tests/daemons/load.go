@@ -20,7 +20,7 @@ const (
 	// loadPause is between the submissions of one client of a Load: a job costs some processes, and
 	// the cluster remembers the last 1,000 that have ended.
 	loadPause = 400 * time.Millisecond
-	// loadTimeout bounds one submission: who hears nothing for so long asks another server.
+	// loadTimeout bounds one submission; a client without an answer by then asks another server.
 	loadTimeout = 10 * time.Second
 )
 
@@ -95,7 +95,7 @@ func (l *Load) submitAll(ctx context.Context, number int) {
 	}
 }
 
-// socketOf is that of a client's server, of those there are now.
+// socketOf returns the socket of a client's server, among the present servers.
 func (c *Cluster) socketOf(client int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +158,7 @@ func (l *Load) Accepted() int {
 	return len(l.accepted)
 }
 
-// AwaitAccepted waits until so many more were.
+// AwaitAccepted waits until more submissions were accepted, counted from now.
 func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
 	want := l.Accepted() + more
 	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
@@ -277,7 +277,7 @@ func (c *Cluster) Leader(ctx context.Context, server *Daemon) string {
 	return reply.Msg.GetServers()[i].GetName()
 }
 
-// AwaitLeader waits until the servers agree on one that leads, which is not the one.
+// AwaitLeader waits until the servers agree on a leader other than not.
 func (c *Cluster) AwaitLeader(ctx context.Context, not string, among ...*Daemon) (leader *Daemon, err error) {
 	name := ""
 	err = Await(ctx, "another server than "+not+" leads", func() bool {

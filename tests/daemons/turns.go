@@ -92,8 +92,8 @@ func (p Process) ProcessorTime() time.Duration {
 	return time.Duration(ticks) * time.Second / userHertz
 }
 
-// AwaitTurns waits until so many times in a row every gang has had a processor on each of its
-// nodes: between two such times each node has switched.
+// AwaitTurns waits until every gang has had a processor on each of its nodes, the given number of
+// times in a row. Between two such times each node has switched.
 func (t *Turns) AwaitTurns(ctx context.Context, times int) error {
 	for i := range times {
 		before := t.ran()

@@ -17,7 +17,7 @@ import (
 // repeated.
 const first = "c2f20ea072de89ad6f6aeadd39ac7c902b600394"
 
-// Version is what programs that Build makes say they are. It is less than that of any release.
+// Version is the version that programs made by Build report. It is less than that of any release.
 const Version = "0~earlier"
 
 // ErrNoHistory means that the checkout has no earlier version: it is shallow, or no repository.

@@ -35,8 +35,7 @@ type Config struct {
 	// Lossy is the share of messages that have to be sent again, after Again; as many come twice.
 	Lossy float64
 	Again time.Duration
-	// Dies is a node that is lost at an instant, which the others hear of after Hear at most; 0:
-	// none.
+	// Dies is a node that is lost at an instant; the others know after Hear at most. 0: none.
 	Dies   int
 	DiesAt time.Duration
 	Hear   time.Duration
@@ -47,8 +46,8 @@ type Config struct {
 type Result struct {
 	// Took is from the last node's piece to the last node's having all pieces.
 	Took time.Duration
-	// Messages and Bytes are those of all nodes together, BusiestBytes what the busiest node has
-	// sent and received.
+	// Messages and Bytes count for all nodes together, BusiestBytes what the busiest node has sent
+	// and received.
 	Messages, Bytes, BusiestBytes int
 	// Failed are the reasons of nodes that did not get all.
 	Failed map[int]error
@@ -160,7 +159,7 @@ func (w *world) living() int {
 	return w.config.Nodes
 }
 
-// dies has the others hear of a node's death, each in its time.
+// dies reports a node's death to the others, to each in its time.
 func (w *world) dies() {
 	for node := range w.nodes {
 		if node == w.config.Dies {

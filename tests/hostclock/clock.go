@@ -26,7 +26,7 @@ type Clock struct {
 	once        sync.Once
 }
 
-// process is one that has the clock.
+// process is a process that has the clock.
 type process struct {
 	memory *os.File
 	at     int64 // of the offset
@@ -54,7 +54,7 @@ func (c *Clock) Step(by time.Duration) error {
 	return c.err
 }
 
-// show gives all that run the offset, and forgets who has ended.
+// show gives the offset to all processes that run, and forgets those that have ended.
 func (c *Clock) show() {
 	left := c.running[:0]
 	for _, p := range c.running {

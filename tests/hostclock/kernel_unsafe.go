@@ -32,8 +32,8 @@ type answer struct {
 	flags uint32
 }
 
-// install gives the calling thread a filter, and the listener that reports who waits. Root needs no
-// promise to gain no privileges, which would be the daemon's as well.
+// install gives the calling thread a filter and returns the listener that reports waiting threads.
+// Root need not give up new privileges for that, which would bind the daemon as well.
 func install(filter []unix.SockFilter) (listener int, err error) {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))

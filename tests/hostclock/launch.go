@@ -35,7 +35,7 @@ var filter = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 }
 
-// Main makes this process one that Start has begun, if it is: it never returns then. Every program
+// Main runs this process as Start's child if Start began it; it never returns then. Every program
 // that calls Start must call it first.
 func Main() {
 	text := os.Getenv(variable)
@@ -46,7 +46,7 @@ func Main() {
 	if err == nil {
 		unix.CloseOnExec(socket)
 		err = launch(socket)
-		// Who waits is told why, and nobody else.
+		// The error is for the process that waits.
 		_ = unix.Sendmsg(socket, []byte(err.Error()), nil, nil, 0)
 	}
 	os.Exit(notStarted)

@@ -92,7 +92,7 @@ func (c *Clock) supervise(listener int) error {
 	}
 }
 
-// serve answers one that waits.
+// serve answers one waiting thread.
 func (c *Clock) serve(listener int) error {
 	n, err := receiveNotice(listener)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINTR) {

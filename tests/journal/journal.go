@@ -20,12 +20,12 @@ func (j *Journal) Write(text []byte) (int, error) {
 	return j.text.Write(text)
 }
 
-// String is all that was said so far.
+// String returns all text so far.
 func (j *Journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.String()
 }
 
-// Has reports whether a text was said.
+// Has reports whether the journal contains a text.
 func (j *Journal) Has(text string) bool { return strings.Contains(j.String(), text) }

@@ -29,7 +29,7 @@ var block struct {
 	signs     []net.Listener
 }
 
-// Free returns so many ports that are free by TCP and UDP. The error is ErrNone.
+// Free returns n ports that are free by TCP and UDP. The error is ErrNone.
 func Free(n int) (free []int, err error) {
 	block.Lock()
 	defer block.Unlock()

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stop stops a process and waits until none of its threads runs. Others may go on for a while after
-// the signal was sent: the kernel stops them once the one that it has chosen takes the signal.
+// Stop stops a process and waits until none of its threads runs. Some threads may go on for a while
+// after the signal was sent: the kernel stops them once the thread that it has chosen takes the
+// signal.
 func Stop(pid int) error {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		return fmt.Errorf("stop process %d: %w", pid, err)

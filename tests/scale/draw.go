@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxSamples bounds the table that is drawn from; with more measurements it has every so many of
-// them.
+// maxSamples bounds the table that is drawn from; of more measurements it has evenly spaced
+// quantiles.
 const maxSamples = 1 << 16
 
 // sampler draws from a distribution: each measurement is as likely as any other.
@@ -76,7 +76,7 @@ func (w *world) flush(r *rand.Rand, f *Flushes) {
 	}
 }
 
-// heartbeat is the round trip of one that is sent at a true instant.
+// heartbeat draws the round trip of a heartbeat that is sent now.
 func (w *world) heartbeat(r *rand.Rand) (there, back time.Duration) {
 	return time.Duration(w.message.draw(r)), time.Duration(w.message.draw(r))
 }

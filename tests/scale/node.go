@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// quickPings and the two pauses are those of the agents' heartbeat.
+	// quickPings and the two pauses are the agents' own.
 	quickPings     = 5
 	quickPingEvery = 10 * time.Millisecond
 	pingEvery      = 500 * time.Millisecond
@@ -30,7 +30,7 @@ type node struct {
 	base   int64 // local clock at the leader's 0
 	ppm    int64 // by which the local clock is faster
 
-	now     int64 // local, of the last that was told
+	now     int64 // local, of the last event
 	answers []answer
 	ping    int64 // when the next heartbeat leaves
 	pings   int
@@ -144,7 +144,7 @@ func (n *node) answered(a *answer) {
 		n.deliver(a.at, a.event)
 		return
 	}
-	_ = n.filter.Add(firstTerm, *a.sample) // one that is no use changes nothing
+	_ = n.filter.Add(firstTerm, *a.sample) // a useless sample changes nothing
 	if e, ok := n.filter.Estimate(max(n.now, a.at)); ok {
 		n.deliver(a.at, ctxswitch.OffsetChanged(e.Term, e.Offset))
 	}

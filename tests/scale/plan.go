@@ -76,7 +76,7 @@ func newCluster(c *Config) (*cluster, error) {
 	return k, nil
 }
 
-// add submits so many gangs, which must all find a place.
+// add submits gangs, which must all find a place.
 func (k *cluster) add(gangs int) error {
 	for range gangs {
 		request := gang.Request{ID: k.next, Tasks: k.size, Nodes: k.size, Submitted: int64(k.next)}
@@ -102,7 +102,7 @@ func (k *cluster) replan(now int64) {
 	k.rotation = gang.Next(k.rotation, k.matrix.Rows(), now, leader.PlanLead(len(k.ids)))
 }
 
-// plans are the rotation as each node is told it.
+// plans returns the rotation as each node gets it.
 func (k *cluster) plans() []*ctxswitch.Plan {
 	split := k.rotation.Split(func(id gang.JobID) []gang.NodeID { return k.places[id] })
 	plans := make([]*ctxswitch.Plan, len(k.ids))

@@ -48,8 +48,8 @@ type Result struct {
 	Gang histogram.Histogram
 	// Terms are what the time of each gang's last node consists of, on average.
 	Terms Terms
-	// Lost is the share of a slice in which a gang does not run whole: from the first node that is
-	// told to stop to the last node of the next gang running. A broken one is lost all.
+	// Lost is the share of a slice in which a gang does not run whole: from the order to stop on
+	// its first node until the last node of the next gang runs. A broken slice is lost whole.
 	Lost float64
 	// Broken counts gangs and slices in which a node did not make the switch before the next was
 	// due.

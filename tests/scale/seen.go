@@ -114,8 +114,8 @@ func (s *seen) result(k *cluster) *Result {
 	return r
 }
 
-// gang evaluates one gang and one of its slices: when its last node ran, and when its first was
-// told to stop at the next boundary. It is not complete if a node made no switch.
+// gang evaluates one gang and one of its slices: when its last node ran, and when its first got the
+// order to stop at the next boundary. It is not complete if a node made no switch.
 func (s *seen) gang(r *Result, k *cluster, id gang.JobID, at int) (last, first int64, complete bool) {
 	last, first, complete = math.MinInt64, math.MaxInt64, true
 	for _, node := range k.places[id] {

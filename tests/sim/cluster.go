@@ -157,7 +157,7 @@ func (k *cluster) drawProgram(id int) gang.Request {
 	return gang.Request{ID: gang.JobID(id + 1), Nodes: nodes, Tasks: nodes * r.between(1, k.plan.cpus), Submitted: k.now(), Cyclic: r.chance(500)}
 }
 
-// answer is one that is on its way to a machine.
+// answer is an answer on its way to a machine.
 type answer struct {
 	life  int // of the agent
 	event ctxswitch.Event

@@ -42,7 +42,7 @@ type driveContext struct {
 	flush   bool
 	flushed bool // the driver's word
 
-	head    channels.Message // of which the tail is awaited
+	head    channels.Message // its tail is awaited
 	hasHead bool
 	idle    bool // the process found nothing, and nothing came since
 	voids   uint64

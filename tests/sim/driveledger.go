@@ -18,7 +18,7 @@ type ledger struct {
 type account struct {
 	send     *flowctl.Sender // nil: the rank itself
 	recv     *flowctl.Receiver
-	begun    uint64      // messages of which the inbox took the first frame
+	begun    uint64      // messages whose first frame the inbox took
 	begins   flowctl.Seq // first frame of the next
 	read     uint64      // messages that the process received
 	kept     []int       // lengths of those sent and not acknowledged

@@ -37,7 +37,8 @@ type DriveSpec struct {
 	Send    int    // bytes of the send buffer
 	Credits bool   // flow control by credits: each message is one frame
 
-	// Bind is told the context that was made, if its node has an agent that switches; else nil.
+	// Bind is called with the context that was made, if its node has an agent that switches; else
+	// nil.
 	Bind func(*sharedContext)
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	wakeLate   = int64(30 * time.Microsecond) // the switching thread, behind its deadline
 	maxRestart = int64(15 * time.Millisecond)
-	maxActs    = 60 // after so many acts at most an agent dies that is to die in one
+	maxActs    = 60 // an agent that is to die in an act dies after at most that many
 	agentPid   = 1 << 29
 )
 
@@ -26,7 +26,7 @@ type host struct {
 	wrong        int64 // error of its estimate of the leader's clock
 	alive        bool
 	killed       bool
-	ignoresPlans bool // of tests: it hears no plan
+	ignoresPlans bool // of tests: it drops plans
 	life         int  // how many agents there were
 	dies         int  // acts until the agent dies; 0: not
 	machine      *ctxswitch.Machine

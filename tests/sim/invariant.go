@@ -17,8 +17,8 @@ const (
 	// Bounded: no buffer holds more than it may, and no more than a window is in
 	// flight.
 	Bounded Invariant = "buffers are bounded"
-	// Delivery: once faults have stopped, everything is delivered and acknowledged
-	// within SettleBound, or the end is told that its peer is gone.
+	// Delivery: once faults have stopped, everything is delivered and acknowledged within
+	// SettleBound, or the end is notified that its peer is gone.
 	Delivery Invariant = "delivered or told"
 	// Quiet: flushed means that nothing is in flight. On paths that do not keep
 	// order, what was overtaken may be.

@@ -14,7 +14,7 @@ const (
 	evCrash                    // end ref dies
 	evRestart                  // end ref's drivers forget
 	evClose                    // end ref's process closes its end
-	evTold                     // end ref is told that rank arg is dead
+	evTold                     // end ref is notified that rank arg is dead
 	evCalm                     // all faults end
 
 	// Where gangs are switched.
@@ -29,7 +29,7 @@ const (
 	evLaunched  // the processes of part ref exist
 	evLook      // the agent looks at end ref
 	evPoll      // is job ref complete?
-	evEnded     // the leader hears that job ref ended
+	evEnded     // the leader learns that job ref ended
 	evRemove    // part ref is removed
 	evDrift     // the clock of node ref has drifted
 	evUngrab    // the process of end ref lets go of the driver lock

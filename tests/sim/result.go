@@ -27,9 +27,9 @@ type Result struct {
 	// Where gangs are switched.
 	Switches, Restarts  int // of nodes; of agents
 	Clean, CutOff, Held int // contexts that left: with all answered, without; that did not
-	Unanswered          int // contexts of which something was unanswered when their flush began
+	Unanswered          int // contexts with something unanswered when their flush began
 	Audits              int // looks at a part of a gang
-	Stays               int // of them, at one that is off, with its contexts on their channels
+	Stays               int // of them, at a gang that is off, with its contexts on their channels
 
 	// Where ranks have transports.
 	Operations, Bulk, BulkLost int                 // operations that ended; bulk datagrams, and those that did not arrive

@@ -15,7 +15,7 @@ const (
 	// owedSleep bounds a sleep while a peer owes something: it may be gone.
 	owedSleep = int64(100 * time.Millisecond)
 	// transportBound is how much longer a world may last: some hundred messages go from one rank to
-	// another, each of which is several frames where datagrams are short.
+	// another, and each is several frames where datagrams are short.
 	transportBound = 4 * time.Second
 )
 

@@ -1,7 +1,7 @@
 package sim
 
-// memory is that of a process which others read or write. Its bytes are those of values: each
-// operation that writes has one of its own.
+// memory is memory of a process that others read or write. It holds values: each operation that
+// writes has a value of its own.
 type memory struct {
 	length uint64
 	runs   []memoryRun // in order, to the end
@@ -129,8 +129,8 @@ func (t *transport) find(p *transportPeer, key, length uint64) *memory {
 // slotBytes is the length of a slot: of the longest operation.
 const slotBytes = 4 << 20
 
-// revoke takes memory away that peers read, now and then: the source of a send, in place of which the
-// program sends something else.
+// revoke now and then takes away memory that peers read: the source of a send. The program sends
+// something else instead.
 func (t *transport) revoke() {
 	if !t.dice.chance(t.plan.revokes) || t.e.w.calmed {
 		return

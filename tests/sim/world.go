@@ -16,8 +16,8 @@ const (
 	FlushTimeout = 2 * time.Millisecond
 	// maxEvents bounds a run; the largest worlds take a tenth of it.
 	maxEvents = 1_000_000
-	// maxNotice is how long after a death its peers hear of it at the latest: later than
-	// those give up that wait for an answer, so that both happen.
+	// maxNotice is how long after a death its peers are notified at the latest. Peers that wait for
+	// an answer give up earlier, so both happen.
 	maxNotice = 11 * time.Second
 	// start is the instant of a world's beginning, so that none is 0.
 	start = int64(time.Second)

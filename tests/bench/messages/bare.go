@@ -60,7 +60,7 @@ func Bare(ctx context.Context, plan Plan) (Curve, error) {
 	return ParseCurve(out.String())
 }
 
-// bareProcess is one of the two; with rounds 0 the one that echoes.
+// bareProcess is one of the two processes; with rounds 0 it echoes.
 func bareProcess(ctx context.Context, socket *os.File, peer, cpu, rounds int) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"="+bareRole, bareCPU+"="+strconv.Itoa(cpu),

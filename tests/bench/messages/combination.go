@@ -42,7 +42,7 @@ type CombinationPoint struct {
 	PerPeer float64 // bytes of the receiver's context for each peer, on this node or another
 }
 
-// MeasureCombination has peers, in one thread, send so many messages to a rank in another one; the
+// MeasureCombination has peers, in one thread, send count messages to a rank in another thread; the
 // first half warms up. The error is ErrPeers.
 func MeasureCombination(how Combination, peers, count int) (p CombinationPoint, err error) {
 	c, err := newCombination(how, peers)

@@ -224,7 +224,8 @@ func (r *layerMeasure) end() error {
 	return r.e.received()
 }
 
-// buffer is that of operation i of a window: longer messages share buffers, as in messages.c.
+// buffer returns the buffer of operation i of a window: longer messages share buffers, as in
+// messages.c.
 func (r *layerMeasure) buffer(i, size int) []byte {
 	stride := max(size, shortMessage)
 	at := i % (len(r.data) / stride) * stride

@@ -22,7 +22,7 @@ type uctEnd struct {
 	worker *uct.Worker
 	ep     *uct.EP
 	to     []byte // of the receive
-	came   int    // messages that no receive was told of
+	came   int    // messages that no receive has reported
 	err    error
 }
 

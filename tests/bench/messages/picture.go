@@ -89,7 +89,7 @@ func (c *Chart) names() (names []string) {
 	return names
 }
 
-// sizes are those of the curves as far as the longest that anybody measured.
+// sizes returns the sizes of the curves, up to the longest that was measured.
 func (c *Chart) sizes() []int {
 	largest := Sizes[len(Sizes)-1]
 	for _, l := range c.lines {

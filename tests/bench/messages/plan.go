@@ -17,7 +17,7 @@ const (
 	UDP Path = "udp" // two nodes, on the loopback device
 )
 
-// Point is what is measured at a size: so many round trips, and so many messages one way.
+// Point is what is measured at a size: round trips, and messages one way.
 type Point struct {
 	Size, Rounds, Stream int
 }
@@ -25,13 +25,13 @@ type Point struct {
 // Plan is what a program measures in one run.
 type Plan []Point
 
-// Sizes are those of the curves, in bytes.
+// Sizes are the sizes of the curves, in bytes.
 var Sizes = []int{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536}
 
 // weights are how many times longer the sizes are measured that a target speaks of.
 var weights = map[int]int{8: 4, 8192: 3, 65536: 3}
 
-// LongSizes are those of the curves of layers that take messages of any length.
+// LongSizes are the sizes for layers that take messages of any length.
 var LongSizes = []int{
 	8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10,
 	256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20,
@@ -41,7 +41,7 @@ const (
 	// share is what one measurement takes on a machine like the one the peers were first measured
 	// on.
 	share = 18 * time.Millisecond
-	// minRounds keeps a measurement from being that of a single hiccup.
+	// minRounds is large enough that a single interruption does not decide a measurement.
 	minRounds = 200
 )
 
@@ -81,7 +81,8 @@ const (
 	minPieces = 4
 )
 
-// NewPieces is a plan in which each size is measured so many times, in turn with the others.
+// NewPieces returns a plan in which each size is measured the given number of times, in turn with
+// the others.
 func NewPieces(path Path, sizes []int, times int) Plan {
 	var p Plan
 	s := speeds[path]

@@ -116,7 +116,7 @@ func ucxBatch(plan Plan) []byte {
 	return b.Bytes()
 }
 
-// freePort is one that nobody listens on at this moment.
+// freePort returns a port on which nobody listens at this moment.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *Conn) Receive() (Frame, error) {
 	return f, err
 }
 
-// Settings are what a guest is told at boot, in a file of its first file system.
+// Settings are what a guest reads at boot, in a file of its first file system.
 type Settings struct {
 	Hostname string
 	Console  string            // the terminal of the frames
