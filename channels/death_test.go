@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// deadProcess is one that ended and was waited for.
+// deadProcess returns a process that ended and was waited for.
 func deadProcess(t *testing.T) Process {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOneProcessOwnsAnImage: a process gets an image that nobody uses, and none that another one that
-// lives has open.
+// TestOneProcessOwnsAnImage: a process gets an image that nobody uses, and no image that another
+// living process has open.
 func TestOneProcessOwnsAnImage(t *testing.T) {
 	me, err := Self()
 	if err != nil {

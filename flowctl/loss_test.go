@@ -55,7 +55,7 @@ func newLossy(t *testing.T, loss, dup, reorder float64) *lossy {
 	}}
 }
 
-// lossy is a pair on a network of which carry decides what becomes of a datagram.
+// lossy is a pair on a network; carry decides what becomes of a datagram.
 type lossy struct {
 	*pair
 	carry func(deliver func(at int64), now int64)

@@ -71,8 +71,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestHint: the room told keeps a sender from running into a refusal, but one
-// frame may always try.
+// TestHint: the announced room keeps a sender from running into a refusal, but one frame may always
+// try.
 func TestHint(t *testing.T) {
 	for _, tt := range []struct {
 		room uint16
@@ -135,7 +135,7 @@ func TestCreditsAreNeverTakenBack(t *testing.T) {
 	}
 }
 
-// TestReadyIsNotToldForever: a sender that died must not be told for ever.
+// TestReadyIsNotToldForever: Ready is not sent for ever to a sender that died.
 func TestReadyIsNotToldForever(t *testing.T) {
 	p := newPair(t, 0)
 	p.s.Queue(1)

@@ -207,8 +207,8 @@ func TestSpaceWakes(t *testing.T) {
 	sender.Wait()
 }
 
-// TestSpaceOrMessage: one that waits for space is woken by a message too, so that two
-// ranks that fill each other's inboxes go on.
+// TestSpaceOrMessage: a rank that waits for space is woken by a message too, so that two ranks that
+// fill each other's inboxes go on.
 func TestSpaceOrMessage(t *testing.T) {
 	ranks, _ := join(t, 2, abi.Geometry{})
 	for ranks[0].SendBytes(1, make([]byte, 60000)) == nil {

@@ -7,7 +7,7 @@ import (
 	"score/pm"
 )
 
-// Every rank greets the next one, and hears of the last.
+// Every rank greets the next one, and is greeted by the one before.
 func Example() {
 	ch, err := pm.Open(1)
 	if err != nil {

@@ -139,8 +139,8 @@ func TestFlowPerChannel(t *testing.T) {
 	}
 }
 
-// TestFlowsDiffer: a rank with another flow control than the others hears so, and so do they,
-// whoever speaks first and wherever they are.
+// TestFlowsDiffer: a rank with another flow control than the others gets the error, and so do they,
+// whichever sends first and on whatever node.
 func TestFlowsDiffer(t *testing.T) {
 	const want = "pm: channel 1 of rank %d uses %s, this one %s: set PM_FLOW alike in all ranks"
 	settings := []pm.Settings{pm.DefaultSettings(), withCredits()}

@@ -35,7 +35,8 @@ var paths = []struct {
 	{"udp bad", badNetwork, 2},
 }
 
-// startFar starts two ranks that play a role, on so many nodes, with the faults between them.
+// startFar starts two ranks that play a role, on the given number of nodes, with the faults between
+// them.
 func startFar(t *testing.T, nodes int, faults, role string, env ...string) *local.Group {
 	t.Helper()
 	t.Setenv(link.FaultsVariable, faults) // for the agents, which are in this process, and for the ranks

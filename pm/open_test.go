@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestOpenErrors: what cannot be opened is said in the package's own words.
+// TestOpenErrors: failures to open are errors of this package.
 func TestOpenErrors(t *testing.T) {
 	hub, err := local.NewHub(2, abi.Geometry{})
 	if err != nil {

@@ -28,8 +28,8 @@ func (r *rank) connect() {
 	}
 }
 
-// TestSendOnly: where datagrams come from that say so is not where their sender is. A driver that
-// does not know where that is asks the directory, as one that has not heard of the peer.
+// TestSendOnly: the source of a send-only datagram is not the sender's address. A driver that does
+// not know that address asks the directory, as for a new peer.
 func TestSendOnly(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	for _, r := range w.ranks {

@@ -14,9 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkCredits fails if what must hold of credits does not, at a rank that has some to give: what
-// is promised has room beside what lies in the lane, and the sum that drivers keep is that of all
-// ranks.
+// checkCredits checks the invariants of credits at each rank that gives some: what is promised has
+// room beside what lies in the lane, and the sum that drivers keep is the sum over all ranks.
 func (w *world) checkCredits() {
 	w.t.Helper()
 	for _, r := range w.ranks {
@@ -181,8 +180,8 @@ func TestAgentKilledCounting(t *testing.T) {
 	}
 }
 
-// TestOtherFlow: ranks that use different flow controls are told, both, and nothing of theirs is
-// taken; also if the first word of it is lost.
+// TestOtherFlow: ranks that use different flow controls both get the error, and no message of
+// theirs is taken; also if the first answer is lost.
 func TestOtherFlow(t *testing.T) {
 	for _, lost := range []int{0, 1} {
 		for _, agent := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// exchange sends so many messages between all ranks while the network does what it does,
-// and checks that each arrives once, in order, whole.
+// exchange sends count messages between all ranks over the network of the world, and checks that
+// each arrives once, in order, whole.
 func exchange(t *testing.T, w *world, count int, length func(index int) int) {
 	t.Helper()
 	n := len(w.ranks)
@@ -144,7 +144,7 @@ func TestSmallInbox(t *testing.T) {
 	exchange(t, newWorld(t, 5, abi.Geometry{LaneBytes: 1 << 18, SharedBytes: 1 << 18, SendBytes: 1 << 18}), 100, func(int) int { return 60000 })
 }
 
-// TestPeerEnds: who sends to a closed or dead context is told, and told why.
+// TestPeerEnds: a rank that sends to a closed or dead context gets an error that says which.
 func TestPeerEnds(t *testing.T) { eachFlow(t, peerEnds) }
 
 func peerEnds(t *testing.T, g abi.Geometry) {

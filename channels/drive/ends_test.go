@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLastMessageOfTheClosed: a rank that closes its end after a long message is told of as closed
-// before the message's tail is sent; its agent sends that, and it is taken.
+// TestLastMessageOfTheClosed: a rank that closes its end after a long message is announced as
+// closed before the message's tail is sent; its agent sends the tail, and it is taken.
 func TestLastMessageOfTheClosed(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	from, to := w.ranks[0], w.ranks[1]
@@ -73,8 +73,8 @@ func TestLateFramesOfTheDead(t *testing.T) {
 	}
 }
 
-// TestGoneIsTold: the process is told of a death that its agent heard of, also if its own driver
-// never had to do with that rank.
+// TestGoneIsTold: the process learns of a death that was reported to its agent, also if its own
+// driver never had to do with that rank.
 func TestGoneIsTold(t *testing.T) {
 	w := newWorld(t, 3, abi.Geometry{})
 	r := w.ranks[0]

@@ -12,7 +12,7 @@ import (
 type named struct {
 	*world
 	names link.Names
-	// squatter hears what is sent to names. It answers with what it likes.
+	// squatter receives what is sent to names, and answers as it likes.
 	squatter func(d datagram) []datagram
 	asked    int // questions that came to directories
 	answers  uint8
@@ -96,8 +96,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestNoSecretsToNames: to a name goes nothing that has the job's key or a message, and a
-// squatter who plays what he hears back, to whomever, changes nothing.
+// TestNoSecretsToNames: nothing that has the job's key or a message is sent to a name, and a
+// squatter that replays what it received, to whomever, changes nothing.
 func TestNoSecretsToNames(t *testing.T) {
 	n := newNamedWorld(t, 3)
 	squatter := link.SocketAddress(0x2000, 666)

@@ -21,7 +21,7 @@ type world struct {
 	fate   func(d datagram) []datagram // what becomes of a datagram; nil: it arrives
 	step   func()                      // happens between two steps
 	checks int                         // steps so far, for checkSometimes
-	lazy   int                         // of so many looks into the inbox and one, one takes a message
+	lazy   int                         // one of lazy+1 looks into the inbox takes a message
 	dirs   []link.Address
 }
 

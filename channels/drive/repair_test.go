@@ -159,8 +159,8 @@ func stillAway(t *testing.T, w *world) {
 	from.asAgent(func(d *Driver) { d.Resume(w.now); d.Follow() })
 }
 
-// replaceAgent has the agent's place taken by another, as after its death. A former agent's word is
-// that of a dead one.
+// replaceAgent has the agent's place taken by another, as after its death. Former agents count as
+// dead.
 func (r *rank) replaceAgent(t *testing.T) {
 	t.Helper()
 	r.img.SetOwner(abi.RoleAgent, channels.Process{Pid: 1 << 30})
@@ -196,8 +196,8 @@ func agentKilledRefusing(t *testing.T, g abi.Geometry) {
 	finish(t, w, 0, 30)
 }
 
-// TestAgentKilledBeforeItFrees: what a peer has acknowledged is freed, also if the agent that heard of
-// it was killed between its tick, by which nothing is left to do for that peer, and that.
+// TestAgentKilledBeforeItFrees: what a peer has acknowledged is freed, also if the agent that got
+// the acknowledgement was killed before that, after its tick left nothing to do for the peer.
 func TestAgentKilledBeforeItFrees(t *testing.T) { eachFlow(t, agentKilledBeforeItFrees) }
 
 func agentKilledBeforeItFrees(t *testing.T, g abi.Geometry) {

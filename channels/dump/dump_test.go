@@ -19,7 +19,7 @@ import (
 var small = abi.Geometry{Ranks: 40, LocalRanks: 2, Lanes: 4, LaneBytes: 1 << 14, SharedBytes: 1 << 14, SendBytes: 1 << 14, MaxMessage: 2000}
 
 // newImage is the context of rank 1 with ranks 0 and 1 on its node: rank 0 has sent two messages,
-// rank 39 of another node one, and for rank 35 two are kept, the first of which was sent.
+// rank 39 of another node one, and for rank 35 two are kept; the first one was sent.
 func newImage(t testing.TB) *channels.Image {
 	t.Helper()
 	img, err := channels.Create(channels.Identity{Job: 0x5ec4e7, Rank: 1, Channel: 2}, small, []uint32{0, 1})
@@ -79,7 +79,7 @@ func dumped(t testing.TB, img *channels.Image) []byte {
 	return file.Bytes()
 }
 
-// TestRoundTrip: what is in an image is told from its file, without the job's key.
+// TestRoundTrip: the file has what is in an image, but for the job's key.
 func TestRoundTrip(t *testing.T) {
 	img := newImage(t)
 	file := dumped(t, img)
@@ -133,7 +133,7 @@ func TestChangesAreNoticed(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles: each is told by an error, and none is read.
+// TestDamagedFiles: each gives an error, and none is read.
 func TestDamagedFiles(t *testing.T) {
 	good := dumped(t, newImage(t))
 	changed := func(at int, b byte) []byte {

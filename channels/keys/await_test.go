@@ -41,8 +41,7 @@ func TestAwait(t *testing.T) {
 	all.Wait()
 }
 
-// A value that does not come is waited for no longer than was said; one that is there already, not
-// at all.
+// Await returns after its timeout if the value does not come, and at once if it is there already.
 func TestAwaitEnds(t *testing.T) {
 	s := create(t, 2)
 	v := open(t, s)

@@ -249,7 +249,7 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// TestHeldIsTold: a datagram that nothing follows is not kept by an owner who sleeps: he is told
+// TestHeldIsTold: a datagram that nothing follows is not kept by an owner that sleeps: Wait returns
 // when to call.
 func TestHeldIsTold(t *testing.T) {
 	p, w, now := bad(t, "reorder=1,seed=1")

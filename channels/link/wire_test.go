@@ -129,7 +129,8 @@ func TestPinnedBytes(t *testing.T) {
 	}
 }
 
-// TestBorrowedFrame: a datagram whose last frame was borrowed is the one that has a copy of it.
+// TestBorrowedFrame: a datagram whose last frame was borrowed is the same as with a copy of that
+// frame.
 func TestBorrowedFrame(t *testing.T) {
 	data := bytes.Repeat([]byte{7}, 2*LongFrame)
 	for _, guarded := range []bool{true, false} {

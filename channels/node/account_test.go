@@ -33,7 +33,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestAccountOfLevels: what is told of now falls, too.
+// TestAccountOfLevels: counts of the present state may fall.
 func TestAccountOfLevels(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, other := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 0, 2)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// gone polls until the rank is told of a death.
+// gone polls until the rank gets a death.
 func (r *rank) gone() (dead uint32) {
 	r.t.Helper()
 	eventually(r.t, "a death becomes known", func() (ok bool) {
@@ -24,8 +24,8 @@ func (r *rank) gone() (dead uint32) {
 	return dead
 }
 
-// TestDeath: ranks on other nodes are told of a death, whether they ever had to do with the dead
-// rank or only wait; what it had sent comes first.
+// TestDeath: ranks on other nodes learn of a death, whether they ever had to do with the dead rank
+// or only wait; what it had sent comes first.
 func TestDeath(t *testing.T) {
 	for name, faults := range map[string]link.Faults{"perfect": {}, "lossy": {Loss: 0.3, Seed: 5}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestPeerEnded(t *testing.T) {
 	}
 }
 
-// TestDeathsBefore: contexts of one node that are made after a death know of it, and those before
-// are told.
+// TestDeathsBefore: contexts of one node that are made after a death know of it, and earlier ones
+// are notified.
 func TestDeathsBefore(t *testing.T) {
 	checkLeaks(t)
 	n, err := Open(Config{})
@@ -199,8 +199,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestPeersOfABusyRank: a rank that has the driver lock when it is looked at, as one that just lost
-// its CPU, is looked at once it lets go; one that does not is given up.
+// TestPeersOfABusyRank: a rank that holds the driver lock when it is checked, since it just lost
+// its CPU, is checked once it lets go; a rank that does not let go is given up.
 func TestPeersOfABusyRank(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
@@ -226,8 +226,8 @@ func TestPeersOfABusyRank(t *testing.T) {
 }
 
 // TestSlowReader: a rank ends while its peer is in no hurry, and so does its node's part of the
-// job. What it sent before it closed its end arrives, however late, and the death is told before
-// the node forgets the job.
+// job. What it sent before it closed its end arrives, however late, and the death is reported
+// before the node forgets the job.
 func TestSlowReader(t *testing.T) {
 	c := newCluster(t, 3, Config{})
 	zero, one, two := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1), c.join(t, c.jobs, 2, 1)

@@ -105,7 +105,7 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestSilence: who does not know the key, or asks what is not for it, hears nothing.
+// TestSilence: a request without the key, or for what is not its sender's business, gets no answer.
 func TestSilence(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	a := ask(t, c.nodes[1])
@@ -195,8 +195,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestResident: there are only so many contexts; who asks for more hears that, and may ask again. A
-// job leaves others some.
+// TestResident: the number of contexts is bounded; a request for one more is refused, and may be
+// repeated. A job leaves others some.
 func TestResident(t *testing.T) {
 	c := newCluster(t, 2, Config{Resident: 4, Log: func(string, uint64, uint32, error) {}})
 	a := ask(t, c.nodes[1])
@@ -295,7 +295,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// TestOnlyHere: a job of one node has no sockets, and its ranks are told that they are alone.
+// TestOnlyHere: a job of one node has no sockets, and its ranks know that they are alone.
 func TestOnlyHere(t *testing.T) {
 	c := newCluster(t, 1, Config{})
 	if got := mode(c.jobs[0]); got != "" {

@@ -57,8 +57,8 @@ func squat(t *testing.T, name link.Address) *tipc.Port {
 }
 
 // TestNamesBoundByOthers: another program binds all names of a job before it comes. Messages pass
-// as ever, it gets none of them and never the key, what it plays back is not taken, and it is told
-// of once on each node.
+// as ever, it gets none of them and never the key, what it plays back is not taken, and each node
+// reports it once.
 func TestNamesBoundByOthers(t *testing.T) {
 	needTIPC(t)
 	names := link.NamesOf(tipc.DefaultType, testKey, 2, 2)
@@ -98,8 +98,8 @@ func TestNamesBoundByOthers(t *testing.T) {
 	}
 }
 
-// TestNameIsLeft: a node is told when another one's directory is gone, and what is bound beside the
-// jobs' names is nobody's business.
+// TestNameIsLeft: a node is notified when another one's directory is gone; names beside those of
+// its jobs do not concern it.
 func TestNameIsLeft(t *testing.T) {
 	needTIPC(t)
 	left := make(chan uint32, 2)
@@ -147,8 +147,8 @@ func TestNameWithdrawnAndBound(t *testing.T) {
 	}
 }
 
-// TestDeathByName: the death of a rank is heard of although all notices of it are lost: its name is
-// withdrawn, and its directory says the rest.
+// TestDeathByName: the death of a rank is noticed although all notices of it are lost: its name is
+// withdrawn, and its directory answers that it ended.
 func TestDeathByName(t *testing.T) {
 	needTIPC(t)
 	c := newCluster(t, 2, Config{})

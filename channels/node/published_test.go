@@ -12,7 +12,7 @@ type service struct {
 	bound     map[binding]bool // what is so
 	connected bool
 	p         published
-	believed  map[binding]bool // by whoever is told of each change
+	believed  map[binding]bool // by an observer of each change
 }
 
 func (s *service) change(b binding, gone bool) {

@@ -48,7 +48,7 @@ func TestOpenedWhileAway(t *testing.T) {
 	eventually(t, "it is acknowledged", zero.settled)
 }
 
-// TestConnected: the first context of a job is told of, once.
+// TestConnected: the first context of a job is reported, once.
 func TestConnected(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	told := make(chan *Job, 8)
@@ -137,7 +137,7 @@ func TestOrdersReplaced(t *testing.T) {
 	}
 }
 
-// TestRemovedInEachStep: a job may end in any step; who switches it hears of the step's end, and
+// TestRemovedInEachStep: a job may end in any step; the step's end is reported all the same, and
 // others go on.
 func TestRemovedInEachStep(t *testing.T) {
 	for step := StepRevoke; step <= StepLoad; step++ {

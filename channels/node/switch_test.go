@@ -162,7 +162,7 @@ func (g *gang) take(me int) {
 	}
 }
 
-// gangMessage is one that can be told from all others; some are longer than a datagram.
+// gangMessage returns a message that differs from all others; some are longer than a datagram.
 func gangMessage(from, to int, number uint64) []byte {
 	m := make([]byte, 24+number*97%5000)
 	binary.LittleEndian.PutUint32(m[4:], uint32(from))

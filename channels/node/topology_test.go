@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tests of what nodes hear of names (TIPC); tests/tipc runs them in a guest.
+// Tests of what nodes learn of names (TIPC); tests/tipc runs them in a guest.
 
 // cut loses a node's connection to the topology service, which is then made by watch.
 func cut(n *Node, watch func() (*tipc.Watcher, error)) {
@@ -21,16 +21,16 @@ func cut(n *Node, watch func() (*tipc.Watcher, error)) {
 	})
 }
 
-// TestTopologyIsMadeAgain: the connection to the topology service is lost, and cannot be made again for
-// a while. What left meanwhile has left when it is there again, what is bound from then on is told of,
-// and messages passed all the time.
+// TestTopologyIsMadeAgain: the connection to the topology service is lost, and cannot be made again
+// for a while. When it is back, names that were withdrawn meanwhile are reported, and so are new
+// ones. Messages pass all the time.
 func TestTopologyIsMadeAgain(t *testing.T) {
 	needTIPC(t)
 	left := make(chan uint32, 8)
 	var s said
 	c := newCluster(t, 3, Config{Log: s.log})
 	n := c.nodes[0]
-	n.loop.do(func() { n.config.Left = func(_ uint64, node uint32) { left <- node } }) // the others hear, too
+	n.loop.do(func() { n.config.Left = func(_ uint64, node uint32) { left <- node } }) // the others are notified, too
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	exchange(t, zero, one, "before")
 	refused := make(chan struct{}, 1000)
@@ -66,7 +66,7 @@ func TestTopologyIsMadeAgain(t *testing.T) {
 	}
 }
 
-// expectLeft waits until a node is told to have left.
+// expectLeft waits until a node is reported as gone.
 func expectLeft(t *testing.T, left <-chan uint32, want uint32) {
 	t.Helper()
 	select {
@@ -139,8 +139,8 @@ func TestTwoClusters(t *testing.T) {
 	exchange(t, ranks[0], ranks[1], "alone")
 }
 
-// TestUnseen: a node whose names never appear is told of once, after a while, and not any more when
-// they do.
+// TestUnseen: a node whose names never appear is reported once, after a while, and not any more
+// when they do.
 func TestUnseen(t *testing.T) {
 	needTIPC(t)
 	checkLeaks(t)

@@ -20,7 +20,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	// Two control messages, of which one says who sends.
+	// Two control messages; one says who sends.
 	sent := append(unix.UnixCredentials(&unix.Ucred{Pid: int32(os.Getpid()), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}),
 		unix.UnixRights(int(file.Fd()), int(file.Fd()))...)
 	if err := unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {

@@ -133,7 +133,7 @@ func TestCloseSendsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A sender hears of the end of a peer that never sent anything.
+// A sender learns of the end of a peer that never sent anything.
 func TestEndOfASilentPeer(t *testing.T) {
 	a, b := newEnd(t, 1, 0), newEnd(t, 2, 7)
 	p := peerOf(t, a.Node, b.Address())

@@ -184,7 +184,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// A steward that dies, and a wait that is given up, are told, and reading goes on.
+// A steward that dies and a cancelled wait give errors, and reading goes on.
 func TestStewardDiesWhileWaiting(t *testing.T) {
 	j, s := start(t, wire.Fence)
 	if err := s.store.Put(0, "card", "theirs"); err != nil {

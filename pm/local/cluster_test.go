@@ -23,8 +23,8 @@ const patience = 2 * time.Minute
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// exchange sends so many messages to every other rank, receives as many from each,
-// and compares checksums. Then one more each way: who has it from all was heard by all.
+// exchange sends messages to every other rank, receives as many from each, and compares checksums.
+// Then one more each way: a rank that has it from all knows that all have its own.
 func exchange() error {
 	n, err := strconv.Atoi(os.Getenv(countEnv))
 	if err != nil {

@@ -157,8 +157,8 @@ func TestLostPeerEndsSendsOnce(t *testing.T) {
 	}
 }
 
-// TestReceivesFromLostPeers: a receive that nothing can match any more is refused; one that is told
-// of the loss may begin others.
+// TestReceivesFromLostPeers: a receive that nothing can match any more is refused; the callback of
+// a lost receive may begin others.
 func TestReceivesFromLostPeers(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		var s, r, second tag.Op

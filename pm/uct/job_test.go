@@ -19,7 +19,7 @@ type rank struct {
 
 type job []*rank
 
-// start starts a job on so many nodes, with so many ranks each.
+// start starts a job with perNode ranks on each node.
 func start(t testing.TB, nodes, perNode int) job {
 	t.Helper()
 	return startWith(t, nodes, perNode, pm.DefaultSettings())

@@ -38,7 +38,7 @@ func TestMaxRMA(t *testing.T) {
 	})
 }
 
-// TestLengthOfPut: the target hears of the whole length of a put, also beyond 32 bits.
+// TestLengthOfPut: the target learns the whole length of a put, also beyond 32 bits.
 func TestLengthOfPut(t *testing.T) {
 	v := newVictim(t, 1, 2)
 	got := 0

@@ -36,7 +36,7 @@ func TestLossyNetworks(t *testing.T) {
 }
 
 // A node that dies ends the exchange on every other one that has not got everything, with that
-// reason, within the time in which they hear of it.
+// reason, within the time until they know of it.
 func TestDeath(t *testing.T) {
 	for _, by := range algorithms {
 		for _, nodes := range []int{2, 3, 9, 10, 64} {

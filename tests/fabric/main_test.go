@@ -75,7 +75,7 @@ func newScene(t *testing.T) *scene {
 	}
 }
 
-// job is one that talks, with the scrun that waits for it.
+// job is a job that communicates, with the scrun that waits for it.
 type job struct {
 	id    uint64
 	scrun *daemonstest.Program

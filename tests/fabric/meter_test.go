@@ -33,7 +33,7 @@ type meter struct {
 	count map[endpoint]uint64
 }
 
-// meters are those of all nodes.
+// meters are the meters of all nodes.
 type meters map[string]*meter
 
 // meters begins to count, until the test ends.
@@ -92,8 +92,8 @@ func (m *meter) add(packet []byte) {
 	}
 }
 
-// endpoints are those of a job's sockets, by node. One that listens has none: each of its
-// connections is a socket, and Open MPI listens even if it never connects.
+// endpoints returns the endpoints of a job's sockets, by node. A socket that listens has none: each
+// of its connections is a socket, and Open MPI listens even if it never connects.
 func (s *scene) endpoints(j *job) map[string]map[endpoint]bool {
 	s.T.Helper()
 	all := make(map[string]map[endpoint]bool)

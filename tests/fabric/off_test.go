@@ -107,8 +107,8 @@ func (s *scene) look(m meters, off, on *job) {
 	}
 }
 
-// Two programs take turns. The one that is off has no processor and no packet on any link, whether
-// its channels stay in the network or leave it.
+// Two programs take turns. The program that is off has no processor and no packet on any link,
+// whether its channels stay in the network or leave it.
 func TestStoppedGangIsSilent(t *testing.T) {
 	s := newScene(t)
 	for _, tt := range []struct {

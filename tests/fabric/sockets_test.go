@@ -30,7 +30,7 @@ const (
 	established, listening                          = "01", "0A"
 )
 
-// socketsOf are the sockets of which a process has a descriptor.
+// socketsOf returns the sockets that a process has descriptors of.
 func socketsOf(t *testing.T, p daemons.Process) (found []socket) {
 	t.Helper()
 	dir := filepath.Join("/proc", fmt.Sprint(p.PID))
@@ -91,7 +91,7 @@ func (s socket) end(address netip.AddrPort) string {
 	return address.String()
 }
 
-// between are the TCP connections of which both ends are these processes'.
+// between returns the TCP connections with both ends at these processes.
 func between(t *testing.T, ranks []daemons.Process) (found []string) {
 	t.Helper()
 	ends := make(map[string]bool)

@@ -18,7 +18,8 @@ const (
 	deaths = 8
 )
 
-// quiet is a rank that says something, nothing for so many tenths of a second, and something again.
+// quiet is a rank that prints something, nothing for some tenths of a second (its argument), and
+// something again.
 const quiet = `echo "begins $SCORE_RANK"; sleep "$((($1 + SCORE_RANK) / 10)).$((($1 + SCORE_RANK) % 10))"; echo "ends $SCORE_RANK"`
 
 // An agent is killed again and again under ranks that are mostly silent: each line comes once, and

@@ -20,12 +20,12 @@ var switchPoints = []failpoint.Point{
 	failpoint.SwitchLoadBegin, failpoint.SwitchLoadEnd, failpoint.SwitchGoBegin, failpoint.SwitchGoEnd,
 }
 
-// stayPoints are those of a switch in which the contexts stay on their channels.
+// stayPoints are the points of a switch in which the contexts stay on their channels.
 var stayPoints = []failpoint.Point{
 	failpoint.SwitchStopBegin, failpoint.SwitchStopEnd, failpoint.SwitchGoBegin, failpoint.SwitchGoEnd,
 }
 
-// jobPoints are in the life of a job, of which each has to be started.
+// jobPoints are the points in the life of a job; each is reached with a job of its own.
 var jobPoints = []failpoint.Point{
 	failpoint.PrepareArrived, failpoint.PrepareEnd, failpoint.PlanArrived,
 	failpoint.LaunchBegin, failpoint.LaunchEnd, failpoint.ExitReport, failpoint.DoneReport,

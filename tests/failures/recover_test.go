@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A node is lost with its ranks, and the job goes on: the others are told of each of them by an
-// event of PMIx, there are no fences of all ranks any more, and among themselves they meet.
+// A node is lost with its ranks, and the job goes on: the others get an event of PMIx for each of
+// them, there are no fences of all ranks any more, and among themselves they meet.
 func TestJobGoesOnWithoutANode(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: time.Minute})

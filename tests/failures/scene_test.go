@@ -127,8 +127,8 @@ func (s *scene) right(j *daemons.Job) {
 	}
 }
 
-// killed reports that a job has ended since something of it was killed, and that its user was
-// told what.
+// killed reports that a job has ended since something of it was killed, and that its user reads the
+// reason.
 func (s *scene) killed(j *daemons.Job, code int, reason string) {
 	s.T.Helper()
 	got, said, _, err := j.Result(s.Ctx)

@@ -41,7 +41,7 @@ type recorder struct {
 
 	mu      sync.Mutex
 	history []porcupine.Operation
-	known   []uint64          // jobs that wait, of which clients know
+	known   []uint64          // jobs that wait and that clients know
 	runners map[string]uint64 // jobs that run, by token
 	lost    int
 }
@@ -101,7 +101,8 @@ func (r *recorder) draw(random *rand.Rand) input {
 	}
 }
 
-// lostCodes are those of answers that were lost: of servers that died, stopped or could not commit.
+// lostCodes are the codes of answers that were lost: of servers that died, stopped or could not
+// commit.
 var lostCodes = []connect.Code{connect.CodeUnavailable, connect.CodeCanceled, connect.CodeUnknown}
 
 // answered is how long submissions and cancellations are repeated. They have an answer before,
@@ -181,8 +182,8 @@ func ask(ctx context.Context, user *client.Client, file string, in input) (out o
 	}
 }
 
-// spec is a job that waits for a node that another job has, or one that appends its token to the
-// file.
+// spec returns a job that waits for a node that another job has, or a job that appends its token to
+// the file.
 func spec(in input, file string) *scorev1.JobSpec {
 	s := &scorev1.JobSpec{
 		Name: in.token, Argv: []string{"/bin/sh", "-c", `echo "$0" >> "$1"`, in.token, file}, WorkDir: "/", Tasks: 1,

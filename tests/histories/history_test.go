@@ -96,7 +96,7 @@ func newScene(t *testing.T, servers int, faults []fault) *scene {
 	return s
 }
 
-// Whatever dies, and where: what clients were told is linearizable, and what was acknowledged has
+// Whatever dies, and where: the answers to clients are linearizable, and what was acknowledged has
 // run once.
 func TestHistories(t *testing.T) { newScene(t, 0, faults).play() }
 

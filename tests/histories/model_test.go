@@ -29,7 +29,7 @@ type input struct {
 	value uint32 // of set
 }
 
-// output is what the client was told. Nobody knows what became of a request whose answer was lost.
+// output is the answer to the client. Nobody knows what became of a request whose answer was lost.
 type output struct {
 	lost    bool
 	job     uint64   // of a submission
@@ -42,7 +42,7 @@ type output struct {
 const (
 	waits  = 'w'
 	gone   = 'g'
-	passes = 'p' // runs and ends by itself: nothing is said of it but its number
+	passes = 'p' // runs and ends by itself: only its number is known
 )
 
 // truth is the state of the model.
@@ -104,7 +104,7 @@ func (s truth) step(in input, out output) (bool, truth) {
 	}
 }
 
-// model is that of a cluster in which first is the next job's number.
+// model returns the model of a cluster in which first is the next job's number.
 func model(first uint64, value uint32) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return truth{first: first, value: value} },
@@ -115,7 +115,7 @@ func model(first uint64, value uint32) porcupine.Model {
 	}
 }
 
-// TestModelRefuses: the check is one that can fail.
+// TestModelRefuses: the check can fail.
 func TestModelRefuses(t *testing.T) {
 	op := func(call, back int64, in input, out output) porcupine.Operation {
 		return porcupine.Operation{Input: in, Call: call, Output: out, Return: back}

@@ -49,7 +49,7 @@ func (s *scene) submitsOnce(point failpoint.Point, leads bool) {
 	}
 }
 
-// server finds one that leads, or does not.
+// server finds a server that leads, or one that does not.
 func (s *scene) server(leads bool) (found *daemons.Daemon) {
 	s.T.Helper()
 	s.Await("a server leads", func() bool {

@@ -192,7 +192,7 @@ func TestBadSteps(t *testing.T) {
 	}
 }
 
-// A program that is not there is told.
+// Start reports a program that does not exist.
 func TestNoProgram(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it needs root")

@@ -151,7 +151,7 @@ func (s *scene) awaitRunning(id uint64) (job *scorev1.Job) {
 	return job
 }
 
-// counted is a body of which is known how much of it was read.
+// counted is a body that counts how much of it was read.
 type counted struct {
 	io.Reader
 	read int

@@ -18,8 +18,8 @@ import (
 const visitsEnough = 5
 
 // In a cluster without certificates an ordinary user takes the port of each daemon while that is
-// away. He is told nothing of the key, nobody does what he says, and when the daemon is back all
-// goes on, the job that ran meanwhile too.
+// away. He learns nothing of the key, no daemon obeys him, and when the daemon is back all goes on,
+// the job that ran meanwhile too.
 func TestPortsTakenByOthers(t *testing.T) {
 	s := daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 2, Grace: daemons.Patience})
 	gang, err := s.Exchange("gang", "n1,n2", 2)

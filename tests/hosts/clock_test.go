@@ -13,8 +13,8 @@ const (
 	clockBehind = 2 * time.Hour
 )
 
-// clock boots a host with a clock that is ahead, lets its server lead, and sets the clock under a job;
-// then it boots the host with one that is behind.
+// clock boots a host with a clock that is ahead, lets its server lead, and sets the clock under a
+// job; then it boots the host with a clock that is behind.
 func (s *site) clock(t *testing.T) {
 	other, h := s.leader(s.hosts[0])
 	s.bootAt(h, clockOff)
@@ -60,7 +60,7 @@ func (s *site) bootAt(h *host, ahead time.Duration) {
 	}
 }
 
-// allWell waits until all servers are healthy and all nodes up, as h is told.
+// allWell waits until all servers are healthy and all nodes up, as the commands on h show.
 func (s *site) allWell(h *host) {
 	s.t.Helper()
 	h.await("[ $(scored server list | grep -c healthy) = 3 ]")

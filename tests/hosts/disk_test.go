@@ -14,8 +14,8 @@ const (
 	acknowledged = 10
 )
 
-// disk fills the disk of the state of the server that leads. Another one leads, nothing that users
-// were told is lost, and the server comes back by itself when there is room.
+// disk fills the disk of the state of the server that leads. Another one leads, nothing that was
+// acknowledged is lost, and the server comes back by itself when there is room.
 func (s *site) disk(t *testing.T) {
 	h, other := s.leader(s.hosts[0])
 	h.must(`systemctl stop score-server

@@ -63,7 +63,8 @@ func (h *host) awaitUp(hosts ...*host) {
 	}
 }
 
-// leader returns the host whose server leads, as h is told, and another one with a server.
+// leader returns the host whose server leads, as the commands on h show, and another one with a
+// server.
 func (s *site) leader(h *host) (leader, follower *host) {
 	s.t.Helper()
 	h.await("scored server list | grep -q ' leader '")

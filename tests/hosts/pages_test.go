@@ -128,7 +128,7 @@ func (s *site) types(h *host, line string) string {
 	return s.typesAs(h, line, "")
 }
 
-// typesAs types a line with the name of another host in place of the one that the page takes.
+// typesAs types a line with the name of another host in place of the page's.
 func (s *site) typesAs(h *host, line, name string) string {
 	s.t.Helper()
 	s.note(line)

@@ -40,8 +40,8 @@ echo $? >>/tmp/attached) >/dev/null 2>&1 &`)
 	t.Log("a user was told meanwhile: ", first.must("cat /tmp/attached.err"))
 }
 
-// versions fails unless the lists show this tree's version of so many hosts, and the earlier one of the
-// others.
+// versions fails unless the lists show this tree's version for the upgraded hosts, and the earlier
+// one for the others.
 func (s *site) versions(h *host, upgraded int) {
 	s.t.Helper()
 	for _, command := range []string{"scored server list", "scored node list"} {

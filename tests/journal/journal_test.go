@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is said at once stands there whole, and a reader finds it.
+// Text of one write is kept whole, and a reader finds it.
 func TestJournal(t *testing.T) {
 	const speakers, times = 4, 100
 	var j Journal

@@ -21,7 +21,8 @@ import (
 // watchdogUsec is what the manager of these tests waits for a sign of life.
 const watchdogUsec = "200000"
 
-// manager starts a daemon and hears what it tells, as systemd does of a unit of Type=notify.
+// manager starts a daemon and receives its notifications, as systemd does for a unit of
+// Type=notify.
 type manager struct {
 	conn *net.UnixConn
 	path string
@@ -38,8 +39,7 @@ func newManager(t *testing.T) *manager {
 	return &manager{conn, path}
 }
 
-// await reads until something is told that begins like a variable of this value, and returns its
-// lines.
+// await reads until a line of a notification begins with the text, and returns the notification.
 func (m *manager) await(t *testing.T, said string) string {
 	t.Helper()
 	_ = m.conn.SetReadDeadline(time.Now().Add(patience))
@@ -93,7 +93,7 @@ func (u *unit) write(t *testing.T) {
 	}
 }
 
-// reload asks for the configuration to be read again, and returns what is told of it.
+// reload asks for the configuration to be read again, and returns the status that is notified.
 func (u *unit) reload(t *testing.T) (status string) {
 	t.Helper()
 	u.write(t)

@@ -35,7 +35,7 @@ func newGroup(t *testing.T) (dir string) {
 	return ""
 }
 
-// removeGroup removes a group and those below it, of which all processes have ended.
+// removeGroup removes a group and those below it, after all their processes have ended.
 func removeGroup(t *testing.T, dir string) {
 	var all []string
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
@@ -67,7 +67,7 @@ func TestSystemd(t *testing.T) {
 	copyScripts(t, dir, "testdata", "boot.sh", "systemd.sh")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
-	// The group is entered before its name space is made, of which it so is the top.
+	// The group is entered before its name space is made, so it is the top of that.
 	command := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--net", "--cgroup", "--uts", "--ipc", "--fork", "--kill-child",
 		"sh", filepath.Join(dir, "boot.sh"), dir)
 	entered, err := os.Open(group)

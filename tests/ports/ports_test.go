@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// asked has this binary take so many ports, say which, and hold them until its input ends.
+// asked has this binary take that number of ports, print them, and hold them until its input ends.
 const asked = "SCORE_TEST_PORTS"
 
 func TestMain(m *testing.M) {

@@ -42,7 +42,7 @@ type cut struct {
 	make func(n *daemons.Network, victim string) error
 	// leads means that it is done to the server that leads, else to a follower.
 	leads bool
-	// deaf means that the victim hears of no majority, and so can decide nothing.
+	// deaf means that the victim reaches no majority, and so can decide nothing.
 	deaf bool
 }
 
@@ -134,9 +134,9 @@ func (s *scene) victim(leads bool) *daemons.Daemon {
 	}
 }
 
-// A node is cut off, or is not heard: it is lost, its gangs are told so or begin again when the
-// ranks that nobody can reach are dead, and never before; a gang on other nodes goes on. Then it is
-// of use again.
+// A node is cut off, or its messages are lost: it counts as lost, its gangs end with that reason or
+// begin again when the ranks that nobody can reach are dead, and never before; a gang on other
+// nodes goes on. Then it is of use again.
 func TestCutAgent(t *testing.T) {
 	for _, c := range []cut{
 		{name: "from everybody", make: func(n *daemons.Network, victim string) error { return n.CutOff(victim, n.Others(victim)...) }},

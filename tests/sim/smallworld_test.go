@@ -58,9 +58,9 @@ type explorer struct {
 	err     error // the first thing that does not hold
 }
 
-// TestSmallWorld explores it exhaustively, and prints how many states it has.
-// Every state keeps order and bounds, every end is complete delivery, and from
-// every state one that has no more faults to come leads to an end.
+// TestSmallWorld explores the world exhaustively, and prints how many states it has. Every state
+// keeps order and bounds, every end is complete delivery, and from every state without further
+// faults an end is reached.
 func TestSmallWorld(t *testing.T) {
 	for _, faults := range []budget{
 		{losses: 1, copies: 1, overtakes: 1},

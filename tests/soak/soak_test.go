@@ -48,8 +48,8 @@ var tolerances = []struct {
 // length is how long the gangs exchange messages.
 var length = flag.Duration("soak.for", 20*time.Second, "how long the gangs exchange messages")
 
-// Two gangs of four nodes take turns each 5 ms and exchange messages, all to all, of which
-// the network loses one in a hundred.
+// Two gangs of four nodes take turns each 5 ms and exchange messages, all to all; the network loses
+// one in a hundred.
 func TestGangsExchangeForLong(t *testing.T) {
 	c := start(t)
 	gangs := make([]*daemons.Job, 2)

@@ -22,7 +22,7 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
 
-// scrun prepares one that asks the daemon at a socket for a user.
+// scrun prepares a scrun of a user that calls the daemon at a socket.
 func scrun(c *daemons.Cluster, socket string, uid uint32, arguments ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(bin, "scrun"), arguments...)
 	command.Dir = "/"
@@ -43,7 +43,7 @@ func begin(t *testing.T, command *exec.Cmd) (end func()) {
 			return
 		}
 		over = true
-		_ = command.Process.Kill() // also of one that is stopped; it may have ended
+		_ = command.Process.Kill() // also if it is stopped; it may have ended
 		_ = command.Wait()         // the state says how
 	}
 	t.Cleanup(end)

@@ -33,9 +33,10 @@ const (
 	// agentAway, serverAway and between are how long daemons are away, and how far apart servers
 	// are lost, at most.
 	agentAway, serverAway, between = 1500 * time.Millisecond, 300 * time.Millisecond, time.Second
-	// unknownJob is said of a job that was lost with its agent before it had begun.
+	// unknownJob is the sentence about a job that was lost with its agent before it had begun.
 	unknownJob = "does not know the job any more"
-	// noServer is said by a scrun that was too slow: its server was lost before it could submit.
+	// noServer is the sentence of a scrun that was too slow: its server was lost before it could
+	// submit.
 	noServer = "no daemon answers"
 )
 
@@ -155,7 +156,7 @@ func TestLostAtTheStart(t *testing.T) {
 		step.Stop()
 		agentIsBack := s.loseAgent()
 		for range 2 {
-			time.Sleep(s.draw(between)) // of which the fault is made
+			time.Sleep(s.draw(between)) // when the fault happens
 			s.loseServer()
 		}
 		agentIsBack()

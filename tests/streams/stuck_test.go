@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// stuck streams stand still in each direction beside one that must not.
+	// stuck is the number of streams that stand still in each direction beside one that must not.
 	stuck = 50
 	// taken is how much each of them has taken before it counts as stuck: together several
 	// times the megabyte that a connection between daemons once held for all of its streams.

@@ -26,8 +26,8 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// startCluster runs `scored dev` with so many nodes, and channels of each, until the script ends,
-// and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`.
+// startCluster runs `scored dev` with a number of nodes, and of channels of each, until the script
+// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`.
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
 	var output bytes.Buffer

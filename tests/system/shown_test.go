@@ -29,7 +29,7 @@ const (
 // page is a document whose lines of scrun and scored are typed.
 type page struct {
 	file    string // from the root of the repository
-	section string // of which the lines are; empty: all
+	section string // that has the lines; empty: all
 }
 
 // The lines of running.md before its first line of several nodes need no cluster, and those of
@@ -106,7 +106,7 @@ func endsJob(line string) int {
 	return 0
 }
 
-// A job that is refused is told what is short, and what helps.
+// The refusal of a job says what is short, and what helps.
 func TestRefusalsShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
@@ -190,7 +190,7 @@ func shownBlocks(t *testing.T, p page) (blocks [][]string) {
 	return blocks
 }
 
-// place is a directory with the programs of which the documents speak.
+// place is a directory with the programs that the documents name.
 type place struct {
 	dir string
 	env []string

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestBearersDisagree: the second host's TIPC has no bearer, then one that leads elsewhere. Each time
-// users and administrators read what to do, and jobs without channels run. Another network id is part of
-// what the leader compares (see linksDiffer).
+// TestBearersDisagree: the second host's TIPC has no bearer, then a bearer that leads elsewhere.
+// Each time users and administrators read what to do, and jobs without channels run. Another
+// network id is part of what the leader compares (see linksDiffer).
 func TestBearersDisagree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots guests")

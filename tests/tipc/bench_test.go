@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bench measures, which takes minutes and of which the figures are for people.
+// bench turns the measurement on: it takes minutes, and its figures are for people.
 var bench = flag.Bool("tipc.bench", false, "run the benchmark's group tipc in a guest, and print its figures")
 
 // benchPatience bounds the run: five minutes on an idle machine.

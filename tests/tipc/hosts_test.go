@@ -177,7 +177,8 @@ func TestTwoHosts(t *testing.T) {
 	linksDiffer(t, one, two)
 }
 
-// linksDiffer has one agent use another link: a job that would need both is told so.
+// linksDiffer has one agent use another link: a job that would need both is refused with that
+// reason.
 func linksDiffer(t *testing.T, one, two *host) {
 	t.Helper()
 	two.must(`kill -INT $(pidof scored); sed -i 's/^link = .*/link = "udp"/' /etc/score/score.toml`)

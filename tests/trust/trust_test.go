@@ -35,7 +35,7 @@ var binaries string
 
 func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &binaries)) }
 
-// site is a cluster of a server and an agent, of which the test has the authority.
+// site is a cluster of a server and an agent; the test has its authority.
 type site struct {
 	pkitest.Cluster
 	config config.Config
@@ -249,7 +249,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 	}
-	// Members who may not call this are told so; who may is let in, and its request is read.
+	// A member that may not call this is refused; one that may is let in, and its request is read.
 	agent, server := shows(s.Daemon(t, pki.Agent, "n9")), shows(s.Daemon(t, pki.Server, "s9"))
 	for _, member := range []struct {
 		name, address, procedure string

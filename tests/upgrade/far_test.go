@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestFarVersions: an agent and a user's program whose protocols do not meet the server's are told
-// which is too old.
+// TestFarVersions: an agent and a user's program whose protocols do not meet the server's get a
+// sentence that says which is too old.
 func TestFarVersions(t *testing.T) {
 	far := version(t, "far", 98, 99)
 	s := newScene(t, daemons.Options{Nodes: 1})

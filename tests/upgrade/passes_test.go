@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// notYet is what is said of what the log cannot say yet.
+// notYet is the refusal of what the log's protocol cannot express yet.
 const notYet = "this needs protocol 2, and the log is written in protocol 1 until all servers understand it"
 
 // spec is a job of a rank on each of some nodes, named as for scrun -w.
@@ -137,7 +137,7 @@ func (s *scene) connected() {
 	s.Check(s.AwaitUp(s.Ctx))
 }
 
-// quiet waits until no agent holds a job: one that is ended would leave it to the next.
+// quiet waits until no agent holds a job: an agent that ended would leave it to the next one.
 func (s *scene) quiet(ctx context.Context) {
 	s.T.Helper()
 	for _, agent := range s.Agents {

@@ -84,7 +84,7 @@ func (s *scene) goesOn() {
 	}
 }
 
-// sizeOf is that of a file; 0: there is none yet.
+// sizeOf returns the size of a file; 0: there is none yet.
 func sizeOf(file string) int64 {
 	info, err := os.Stat(file)
 	if err != nil {

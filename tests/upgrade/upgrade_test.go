@@ -35,7 +35,7 @@ func version(t *testing.T, name string, oldest, newest int) (dir string) {
 	return dir
 }
 
-// scene is a cluster of which each daemon may be of another version.
+// scene is a cluster in which each daemon may be of another version.
 type scene struct {
 	*daemonstest.Scene
 	said *journal.Journal // what the daemons say

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answersFor is what the kernel answers for so many bearers.
+// answersFor returns the kernel's answer for the named bearers.
 func answersFor(names ...string) (b []byte) {
 	for _, name := range names {
 		m := request(30, unix.NLM_F_MULTI, commandBearers, familyVersion, attribute(attrBearer|unix.NLA_F_NESTED, attribute(attrName, []byte(name+"\x00"))))

@@ -227,7 +227,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchEnds: whoever waits for events of a connection that is lost hears that, each time.
+// TestWatchEnds: a wait for events of a lost connection ends with its error, each time.
 func TestWatchEnds(t *testing.T) {
 	needKernel(t)
 	w, err := Watch()
@@ -271,7 +271,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkPingPong is a datagram of so many bytes there and back, the port's calls with it.
+// BenchmarkPingPong sends a datagram there and back, by the port's calls.
 func BenchmarkPingPong(b *testing.B) {
 	needKernel(b)
 	for _, size := range []int{8, 4096, 32 << 10, link.MaxDatagram} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sendOften sends so many datagrams as a driver does, each flushed, and has them received.
+// sendOften sends count datagrams as a driver does, each flushed, and has them received.
 func sendOften(t *testing.T, from, to *Port, count int) (last parcel) {
 	t.Helper()
 	for i := range count {
@@ -94,8 +94,8 @@ func TestConnectedAnew(t *testing.T) {
 	}
 }
 
-// TestConnectedRefused: that nobody was there, of which the kernel tells with the next datagram, is
-// no reason not to send that one.
+// TestConnectedRefused: the kernel reports that nobody was there with the next datagram, which is
+// sent all the same.
 func TestConnectedRefused(t *testing.T) {
 	a, b := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
 	sendOften(t, a, b, connectAfter)

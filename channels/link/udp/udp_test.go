@@ -21,7 +21,7 @@ type parcel struct {
 	data []byte
 }
 
-// receive waits until so many datagrams have come.
+// receive waits until count datagrams have come.
 func receive(p link.Port, count int) (got []parcel) {
 	for len(got) < count {
 		p.Receive(func(from link.Address, data []byte) {

@@ -56,7 +56,7 @@ func (s *space) ip(t *testing.T, args ...string) {
 	}
 }
 
-// wired makes two namespaces with a cable between them, whose MTU is that of Ethernet.
+// wired makes two namespaces with a cable between them that has the MTU of Ethernet.
 func wired(t *testing.T) (left, right *space) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -101,7 +101,7 @@ func (p *pair) criteria(t *rapid.T) Criteria {
 	return c
 }
 
-// post posts a receive, one that was posted before at times.
+// post posts a receive, at times one that was posted before.
 func (p *pair) post(t *rapid.T) {
 	r := &Recv{}
 	free := slices.DeleteFunc(slices.Clone(p.recvs), func(r *Recv) bool { return slices.Contains(p.model.posted, r) })

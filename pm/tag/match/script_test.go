@@ -20,7 +20,7 @@ type script struct {
 	msgs  names[Message]
 }
 
-// names are those of receives or messages.
+// names are the names of receives or messages.
 type names[T any] map[string]*T
 
 // get returns what has a name, new if nothing has.
@@ -134,7 +134,7 @@ func (s *script) criteria(source, tag string) Criteria {
 	return c
 }
 
-// number reads a number of so many bits.
+// number reads a number of size bits.
 func (s *script) number(word string, size int) uint64 {
 	n, err := strconv.ParseUint(word, 0, size)
 	if err != nil {

@@ -104,8 +104,8 @@ func (p *pair) onAnswer(t *rapid.T) {
 	}
 }
 
-// TestEachRequestOnce: each request is told of once, in order, and as refused if it was, also where
-// the numbers wrap.
+// TestEachRequestOnce: each request is reported once, in order, and as refused if it was, also
+// where the numbers wrap.
 func TestEachRequestOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.SampledFrom([]uint32{0, 1<<31 - 5, ^uint32(0) - 7}).Draw(t, "first")

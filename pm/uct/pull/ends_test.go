@@ -277,7 +277,7 @@ func (w *world) over() bool {
 	return true
 }
 
-// TestServe: an owner serves no piece that is not within its transfer, and all of one that is.
+// TestServe: an owner serves no piece that is not within its transfer, and a whole piece that is.
 func TestServe(t *testing.T) {
 	const maxUint64 = ^uint64(0)
 	for _, c := range [][3]uint64{{10, 11, 0}, {10, 10, 1}, {10, 0, 11}, {10, maxUint64, 2}, {10, 2, maxUint64}, {0, 1, maxUint64}, {maxUint64, maxUint64, 1}} {

@@ -30,7 +30,7 @@ type transfer struct {
 	*Pull
 	owner *owner
 	taken []uint8 // how often each byte was
-	ended bool    // its caller was told
+	ended bool    // its end was reported
 	err   error
 	over  bool // its number may name another: nothing of it is under way
 }
@@ -66,7 +66,7 @@ var (
 	errStop  = errors.New("the reader does not want it any more")
 )
 
-// newWorld is one of so many owners, from each of which transfers of the lengths are begun.
+// newWorld makes a world of owners, and begins transfers of the lengths from each.
 func newWorld(owners int, lengths ...uint64) *world {
 	w := &world{r: New(small()), room: small().Window * 8 / 7}
 	for range owners {
