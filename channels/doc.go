@@ -11,7 +11,7 @@
 // then used. Impossible values are an error or end the use of one ring; they never
 // cause a panic, a hang, or an access outside the image.
 //
-// The package does not speak between nodes (packages below link do, on the same
-// images), does not decide who may talk to whom, and is not what programs link:
-// that is package pm. DESIGN.md has the layout and the protocols.
+// The package does not speak between nodes (packages below link do, on the same images), does not
+// decide who may talk to whom, and is not what programs link: that is package pm. DESIGN.md has the
+// layout and the protocols; sender.go and inbox.go are the way of a message.
 package channels

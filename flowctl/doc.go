@@ -17,5 +17,6 @@
 //
 // It is not for encoding frames, holding messages, or choosing a link.
 //
-// DESIGN.md holds the picture of the states and the reason of every edge.
+// DESIGN.md holds the picture of the states and the reason of every edge. sender.go and receiver.go
+// are the machines, message.go is what they exchange, config.go has every bound with its reason.
 package flowctl

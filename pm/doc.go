@@ -1,6 +1,6 @@
-// Package pm is the message library that parallel programs link: reliable,
-// ordered messages of up to 64 KiB between all ranks of a job, at user level. Above it stand
-// libraries for what it does not do, each on the one below; a program uses one of them for a channel:
+// Package pm is the message library that parallel programs link: reliable, ordered messages of up
+// to 64 KiB between all ranks of a job, at user level. The libraries above it add what it lacks.
+// Each is built on the one below, and a program uses one of them for each channel:
 //
 //	programs and libraries       use it for
 //	-----------------------      ----------------------------------------------------------

@@ -1,6 +1,6 @@
-// Package ofi has libfabric's object model over the transports: what libraries of messages that
-// know libfabric need of it. C programs use the same objects through the shared library in pm/lib.
-// Go programs that do not think in libfabric's objects use pm/tag and pm/uct.
+// Package ofi has libfabric's object model over the transports, as far as message libraries need
+// it. C programs use the same objects through the shared library in pm/lib. Other Go programs use
+// pm/tag and pm/uct.
 //
 //	C programs ─▶ libfabric ─▶ pm/lib ─▶ pm/ofi ─▶ pm/tag ─▶ pm/uct ─▶ pm ─▶ channels
 //

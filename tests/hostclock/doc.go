@@ -7,11 +7,11 @@
 // are written behind it that call it and add an offset to the time of day; the symbol clock_gettime
 // then points there. Stepping the clock writes another offset.
 //
-// When a program begins is told by a system call that a Go program makes first of all (arch_prctl,
-// which sets its thread's register): a seccomp filter has the kernel wait at that call until the
-// supervisor, a goroutine of the test, has done its work (seccomp_unotify(2)). The filter is
-// inherited, so that what a daemon starts has the clock of its host, too. A C program has found the
-// code by then and sees the machine's own clock, as does a program that reads the times of files.
+// The start of a program shows in the first system call of every Go program (arch_prctl, which sets
+// its thread's register): a seccomp filter has the kernel wait at that call until the supervisor, a
+// goroutine of the test, has done its work (seccomp_unotify(2)). The filter is inherited, so that
+// what a daemon starts has the clock of its host, too. A C program has found the code by then and
+// sees the machine's own clock, as does a program that reads the times of files.
 //
 // It needs Linux on amd64, and root.
 //

@@ -1,4 +1,4 @@
-// Package journal keeps what programs under test say, while they say it.
+// Package journal collects the output of programs under test; it can be read while they run.
 package journal
 
 import (

@@ -1,5 +1,5 @@
-// Package pinned compares what a program says with files that say what it did: a difference is a
-// mistake or is wanted, and then `go test -update` writes it down.
+// Package pinned compares a program's output with files of earlier output. A difference is a bug,
+// or it is wanted: then `go test -update` writes the files.
 package pinned
 
 import (

@@ -1,4 +1,5 @@
-// Package signals lets programs that tests start be signalled, whatever started the tests.
+// Package signals has programs that tests start take signals as usual, also if the tests were
+// started with signals ignored.
 package signals
 
 import (
@@ -11,9 +12,10 @@ import (
 // os/signal.
 var kept = []os.Signal{os.Interrupt, syscall.SIGHUP}
 
-// Allow has programs that this process starts from now on take signals as usual, also those that
-// this one was started with ignored (SIGHUP by nohup, SIGINT as a shell's background job): they
-// would inherit that, scrun would keep to it, and a shell could set no trap.
+// Allow has programs that this process starts from now on take signals as usual, also signals that
+// this process ignores since it was started so (SIGHUP by nohup, SIGINT as a shell's background
+// job). They would inherit that: scrun would go on ignoring the signal, and a shell could set no
+// trap.
 func Allow() {
 	for _, s := range kept {
 		if signal.Ignored(s) {

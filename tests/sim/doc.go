@@ -25,8 +25,8 @@
 // (channels/residence), the drivers with their lock (channels/drive), and what each of them needs.
 // The simulator's are the leader around the matrix (leader.go, after scored/leader), the switching
 // thread and the stopping of processes (switching.go, after nodeagent/switcher), the agent's looks
-// at contexts (sharedcontext.go, after channels/node, whose order of watching and arming it has
-// not), clocks, and messages between leader and nodes.
+// at contexts (sharedcontext.go, after channels/node, without its order of watching and arming),
+// clocks, and messages between leader and nodes.
 //
 // Each world has 2 to 8 nodes and 2 to 4 gangs at a time in slices of 1 to 50 ms, and clocks that
 // are up to 5 ms apart and drift. Besides the network's faults there are, each in some worlds:
@@ -36,8 +36,8 @@
 // a job that end while the rest goes on; jobs that come, end and are ended at any instant, with the
 // plan changed by each; plans that come late; another leader with another clock; a node's clock
 // that is stepped; freezes that do not come in time, launches cut short; processes that write into
-// their images what they like, of whose jobs nothing is asked any more. Flushes whose time is over
-// follow from these. When the faults are over the gangs go on taking turns until all have done
+// their images what they like, after which nothing is checked of their jobs. Flushes whose time is
+// over follow from these. When the faults are over the gangs go on taking turns until all have done
 // their work.
 //
 // # Ranks with transports

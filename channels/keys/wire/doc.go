@@ -15,10 +15,10 @@
 //	         <-
 //	Leave    ->                            this rank asks nothing any more
 //	         <-
-//	Respawn  -> times 4                    begin this rank again so often, when it fails
+//	Respawn  -> times 4                    start this rank again when it fails, at most that many times
 //	         <-
 //
-// A client asks one thing at a time. There are no refusals: what is wrong ends the job, with a
-// sentence. The answer to a Fence or Barrier has a body only where there was none, since a node is
-// lost without which the job goes on: the reason.
+// A client asks one thing at a time. There are no refusals: a wrong request ends the job, with a
+// sentence. The answer to a Fence or Barrier has a body only if there was no fence, since the job
+// goes on without a lost node: the reason.
 package wire
