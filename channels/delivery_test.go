@@ -38,73 +38,87 @@ func deliver(t testing.TB, img *Image) *Delivery {
 	return &d
 }
 
+// deliveryModel is what has been delivered to an inbox and not been released, by rank.
+type deliveryModel struct {
+	t       testing.TB
+	img     *Image
+	in      *Inbox
+	partial map[uint32]*coming  // messages with frames to come
+	queues  map[uint32][][]byte // in the order of their first frames
+	held    []Message
+	serial  int
+}
+
+type coming struct {
+	data []byte
+	got  int
+}
+
+// frame delivers the next frame of a rank, as a new driver.
+func (m *deliveryModel) frame(r *rapid.T) {
+	d := deliver(m.t, m.img)
+	rank := rapid.Uint32Range(1, 5).Draw(r, "rank")
+	if p := m.partial[rank]; p != nil {
+		n := rapid.IntRange(1, len(p.data)-p.got).Draw(r, "frame")
+		complete, err := d.More(rank, p.data[p.got:p.got+n])
+		p.got += n
+		if err != nil || complete != (p.got == len(p.data)) {
+			r.Fatal(complete, err)
+		}
+		if complete {
+			delete(m.partial, rank)
+		}
+		return
+	}
+	m.serial++
+	data := text(m.serial, rapid.IntRange(0, 1900).Draw(r, "length"))
+	first := rapid.IntRange(0, len(data)).Draw(r, "first")
+	err := d.Begin(rank, len(data), data[:first])
+	if errors.Is(err, ErrFull) {
+		return
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	m.queues[rank] = append(m.queues[rank], data)
+	if first < len(data) {
+		m.partial[rank] = &coming{data, first}
+	}
+}
+
+func (m *deliveryModel) receive(*rapid.T) {
+	if got, ok := m.in.Poll(); ok {
+		m.held = append(m.held, got)
+	}
+}
+
+// release compares the oldest held message, as far as it has arrived, and gives it back.
+func (m *deliveryModel) release(r *rapid.T) {
+	if len(m.held) == 0 {
+		return
+	}
+	oldest := m.held[0]
+	rank := oldest.Rank()
+	want := m.queues[rank][0]
+	if !bytes.Equal(oldest.Head(), want[:oldest.Available()]) || oldest.Len() != len(want) {
+		r.Fatal("not the message that was sent")
+	}
+	switch err := m.in.Release(oldest); {
+	case err == nil:
+		m.held, m.queues[rank] = m.held[1:], m.queues[rank][1:]
+	case !errors.Is(err, ErrFull) || oldest.Available() == oldest.Len():
+		r.Fatal(err)
+	}
+}
+
 // TestDeliveryModel delivers messages of one and of several frames from ranks of other
 // nodes, with a new driver for each frame.
 func TestDeliveryModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		img, in := apartImage(t, 6, small)
 		defer img.Close()
-		type coming struct {
-			data []byte
-			got  int
-		}
-		partial := map[uint32]*coming{}
-		queues := map[uint32][][]byte{}
-		var held []Message
-		serial := 0
-		r.Repeat(map[string]func(*rapid.T){
-			"frame": func(r *rapid.T) {
-				d := deliver(t, img)
-				rank := rapid.Uint32Range(1, 5).Draw(r, "rank")
-				if p := partial[rank]; p != nil {
-					n := rapid.IntRange(1, len(p.data)-p.got).Draw(r, "frame")
-					complete, err := d.More(rank, p.data[p.got:p.got+n])
-					p.got += n
-					if err != nil || complete != (p.got == len(p.data)) {
-						r.Fatal(complete, err)
-					}
-					if complete {
-						delete(partial, rank)
-					}
-					return
-				}
-				serial++
-				data := text(serial, rapid.IntRange(0, 1900).Draw(r, "length"))
-				first := rapid.IntRange(0, len(data)).Draw(r, "first")
-				err := d.Begin(rank, len(data), data[:first])
-				if errors.Is(err, ErrFull) {
-					return
-				}
-				if err != nil {
-					r.Fatal(err)
-				}
-				queues[rank] = append(queues[rank], data)
-				if first < len(data) {
-					partial[rank] = &coming{data, first}
-				}
-			},
-			"receive": func(r *rapid.T) {
-				if m, ok := in.Poll(); ok {
-					held = append(held, m)
-				}
-			},
-			"release": func(r *rapid.T) {
-				if len(held) == 0 {
-					return
-				}
-				m := held[0]
-				want := queues[m.Rank()][0]
-				if !bytes.Equal(m.Head(), want[:m.Available()]) || m.Len() != len(want) {
-					r.Fatal("not the message that was sent")
-				}
-				switch err := in.Release(m); {
-				case err == nil:
-					held, queues[m.Rank()] = held[1:], queues[m.Rank()][1:]
-				case !errors.Is(err, ErrFull) || m.Available() == m.Len():
-					r.Fatal(err)
-				}
-			},
-		})
+		m := deliveryModel{t: t, img: img, in: in, partial: map[uint32]*coming{}, queues: map[uint32][][]byte{}}
+		r.Repeat(map[string]func(*rapid.T){"frame": m.frame, "receive": m.receive, "release": m.release})
 		if in.Damage() != nil {
 			r.Fatal(in.Damage())
 		}

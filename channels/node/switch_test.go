@@ -175,11 +175,40 @@ func gangMessage(from, to int, number uint64) []byte {
 	return m
 }
 
+// takeTurns switches between the two gangs on node i, each time a little later than the slice's
+// start, and checks that the context of the gang that is away takes no frame.
+func takeTurns(t *testing.T, start time.Time, i int, gangs ...*switcher) {
+	const turns, slice = 60, 4 * time.Millisecond
+	for turn := range turns {
+		skew := time.Duration((turn*7+i*13)%5) * 100 * time.Microsecond
+		time.Sleep(time.Until(start.Add(time.Duration(turn)*slice + skew)))
+		out, in := gangs[turn%2], gangs[1-turn%2]
+		o := out.leave(t)
+		if o.Contexts != 1 || o.Flushed+o.CutOff+o.Held != 1 {
+			t.Errorf("turn %d: %+v", turn, o)
+		}
+		held, was := o.Held > 0, uint64(0)
+		if !held {
+			was = out.accepted(t, i)
+		}
+		in.back(t)
+		if turn+1 < turns {
+			time.Sleep(time.Until(start.Add(time.Duration(turn+1) * slice)))
+		}
+		if held {
+			continue // it follows when it lets go
+		}
+		if now := out.accepted(t, i); now != was {
+			t.Errorf("turn %d: a context that is away took %d frames", turn, now-was)
+		}
+	}
+}
+
 // TestSwitchGangs: two gangs take turns on all nodes, with their messages on the way and with loss;
-// each is switched at its own moment on each node. Everything arrives, and nothing comes to who is
-// away.
+// each is switched at its own moment on each node. Everything arrives, and
+// nothing comes to contexts that are away.
 func TestSwitchGangs(t *testing.T) {
-	const nodes, turns, slice = 3, 60, 4 * time.Millisecond
+	const nodes = 3
 	c := newCluster(t, nodes, Config{Faults: link.Faults{Loss: 0.01, Seed: 5}})
 	gangs, all := make([]*gang, 2), make([][]*switcher, 2)
 	ranks := make([][]*rank, 2)
@@ -198,31 +227,7 @@ func TestSwitchGangs(t *testing.T) {
 	start := time.Now()
 	var switching sync.WaitGroup
 	for i := range nodes {
-		switching.Go(func() {
-			for turn := range turns {
-				skew := time.Duration((turn*7+i*13)%5) * 100 * time.Microsecond
-				time.Sleep(time.Until(start.Add(time.Duration(turn)*slice + skew)))
-				out, in := turn%2, 1-turn%2
-				o := all[out][i].leave(t)
-				if o.Contexts != 1 || o.Flushed+o.CutOff+o.Held != 1 {
-					t.Errorf("turn %d: %+v", turn, o)
-				}
-				held, was := o.Held > 0, uint64(0)
-				if !held {
-					was = all[out][i].accepted(t, i)
-				}
-				all[in][i].back(t)
-				if turn+1 < turns {
-					time.Sleep(time.Until(start.Add(time.Duration(turn+1) * slice)))
-				}
-				if held {
-					continue // it follows when it lets go
-				}
-				if now := all[out][i].accepted(t, i); now != was {
-					t.Errorf("turn %d: a context that is away took %d frames", turn, now-was)
-				}
-			}
-		})
+		switching.Go(func() { takeTurns(t, start, i, all[0][i], all[1][i]) })
 	}
 	switching.Wait()
 	t.Log(time.Since(start), "of switching")

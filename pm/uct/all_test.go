@@ -12,6 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// fenced maps size bytes that can be used, and as many behind them that cannot.
+func fenced(t *testing.T, size int) []byte {
+	t.Helper()
+	memory, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(memory) })
+	if err := unix.Mprotect(memory[size:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	return memory
+}
+
 // TestAllMemory: peers name memory by its address, and a wrong one is an error of their operation.
 func TestAllMemory(t *testing.T) {
 	if !mem.CanTell() {
@@ -23,14 +37,7 @@ func TestAllMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		const size = 1 << 20
-		memory, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = unix.Munmap(memory) }()
-		if err := unix.Mprotect(memory[size:], unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
+		memory := fenced(t, size)
 		ep := j.ep(t, 0, 1)
 		at := addressOf(memory)
 		do := func(begin func(d *done) error) error {

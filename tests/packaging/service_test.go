@@ -106,6 +106,36 @@ func (u *unit) reload(t *testing.T) (status string) {
 	return u.await(t, "READY=1")
 }
 
+// changeConfiguration changes keys that the daemon applies, keys that need the restart that it then
+// reports, and keys that are wrong; at the end the configuration is as before.
+func (u *unit) changeConfiguration(t *testing.T, restart string) {
+	t.Helper()
+	u.await(t, "WATCHDOG=1")
+	was := u.config
+	u.config.Log.Level = "debug"
+	if said := u.reload(t); strings.Contains(said, "restart") || strings.Contains(said, "error") {
+		t.Errorf("told %q of another log level", said)
+	}
+	u.config.Cluster.Name, u.config.Agent.Grace, u.config.Server.MaxRows = "others", "5s", 3
+	if said := u.reload(t); !strings.HasSuffix(strings.TrimSpace(said), restart) {
+		t.Errorf("told %q, want %q", said, restart)
+	}
+	u.config.Log.Level = "loud"
+	if said := u.reload(t); !strings.Contains(said, "log.level: it is debug") {
+		t.Errorf("told %q of a wrong configuration", said)
+	}
+	u.config = was
+	if said := u.reload(t); strings.Contains(said, "restart") || strings.Contains(said, "error") {
+		t.Errorf("told %q of what it began with", said)
+	}
+	// The log does not go through the manager.
+	if err := daemons.Await(t.Context(), "the log tells of three changes", func() bool {
+		return strings.Count(u.log.String(), "the configuration was read again") == 3
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestServices runs a server and an agent as units of Type=notify: each says when it serves, that
 // it is alive, that it reads its configuration again and what came of it, and that it stops.
 func TestServices(t *testing.T) {
@@ -135,36 +165,8 @@ func TestServices(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range []*unit{server, agent} {
-		u.await(t, "WATCHDOG=1")
-		was := u.config
-		u.config.Log.Level = "debug"
-		if said := u.reload(t); strings.Contains(said, "restart") || strings.Contains(said, "error") {
-			t.Errorf("told %q of another log level", said)
-		}
-		u.config.Cluster.Name, u.config.Agent.Grace, u.config.Server.MaxRows = "others", "5s", 3
-		want := "a restart is needed for cluster.name, server.max_rows"
-		if u == agent {
-			want = "a restart is needed for cluster.name, agent.grace"
-		}
-		if said := u.reload(t); !strings.HasSuffix(strings.TrimSpace(said), want) {
-			t.Errorf("told %q, want %q", said, want)
-		}
-		u.config.Log.Level = "loud"
-		if said := u.reload(t); !strings.Contains(said, "log.level: it is debug") {
-			t.Errorf("told %q of a wrong configuration", said)
-		}
-		u.config = was
-		if said := u.reload(t); strings.Contains(said, "restart") || strings.Contains(said, "error") {
-			t.Errorf("told %q of what it began with", said)
-		}
-		// What is logged takes its own way here.
-		if err := daemons.Await(t.Context(), "the log tells of three changes", func() bool {
-			return strings.Count(u.log.String(), "the configuration was read again") == 3
-		}); err != nil {
-			t.Error(err)
-		}
-	}
+	server.changeConfiguration(t, "a restart is needed for cluster.name, server.max_rows")
+	agent.changeConfiguration(t, "a restart is needed for cluster.name, agent.grace")
 	run := exec.Command(filepath.Join(binaries, "scrun"), "-n", "1", "echo", "hello")
 	run.Env = append(os.Environ(), "SCORE_SOCKET="+c.Server.Socket)
 	if out, err := run.CombinedOutput(); err != nil || string(out) != "hello\n" {
