@@ -9,12 +9,12 @@ import (
 const (
 	// noLane is claimLane's result if no lane is free or there is no memory for a lane.
 	noLane = ^uint32(0)
-	// laneAfter is how many messages a sender writes into the shared ring before it
-	// asks for a lane, where lanes are scarce: one that only takes part in a
-	// start-up barrier does not take a lane from a neighbour.
+	// laneAfter is how many messages a sender writes into the shared ring before it asks for a
+	// lane, where lanes are scarce: a sender that only takes part in a start-up barrier does not
+	// take a lane from a neighbour.
 	laneAfter = 32
-	// askEvery is how many more messages it writes before it asks again though no lane was
-	// offered meanwhile: the receiver has forgotten the first time if no lane fell silent.
+	// askEvery is how many more messages it writes before it asks again though no lane was offered
+	// meanwhile: the receiver forgets a request if no lane falls silent.
 	askEvery = 1024
 )
 

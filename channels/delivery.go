@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Delivery puts messages from other nodes into the inbox, through lane 0. Its state
-// is in the image, so whoever has the driver lock can go on where the last driver
-// stopped; making a Delivery costs nothing worth keeping one over a section.
-// All it reads from the image may be nonsense; then it says ErrDamaged.
+// Delivery puts messages from other nodes into the inbox, through lane 0. Its state is in the
+// image, so whoever has the driver lock can go on where the last driver stopped; a Delivery is so
+// cheap to make that none is kept beyond a section. All it reads from the image may be nonsense;
+// then the error is ErrDamaged.
 type Delivery struct {
 	img  *Image
 	lane laneWriter

@@ -24,8 +24,8 @@ const (
 	// lockSpins is how often a writer looks before it lets others run: several
 	// times what the holder needs for its dozen stores.
 	lockSpins = 200
-	// lockNaps bounds the whole attempt. After them the writer checks whether
-	// the holder lives, and says ErrFull if it does: the holder is stopped.
+	// lockNaps bounds the whole attempt. After them the writer checks whether the holder lives. If
+	// it does, it is stopped, and the error is ErrFull.
 	lockNaps = 20
 )
 

@@ -32,17 +32,16 @@ func (img *Image) Wake() bool {
 
 // How long a sleep lasts at most before the sleeper checks again.
 const (
-	// maxSleep is only a net under the protocol: a sleeper that is woken
-	// never notices it, and one that is not costs nothing measurable.
+	// maxSleep is only a net under the protocol: a sleeper that is woken never notices it, and a
+	// check each second costs nothing measurable.
 	maxSleep = time.Second
 	// sleepUnfenced is for kernels that refuse membarrier to this process: a
 	// message whose sender did not see the sleeper is then late by at most this.
 	sleepUnfenced = time.Millisecond
 )
 
-// Sleep lets the owner sleep until it is roused, until the time is over, or until
-// look, which is called after the owner announced that it sleeps, says that there is
-// something. Only the owner calls it.
+// Sleep lets the owner sleep until it is roused or the time is over. It calls check after the owner
+// announced that it sleeps, and returns at once if check finds something. Only the owner calls it.
 func (img *Image) Sleep(timeout time.Duration, check func() bool) {
 	word := img.sleepWord()
 	atomic.StoreUint32(word, 1)
@@ -120,8 +119,8 @@ func (img *Image) SetOwner(role uint32, p Process) {
 const ownerChanging uint32 = 1 << 31
 
 // Own notes the process as the one that uses the image. ErrOwned if another one that lives has it
-// open: two processes that receive from one image would damage it. One in another pid namespace
-// cannot be looked at, and gives way.
+// open: two processes that receive from one image would damage it. A process in another pid
+// namespace cannot be checked, and loses the image.
 func (img *Image) Own(me Process) error {
 	pid := img.mem.u32(img.ownerAt(abi.RoleProcess))
 	seen := atomic.LoadUint32(pid)

@@ -31,7 +31,7 @@ func (in *Inbox) discard(r *reader, length int) {
 	r.drop(abi.Lines(length))
 }
 
-// writerLost says, of a record that is unfinished, that its writer surely died.
+// writerLost reports whether the writer of an unfinished record surely died.
 func (in *Inbox) writerLost(r *reader, rank uint32) bool {
 	in.stuck = true
 	now := time.Now()
@@ -50,8 +50,8 @@ func (in *Inbox) writerLost(r *reader, rank uint32) bool {
 	return true
 }
 
-// Lost says, of a message whose tail does not come, that it never will: its writer
-// died. Its head, too, is no longer to be used.
+// Lost reports whether the tail of a message will never come, since its writer died. Its head, too,
+// is no longer to be used.
 func (in *Inbox) Lost(m Message) bool {
 	return m.growing() && m.Available() < m.Len() && in.lost(m) && m.Available() < m.Len()
 }
@@ -60,8 +60,8 @@ func (in *Inbox) lost(m Message) bool {
 	return m.progress() == abi.ProgressLost || in.writerLost(m.from, m.Rank())
 }
 
-// Stuck reports whether a record was met whose writer has not finished it, so that a
-// sleep should be short. It asks again with every call.
+// Stuck reports whether the reader met a record that its writer has not finished, so that a sleep
+// should be short. It asks again with every call.
 func (in *Inbox) Stuck() bool {
 	was := in.stuck
 	in.stuck = false

@@ -39,9 +39,9 @@ func (c *Config) RoomFor(r *Receiver, free, reserved uint32) uint32 {
 	return min(room, free)
 }
 
-// AckNack is the policy of PM: nothing is reserved, a sender sends what its
-// window allows and is refused if there is no room. The room that answers tell is
-// a hint that keeps a sender from running into refusals it could foresee.
+// AckNack is the policy of PM: nothing is reserved, a sender sends what its window allows and is
+// refused if there is no room. The room in answers is a hint that keeps a sender from running into
+// refusals it could foresee.
 type AckNack struct{}
 
 var _ Policy = AckNack{}

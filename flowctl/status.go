@@ -28,10 +28,10 @@ func (s *Sender) Flushing() bool { return s.flags&flagFlushing != 0 }
 // Failed reports whether the peer is gone.
 func (s *Sender) Failed() bool { return s.flags&flagFailed != 0 }
 
-// Closed says, of a failed sender, that the peer closed its end.
+// Closed reports whether a sender failed because the peer closed its end.
 func (s *Sender) Closed() bool { return s.flags&flagClosed != 0 }
 
-// Mismatched says, of a failed sender, that the peer uses another policy.
+// Mismatched reports whether a sender failed because the peer uses another policy.
 func (s *Sender) Mismatched() bool { return s.Failed() && s.cause == causePolicy }
 
 // Held says why nothing is sent.

@@ -108,7 +108,7 @@ func BenchmarkInstructions(b *testing.B) {
 	}
 }
 
-// BenchmarkEmptyPoll is what a look costs that finds nothing.
+// BenchmarkEmptyPoll measures a poll that finds nothing.
 func BenchmarkEmptyPoll(b *testing.B) {
 	ranks, _ := join(b, 2, abi.Geometry{})
 	if err := exchangeOne(ranks[0], ranks[1], nil); err != nil {

@@ -85,8 +85,8 @@ func New(img *channels.Image, port link.Port, where *rankmap.Map, role uint32) (
 	if g, ok := port.(link.Guarded); ok {
 		d.guarded = g.Guarded()
 	}
-	// The agent drives in turns with the process. With a connected socket of its own, too, long
-	// streams beside busy processors came to a stand for a minute.
+	// The agent drives in turns with the process. If the agent had a connected socket of its own,
+	// too, long streams beside busy processors stood still for a minute.
 	if role == abi.RoleProcess {
 		d.conn, _ = port.(link.Connecter)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // Messages are the message counts of a job's ranks on this node, over all its contexts, those that
-// are gone included. They never fall, but for the present values. The ranks themselves count: a
-// rank that writes wrong figures falsifies those of its own job only.
+// are gone included. They never fall, except the values of the present. The ranks themselves count:
+// a rank that writes wrong figures falsifies only its own job's.
 type Messages struct {
 	Contexts                uint64 // made so far
 	Sent, SentBytes         uint64

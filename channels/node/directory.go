@@ -144,8 +144,8 @@ func (d *directory) send(to link.Address, h *link.Head) {
 	d.port.Queue(to, d.writer.Finish(0))
 }
 
-// mayAsk reports whether the question is for a rank of this node, and comes from the
-// node of one that is elsewhere.
+// mayAsk reports whether the question is for a rank of this node, and comes from the node of a rank
+// elsewhere.
 func (j *Job) mayAsk(from link.Address, h *link.Head) bool {
 	return j.places != nil && j.has(h.To) && h.Channel < MaxChannels && !j.has(h.From) &&
 		from.Host() == j.places.Directory(j.places.Node(h.From)).Host()

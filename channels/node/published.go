@@ -11,7 +11,7 @@ type binding struct {
 // meanwhile: those are the names that it does not report again.
 //
 //	bound[b] == round    reported since the connection was made
-//	len(bound) <= most
+//	len(bound) <= max
 type published struct {
 	bound map[binding]uint64 // the round in which it was last reported
 	round uint64

@@ -157,7 +157,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// A look allocates nothing.
+// Get allocates nothing.
 func TestGetAllocatesNothing(t *testing.T) {
 	j, s := start(t, 0)
 	if err := s.store.Put(2, "card", "value"); err != nil {

@@ -71,8 +71,8 @@ func storeFigures(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readStore lets processes look, each on one CPU, and returns the median reader's CPU time for a
-// look, in ns, and the median put's time, in us.
+// readStore has processes look values up, each on one CPU. It returns the median reader's CPU time
+// for a look-up, in ns, and the median put's time, in us.
 func readStore(ctx context.Context, readers int, how string) (get, put float64, err error) {
 	store, err := keys.Create(storeRanks)
 	if err != nil {
@@ -209,8 +209,8 @@ func putBeside(store *keys.Store, how string, locks *twoLocks, over <-chan struc
 	}
 }
 
-// readerRole is a reader: it says that it is ready, waits until its input ends, looks, and prints
-// its CPU time for a look.
+// readerRole is a reader: it reports that it is ready, waits until its input ends, looks values up,
+// and prints its CPU time for one.
 func readerRole(args []string) error {
 	if len(args) != 3 {
 		return errors.New("a reader's arguments are how, its number and how many there are")
@@ -249,7 +249,7 @@ func readerRole(args []string) error {
 	return view.Close()
 }
 
-// lookAll looks for a value storeGets times, and returns the CPU time of a look, in ns.
+// lookAll looks a value up storeGets times, and returns the CPU time of one, in ns.
 func lookAll(view *keys.View, how string, index int, locks *twoLocks) (float64, error) {
 	missing := 0
 	look := func(rank int) {

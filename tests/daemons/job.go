@@ -162,8 +162,8 @@ func (j *Job) Reports(after time.Time) (found []Report) {
 	return found
 }
 
-// AwaitRounds waits until the job has told twice, after the instant, that it goes on; the
-// first report may be of rounds before. It returns the longest pause that they tell of.
+// AwaitRounds waits for two reports of rounds from the job after the instant; the first one may be
+// of earlier rounds. It returns the longest pause in them.
 func (j *Job) AwaitRounds(ctx context.Context, after time.Time) (pause time.Duration, err error) {
 	what := "job " + j.Name + " goes on"
 	err = Await(ctx, what, func() bool { return j.Over() || len(j.Reports(after)) >= 2 })

@@ -25,7 +25,7 @@ func (d *Daemon) Metric(name string) (float64, error) {
 	return sums[0], nil
 }
 
-// MetricsOf returns what Metric gives of several, from one look.
+// MetricsOf returns several metrics as Metric does, from one request.
 func (d *Daemon) MetricsOf(names ...string) (sums []float64, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if network := d.cluster.Network; network != nil {

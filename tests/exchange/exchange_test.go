@@ -85,7 +85,7 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// What real cards look like is packed to half of their text and less; random ones are not.
+// Cards like real ones are packed to half of their text and less; random ones are not.
 func TestCards(t *testing.T) {
 	for _, size := range []int{21, 64, 209, 256, 1024} {
 		for _, random := range []bool{false, true} {

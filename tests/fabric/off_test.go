@@ -76,7 +76,7 @@ func (s *scene) still(j *job) bool {
 	return true
 }
 
-// look compares what a job has had at two instants at which another one is on, of the same slice.
+// look compares a job's counters at two instants of one slice of another job.
 func (s *scene) look(m meters, off, on *job) {
 	s.T.Helper()
 	for tries := 1; ; tries++ {

@@ -122,7 +122,7 @@ func (s *scene) fails(f failure, p failpoint.Point, trigger func()) {
 	s.T.Logf("%s at %s: %v", f.name, p, time.Since(begin).Round(time.Millisecond))
 }
 
-// tell says how the gang to which nothing was done went on.
+// tell checks and logs the pauses of the gang that was left alone.
 func (s *scene) tell() {
 	slices.Sort(s.pauses)
 	n, bound := len(s.pauses), busyMedian

@@ -15,7 +15,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// filesVariable tells a player whose process it shall look behind.
+// filesVariable is the process whose files a player tries to reach.
 const filesVariable = "SCORE_TEST_PID"
 
 // refused is all that the output file of a job holds whose input file was refused.

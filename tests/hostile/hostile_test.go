@@ -131,8 +131,8 @@ func (s *scene) methods(t *testing.T) {
 // harmless are methods that refuse nothing, and why they need not.
 var harmless = map[string]string{"ConfirmOutput": "it names an attachment, and whoever attached: of others' it does nothing"}
 
-// looksOnly reports by a method's name whether it changes nothing; of those that look, the secret
-// must not be heard.
+// looksOnly reports by a method's name whether it changes nothing; its answer must not have the
+// secret.
 func looksOnly(method string) bool {
 	for _, verb := range []string{"Get", "List", "Explain", "Wait", "SwitchMetrics"} {
 		if strings.HasPrefix(method, verb) {

@@ -95,7 +95,7 @@ func TestHosts(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		short bool // part of the short form
-		calm  bool // no daemon has anything to tell as an error meanwhile
+		calm  bool // no daemon logs an error meanwhile
 		run   func(*site, *testing.T)
 	}{
 		{"upgrade", false, true, (*site).upgrade},

@@ -8,8 +8,8 @@ func (s *site) mark() {
 	}
 }
 
-// calm fails for each line in the hosts' journals, since the mark or of all, with which the daemons,
-// their units or the kernel tell of an error of theirs.
+// calm fails for each line of an error in the hosts' journals, since the mark or at all, from the
+// daemons, their units or the kernel.
 func (s *site) calm() {
 	s.t.Helper()
 	for _, h := range s.hosts {

@@ -240,7 +240,7 @@ func (t *transport) schedule() {
 	}
 }
 
-// check is a look that was scheduled.
+// check is a scheduled check.
 func (t *transport) check(at int64) {
 	if t.tickAt == at {
 		t.tickAt = 0

@@ -113,7 +113,7 @@ func events(r *rank) {
 		e.write(e.remote(w, make([]byte, length), 8, ofi.Quiet))
 		e.atomic(uint64Sum, e.remote(w, number(1), 0, ofi.Quiet), nil, nil)
 	}
-	// One that fetches changes the memory, too. A mere look does not.
+	// An atomic that fetches changes the memory, too; a read does not.
 	was, now := make([]byte, 8), make([]byte, 8)
 	e.atomic(uint64Sum, e.remote(w, number(1), 0, ofi.Quiet), nil, was)
 	look := e.remote(w, nil, 0, 0)

@@ -242,7 +242,7 @@ func unexpected(r *rank) {
 	e.close()
 }
 
-// look looks for a message with the tag, once.
+// look peeks for a message with the tag, once.
 func (e *end) look(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Entry {
 	must(e.ep.Receive(ofi.Receive{From: e.peer, Tag: tag, Ignore: ignore, Context: context, Flags: ofi.Tagged | ofi.Peek | flags}))
 	var got [1]ofi.Entry
@@ -250,7 +250,7 @@ func (e *end) look(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Ent
 	return got[0]
 }
 
-// none checks that a look finds nothing.
+// none checks that a peek finds nothing.
 func (e *end) none(tag, ignore uint64) {
 	got := e.look(tag, ignore, looking, 0)
 	check(got.Err == ofi.Errno(ofi.ErrNoMessage), "looked for nothing: %+v", got)
@@ -274,7 +274,7 @@ func peek(r *rank) {
 	e.none(1, 0)
 	e.send(ofi.Send{Buffer: fill(make([]byte, 5000), r.me, 1), Tag: 0x70000001, Data: 42, Flags: ofi.Tagged | ofi.RemoteData})
 	e.next()
-	for range 3 { // a look takes nothing away
+	for range 3 { // a peek takes nothing away
 		got := e.found(0x70000000, 0xf, looking, 0)
 		check(got.Length == 5000 && got.Tag == 0x70000001 && got.Data == 42, "looked: %+v", got)
 	}
