@@ -135,8 +135,8 @@ func TestCreditsAreNeverTakenBack(t *testing.T) {
 	}
 }
 
-// TestReadyIsNotToldForever: Ready is not sent for ever to a sender that died.
-func TestReadyIsNotToldForever(t *testing.T) {
+// TestReadyIsNotSentForever: Ready is not sent for ever to a sender that died.
+func TestReadyIsNotSentForever(t *testing.T) {
 	p := newPair(t, 0)
 	p.s.Queue(1)
 	p.room = 0

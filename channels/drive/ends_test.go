@@ -73,9 +73,9 @@ func TestLateFramesOfTheDead(t *testing.T) {
 	}
 }
 
-// TestGoneIsTold: the process learns of a death that was reported to its agent, also if its own
+// TestGoneIsReported: the process learns of a death that was reported to its agent, also if its own
 // driver never had to do with that rank.
-func TestGoneIsTold(t *testing.T) {
+func TestGoneIsReported(t *testing.T) {
 	w := newWorld(t, 3, abi.Geometry{})
 	r := w.ranks[0]
 	r.asAgent(func(d *Driver) { d.PeerEnded(2, link.EndDied) })

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestSpaceIsTold: an agent that takes the acknowledgement which a sleeping process waits for
+// TestSpaceWakes: an agent that takes the acknowledgement which a sleeping process waits for
 // wakes it, and not before it can look.
-func TestSpaceIsTold(t *testing.T) {
+func TestSpaceWakes(t *testing.T) {
 	w := newWorld(t, 2, abi.Geometry{})
 	zero, one := w.ranks[0], w.ranks[1]
 	exchangeOne(t, w, 0, 30)

@@ -249,9 +249,9 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// TestHeldIsTold: a datagram that nothing follows is not kept by an owner that sleeps: Wait returns
+// TestHeldIsDue: a datagram that nothing follows is not kept by an owner that sleeps: Wait returns
 // when to call.
-func TestHeldIsTold(t *testing.T) {
+func TestHeldIsDue(t *testing.T) {
 	p, w, now := bad(t, "reorder=1,seed=1")
 	if _, holds := p.Wait(); holds {
 		t.Error("it holds something before anything was sent")

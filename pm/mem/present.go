@@ -12,15 +12,15 @@ import (
 // pageBytes is the size of a page.
 var pageBytes = uint64(os.Getpagesize())
 
-// CanTell reports whether the system answers Present: Linux from 5.14 on.
-func CanTell() bool {
+// CanProbe reports whether the system can answer Present: Linux from 5.14 on.
+func CanProbe() bool {
 	page := make([]byte, 1)
 	return Present(addressOf(page), 1, true)
 }
 
-// Present reports whether this process has memory at the address, length bytes of it, that it may
-// read, or with write change. The pages are there afterwards, and their content is as it was. What
-// the program unmaps meanwhile is not seen.
+// Present reports whether this process has length bytes of memory at the address that it may read
+// or, with write, change. The pages are there afterwards, and their content is as it was. What the
+// program unmaps meanwhile is not noticed.
 func Present(address, length uint64, write bool) bool {
 	if address < pageBytes || address > math.MaxInt64 || length > math.MaxInt64 { // half of all is the kernel's
 		return false

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPresent(t *testing.T) {
-	if !CanTell() {
+	if !CanProbe() {
 		t.Skip("this kernel cannot tell, Linux from 5.14 on can")
 	}
 	const size = 3 * PieceBytes

@@ -28,7 +28,7 @@ func fenced(t *testing.T, size int) []byte {
 
 // TestAllMemory: peers name memory by its address, and a wrong one is an error of their operation.
 func TestAllMemory(t *testing.T) {
-	if !mem.CanTell() {
+	if !mem.CanProbe() {
 		t.Skip("this kernel cannot tell which memory there is, Linux from 5.14 on can")
 	}
 	eachShape(t, func(t *testing.T, j job) {

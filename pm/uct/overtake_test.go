@@ -51,10 +51,10 @@ func TestWritesDoNotOvertakeReads(t *testing.T) {
 	}
 }
 
-// TestGetTellsOfPuts: when a get has ended, the puts that were begun before it are done, though
+// TestGetFollowsPuts: when a get has ended, the puts that were begun before it are done, though
 // they went to other bytes: programs flush what they wrote by reading a byte, and then tell a third
 // rank.
-func TestGetTellsOfPuts(t *testing.T) {
+func TestGetFollowsPuts(t *testing.T) {
 	for _, size := range []int{1, uct.MaxAtomicBytes + 1, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {
 			r, err := j[1].md.Register(make([]byte, size+1), uct.RemoteAll)
@@ -78,10 +78,10 @@ func TestGetTellsOfPuts(t *testing.T) {
 	}
 }
 
-// TestPutTellsOfGets: when a put is served, the gets that were begun before it have read, though
+// TestPutFollowsGets: when a put is served, the gets that were begun before it have read, though
 // from other bytes: programs give a buffer back that they have read by writing a flag, and its
 // owner fills it again.
-func TestPutTellsOfGets(t *testing.T) {
+func TestPutFollowsGets(t *testing.T) {
 	for _, size := range []int{1, uct.MaxAtomicBytes + 1, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {
 			old := randomBytes(size)

@@ -103,7 +103,7 @@ func (md *MD) RegisterAll(access Access) (*Region, error) {
 
 // RegisterAllKey is RegisterAll with a key of the caller's. The error is ErrKeyInUse, too.
 func (md *MD) RegisterAllKey(key uint64, access Access) (*Region, error) {
-	if !mem.CanTell() {
+	if !mem.CanProbe() {
 		return nil, ErrUnknowable
 	}
 	r, err := md.RegisterKey(key, nil, access)

@@ -218,7 +218,7 @@ func otherFigures(ctx context.Context, b *bench) error {
 	for _, path := range bothPaths {
 		var goodput, refused []float64
 		for range otherRuns {
-			c, err := messages.MeasureCrowd(ctx, path)
+			c, err := messages.MeasureIncast(ctx, path)
 			if err != nil {
 				return err
 			}

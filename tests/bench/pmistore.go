@@ -241,7 +241,7 @@ func readerRole(args []string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	took, err := lookAll(view, args[0], index, newTwoLocks(memory, readers))
+	took, err := lookUpAll(view, args[0], index, newTwoLocks(memory, readers))
 	if err != nil {
 		return err
 	}
@@ -249,8 +249,8 @@ func readerRole(args []string) error {
 	return view.Close()
 }
 
-// lookAll looks a value up storeGets times, and returns the CPU time of one, in ns.
-func lookAll(view *keys.View, how string, index int, locks *twoLocks) (float64, error) {
+// lookUpAll looks a value up storeGets times, and returns the CPU time of one, in ns.
+func lookUpAll(view *keys.View, how string, index int, locks *twoLocks) (float64, error) {
 	missing := 0
 	look := func(rank int) {
 		if _, ok := view.Get(rank, storeKey); !ok {

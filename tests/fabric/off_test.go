@@ -76,8 +76,8 @@ func (s *scene) still(j *job) bool {
 	return true
 }
 
-// look compares a job's counters at two instants of one slice of another job.
-func (s *scene) look(m meters, off, on *job) {
+// compareTraffic compares a job's counters at two instants of one slice of another job.
+func (s *scene) compareTraffic(m meters, off, on *job) {
 	s.T.Helper()
 	for tries := 1; ; tries++ {
 		s.Await(fmt.Sprintf("job %d is on and job %d off", on.id, off.id), func() bool { return s.isOn(on) && s.still(off) })
@@ -120,8 +120,8 @@ func TestStoppedGangIsSilent(t *testing.T) {
 			one := s.talk("-n", "2", "--fabric", "pm", "--channels", strconv.Itoa(tt.channels))
 			two := s.talk("-n", "2", "--fabric", "pm", "--channels", strconv.Itoa(tt.channels))
 			for range looks {
-				s.look(m, one, two)
-				s.look(m, two, one)
+				s.compareTraffic(m, one, two)
+				s.compareTraffic(m, two, one)
 			}
 			s.stop(one)
 			s.stop(two)

@@ -72,7 +72,7 @@ const forever = "echo goes; while :; do sleep 0.05; done"
 
 // An agent is killed and does not come back. Its ranks live on, as long as their
 // lease lasts; then the job that may be started again is, and the other one has ended.
-func TestLostAgentsJobsBeginAnew(t *testing.T) {
+func TestLostAgentsJobsRestart(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, daemons.Options{Nodes: 3, Slice: slice, Grace: time.Minute})
 	again := gang(t, c, 1, beat, "--requeue", "-l")

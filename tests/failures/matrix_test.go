@@ -103,7 +103,7 @@ func matrix(t *testing.T, channels channels, failures []failure, points []failpo
 		}
 	}
 	s.end()
-	s.tell()
+	s.checkPauses()
 }
 
 // fails lets a failure happen at a point; the gang elsewhere goes on, and nothing is left.
@@ -122,8 +122,8 @@ func (s *scene) fails(f failure, p failpoint.Point, trigger func()) {
 	s.T.Logf("%s at %s: %v", f.name, p, time.Since(begin).Round(time.Millisecond))
 }
 
-// tell checks and logs the pauses of the gang that was left alone.
-func (s *scene) tell() {
+// checkPauses checks and logs the pauses of the gang that was left alone.
+func (s *scene) checkPauses() {
 	slices.Sort(s.pauses)
 	n, bound := len(s.pauses), busyMedian
 	if *times > 0 {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	Main()
 	switch os.Getenv(role) {
 	case teller:
-		tell()
+		printTime()
 	case parent:
 		beget()
 	default:
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// tell says what time it is, and how long ago it began, for each line of its input.
-func tell() {
+// printTime prints what time it is, and how long ago it began, for each line of its input.
+func printTime() {
 	began := time.Now()
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		fmt.Println(time.Now().UnixNano(), time.Since(began).Nanoseconds())

@@ -155,7 +155,7 @@ func (v *visits) Accept() (net.Conn, error) {
 		case v.thief.came <- struct{}{}:
 		default:
 		}
-		conn := &overheard{Conn: raw, thief: v.thief, first: bytes.NewReader(first)}
+		conn := &interceptedConn{Conn: raw, thief: v.thief, first: bytes.NewReader(first)}
 		if first[0] == tlsHandshake {
 			return tls.Server(conn, v.config), nil
 		}
@@ -166,15 +166,15 @@ func (v *visits) Accept() (net.Conn, error) {
 // tlsHandshake is the first byte of a connection with TLS (RFC 8446, section 5.1).
 const tlsHandshake = 22
 
-// overheard keeps all that comes.
-type overheard struct {
+// interceptedConn keeps all that it receives.
+type interceptedConn struct {
 	net.Conn
 	thief *thief
 	first *bytes.Reader
 }
 
 // Read implements net.Conn.
-func (o *overheard) Read(p []byte) (int, error) {
+func (o *interceptedConn) Read(p []byte) (int, error) {
 	if o.first.Len() > 0 {
 		return o.first.Read(p)
 	}

@@ -30,11 +30,11 @@ type node struct {
 	base   int64 // local clock at the leader's 0
 	ppm    int64 // by which the local clock is faster
 
-	now     int64 // local, of the last event
-	answers []answer
-	ping    int64 // when the next heartbeat leaves
-	pings   int
-	mail    []letter // plans on their way, in order
+	now      int64 // local, of the last event
+	answers  []answer
+	ping     int64 // when the next heartbeat leaves
+	pings    int
+	arrivals []planArrival // plans on their way, in order
 	// thread is when the switching thread acts on the machine's deadline, both local.
 	deadline, thread int64
 
@@ -49,8 +49,8 @@ type answer struct {
 	sample *clock.Sample // of a pong
 }
 
-// letter is a plan that arrives.
-type letter struct {
+// planArrival is a plan on its way.
+type planArrival struct {
 	at   int64
 	plan *ctxswitch.Plan
 }
@@ -88,7 +88,9 @@ func (n *node) has(id ctxswitch.JobID) {
 }
 
 // expect lets a plan arrive.
-func (n *node) expect(at int64, plan *ctxswitch.Plan) { n.mail = append(n.mail, letter{at, plan}) }
+func (n *node) expect(at int64, plan *ctxswitch.Plan) {
+	n.arrivals = append(n.arrivals, planArrival{at, plan})
+}
 
 // runTo lets the node live until an instant.
 func (n *node) runTo(end int64) {
@@ -101,17 +103,17 @@ func (n *node) runTo(end int64) {
 				at, next = a.at, i
 			}
 		}
-		letter := len(n.mail) > 0 && n.local(n.mail[0].at) < at
-		if letter {
-			at = n.local(n.mail[0].at)
+		planArrives := len(n.arrivals) > 0 && n.local(n.arrivals[0].at) < at
+		if planArrives {
+			at = n.local(n.arrivals[0].at)
 		}
 		if at >= n.local(end) {
 			return
 		}
 		switch {
-		case letter:
-			plan := n.mail[0].plan
-			n.mail = n.mail[1:]
+		case planArrives:
+			plan := n.arrivals[0].plan
+			n.arrivals = n.arrivals[1:]
 			n.deliver(at, ctxswitch.PlanArrived(plan))
 		case next >= 0:
 			a := n.answers[next]

@@ -91,8 +91,9 @@ type Context interface {
 
 	// Restart lets whoever drives forget all that is not in the context's image.
 	Restart(now int64)
-	// Told reports whether a rank is dead. False: this context finds out by itself.
-	Told(now int64, rank uint16) bool
+	// PeerDied reports a rank's death to the context. It returns false if the context cannot take
+	// the report, or finds out by itself.
+	PeerDied(now int64, rank uint16) bool
 	// End reports whether its process died. False: so did everything that could say so.
 	End(now int64) bool
 	// Leave means that its process closed its end: what it sent must still be delivered.

@@ -197,7 +197,7 @@ func (c *driveContext) Resume(now int64) {
 	c.asAgent(func(d *drive.Driver) { d.Resume(now); d.Follow() })
 }
 
-func (c *driveContext) Told(now int64, rank uint16) bool {
+func (c *driveContext) PeerDied(now int64, rank uint16) bool {
 	c.asAgent(func(d *drive.Driver) { d.PeerEnded(uint32(rank), link.EndDied) })
 	return true
 }

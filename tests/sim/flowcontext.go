@@ -193,11 +193,11 @@ func (c *flowContext) Usage() Usage {
 	return u
 }
 
-// Restart, Told, End and Leave mean nothing here: there is no image, and no agent.
-func (c *flowContext) Restart(int64)           {}
-func (c *flowContext) Told(int64, uint16) bool { return false }
-func (c *flowContext) End(int64) bool          { return false }
-func (c *flowContext) Leave(int64)             {}
+// Restart, PeerDied, End and Leave mean nothing here: there is no image, and no agent.
+func (c *flowContext) Restart(int64)               {}
+func (c *flowContext) PeerDied(int64, uint16) bool { return false }
+func (c *flowContext) End(int64) bool              { return false }
+func (c *flowContext) Leave(int64)                 {}
 
 func (c *flowContext) Check() error { return nil }
 func (c *flowContext) Close()       {}

@@ -54,7 +54,7 @@ func (w *world) scheduleNews(dead *end) {
 			continue
 		}
 		wait := w.rng.span(0, pick(&w.rng, int64(200*time.Microsecond), int64(20*time.Millisecond), int64(maxNotice)))
-		w.queue.add(w.now+wait, evTold, e.index, dead.spec.Rank)
+		w.queue.add(w.now+wait, evPeerDied, e.index, dead.spec.Rank)
 	}
 }
 
@@ -63,10 +63,10 @@ func (w *world) notify(e *end, rank uint16) {
 	switch {
 	case e.dead || !e.made:
 	case e.paused:
-		w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
-	case !e.ctx.Told(w.now, rank):
+		w.queue.add(w.now+int64(time.Millisecond), evPeerDied, e.index, rank)
+	case !e.ctx.PeerDied(w.now, rank):
 		if e.shared != nil {
-			w.queue.add(w.now+int64(time.Millisecond), evTold, e.index, rank)
+			w.queue.add(w.now+int64(time.Millisecond), evPeerDied, e.index, rank)
 		}
 	default:
 		e.notified = append(e.notified, rank)

@@ -177,7 +177,7 @@ func (k *cluster) open(e *end) bool {
 func (k *cluster) greet(e *end) {
 	for _, other := range e.part.job.ends {
 		if other.dead && other != e {
-			k.w.queue.add(k.w.now+prepare, evTold, e.index, other.spec.Rank)
+			k.w.queue.add(k.w.now+prepare, evPeerDied, e.index, other.spec.Rank)
 		}
 	}
 }

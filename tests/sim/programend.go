@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// toldSoon is how long the news of a death takes at most, in ns.
-const toldSoon = int64(20 * time.Millisecond)
+// maxDeathNotice is how long the news of a death takes at most, in ns.
+const maxDeathNotice = int64(20 * time.Millisecond)
 
 // kill ends a rank, in the middle of a section in some cases.
 func (k *cluster) kill(e *end) {
@@ -21,8 +21,8 @@ func (k *cluster) kill(e *end) {
 	w.dead++
 	for _, other := range e.part.job.ends {
 		if other != e && other.made {
-			wait := w.rng.span(0, toldSoon)
-			w.queue.add(w.now+wait, evTold, other.index, e.spec.Rank)
+			wait := w.rng.span(0, maxDeathNotice)
+			w.queue.add(w.now+wait, evPeerDied, other.index, e.spec.Rank)
 		}
 	}
 	if c != nil {

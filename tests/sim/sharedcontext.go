@@ -179,8 +179,8 @@ func (c *sharedContext) check(now int64) {
 	}
 }
 
-// Told reports as soon as somebody has the lock.
-func (c *sharedContext) Told(_ int64, rank uint16) bool {
+// PeerDied returns false while nobody can have the lock.
+func (c *sharedContext) PeerDied(_ int64, rank uint16) bool {
 	return c.asAgent(func(d *drive.Driver) { d.PeerEnded(uint32(rank), link.EndDied) })
 }
 

@@ -141,7 +141,7 @@ func (k *cluster) bury(ev event) {
 		k.died(d.in)
 	}
 	switch ev.kind {
-	case evTold, evRemove, evPoll, evAgentBack, evEnded, evUngrab: // what others do as well
+	case evPeerDied, evRemove, evPoll, evAgentBack, evEnded, evUngrab: // what others do as well
 		k.w.queue.add(k.w.now+int64(time.Millisecond), ev.kind, ev.ref, ev.arg)
 	case evApp:
 		k.w.wakeAgain(k.w.ends[ev.ref])

@@ -151,7 +151,7 @@ func (w *world) happen(ev event) {
 		w.restart(w.ends[ev.ref])
 	case evClose:
 		w.leave(w.ends[ev.ref])
-	case evTold:
+	case evPeerDied:
 		w.notify(w.ends[ev.ref], ev.arg)
 	case evCalm:
 		w.becalm()

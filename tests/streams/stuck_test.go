@@ -79,7 +79,7 @@ func TestStuckStreams(t *testing.T) {
 		return err == nil && len(living) == 0
 	})
 	if err != nil {
-		tellLeft(s)
+		logLeft(s)
 		t.Fatal(err)
 	}
 	took = time.Since(began)
@@ -133,8 +133,8 @@ func running(s *daemonstest.Scene) (count int) {
 	return count
 }
 
-// tellLeft logs the jobs that have not ended, and the processes that there are.
-func tellLeft(s *daemonstest.Scene) {
+// logLeft logs the jobs that have not ended, and the processes that there are.
+func logLeft(s *daemonstest.Scene) {
 	for job, err := range s.ListJobs(s.Ctx, &scorev1.ListJobsRequest{}) {
 		if err == nil && job.GetVerdict() == nil {
 			s.T.Logf("job %d, %v: %v", job.GetId(), job.GetState(), job.GetSpec().GetArgv())

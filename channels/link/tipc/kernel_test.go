@@ -125,9 +125,9 @@ func TestUnboundName(t *testing.T) {
 	}
 }
 
-// TestEachHears: what is sent to a name comes to each that has bound it, so that a squatter takes
+// TestEachReceives: what is sent to a name comes to each that has bound it, so that a squatter takes
 // nothing away.
-func TestEachHears(t *testing.T) {
+func TestEachReceives(t *testing.T) {
 	needKernel(t)
 	name := newName()
 	squatter, right, asker := newPort(t, name), newPort(t, name), newPort(t, link.Address{})

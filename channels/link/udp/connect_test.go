@@ -75,9 +75,9 @@ func batches(t *testing.T, a, b, c *Port, conn link.Address) {
 	}
 }
 
-// TestConnectedAnew: the queue may hold datagrams for the last address when the socket is connected
+// TestReconnected: the queue may hold datagrams for the last address when the socket is connected
 // to another one.
-func TestConnectedAnew(t *testing.T) {
+func TestReconnected(t *testing.T) {
 	a, b, c := newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1"), newPort(t, "127.0.0.1")
 	sendOften(t, a, b, connectAfter)
 	sendOften(t, a, c, connectAfter-1)

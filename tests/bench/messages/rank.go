@@ -18,7 +18,7 @@ const planVariable = "SCORE_BENCH_PLAN"
 // roles are the programs of ranks; they print what they measured.
 var roles = map[string]func(*pm.Channel) error{
 	"curve":  curveRank,
-	"crowd":  crowdRank,
+	"incast": incastRank,
 	"absent": absentRank,
 	"layer":  layerRank,
 	"remote": remoteRank,

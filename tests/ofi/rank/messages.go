@@ -242,8 +242,8 @@ func unexpected(r *rank) {
 	e.close()
 }
 
-// look peeks for a message with the tag, once.
-func (e *end) look(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Entry {
+// peek looks for a message with the tag, once.
+func (e *end) peek(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Entry {
 	must(e.ep.Receive(ofi.Receive{From: e.peer, Tag: tag, Ignore: ignore, Context: context, Flags: ofi.Tagged | ofi.Peek | flags}))
 	var got [1]ofi.Entry
 	check(e.cq.Read(got[:]) == 1 && got[0].Context == context, "a look does not complete at once: %+v", got[0])
@@ -252,7 +252,7 @@ func (e *end) look(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Ent
 
 // none checks that a peek finds nothing.
 func (e *end) none(tag, ignore uint64) {
-	got := e.look(tag, ignore, looking, 0)
+	got := e.peek(tag, ignore, looking, 0)
 	check(got.Err == ofi.Errno(ofi.ErrNoMessage), "looked for nothing: %+v", got)
 }
 
@@ -260,7 +260,7 @@ func (e *end) none(tag, ignore uint64) {
 func (e *end) found(tag, ignore uint64, context uintptr, flags ofi.Flags) ofi.Entry {
 	var got ofi.Entry
 	post(e.r, func() error {
-		if got = e.look(tag, ignore, context, flags); got.Err == ofi.Errno(ofi.ErrNoMessage) {
+		if got = e.peek(tag, ignore, context, flags); got.Err == ofi.Errno(ofi.ErrNoMessage) {
 			return ofi.ErrAgain
 		}
 		return nil

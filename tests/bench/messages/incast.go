@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// A crowd: eight senders and one receiver that works on each message for longer than it takes to
+// Incast: eight senders and one receiver that works on each message for longer than it takes to
 // send one. Its inbox is full all the time.
 
 const (
-	crowdSenders = 8
-	crowdSize    = 1024
-	crowdEach    = 1000
-	// crowdWork is what the receiver does with a message, so long that its speed is its own.
-	crowdWork = 50 * time.Microsecond
-	// crowdAll is how many messages come, and crowdFilling of them until the inbox is full.
-	crowdAll     = crowdSenders * crowdEach
-	crowdFilling = crowdAll / 10
-	// crowdPatience ends a measurement that hangs.
-	crowdPatience = 30 * time.Second
+	incastSenders = 8
+	incastSize    = 1024
+	incastEach    = 1000
+	// incastWork is what the receiver does with a message, so long that its speed is its own.
+	incastWork = 50 * time.Microsecond
+	// incastAll is how many messages come, and incastFilling of them until the inbox is full.
+	incastAll     = incastSenders * incastEach
+	incastFilling = incastAll / 10
+	// incastPatience ends a measurement that hangs.
+	incastPatience = 30 * time.Second
 )
 
 // Lines by which ranks and their starter understand each other.
@@ -34,22 +34,22 @@ const (
 	saidFailed = "failed"
 )
 
-// Crowd is what was seen of a full inbox.
-type Crowd struct {
+// Incast is what was seen of a full inbox.
+type Incast struct {
 	Goodput float64 // of what the receiver could have taken, 0 to 1: its time that went into its own work
 	Refused float64 // of the frames (UDP) or sends (in the node) that were sent, 0 to 1
 }
 
-// MeasureCrowd fills an inbox.
-func MeasureCrowd(ctx context.Context, path Path) (Crowd, error) {
+// MeasureIncast fills an inbox.
+func MeasureIncast(ctx context.Context, path Path) (Incast, error) {
 	cpus, err := CPUs()
 	if err != nil {
-		return Crowd{}, err
+		return Incast{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, crowdPatience)
+	ctx, cancel := context.WithTimeout(ctx, incastPatience)
 	defer cancel()
-	j := job{role: "crowd", ranks: 1 + crowdSenders, nodes: 1, cpus: []int{cpus[0]}}
-	for range crowdSenders {
+	j := job{role: "incast", ranks: 1 + incastSenders, nodes: 1, cpus: []int{cpus[0]}}
+	for range incastSenders {
 		j.cpus = append(j.cpus, cpus[1])
 	}
 	if path == UDP {
@@ -57,34 +57,34 @@ func MeasureCrowd(ctx context.Context, path Path) (Crowd, error) {
 	}
 	r, err := start(j)
 	if err != nil {
-		return Crowd{}, err
+		return Incast{}, err
 	}
-	c, err := crowd(ctx, r, path)
+	c, err := incast(ctx, r, path)
 	if err := errors.Join(err, r.finish(ctx)); err != nil {
-		return Crowd{}, fmt.Errorf("the crowd by %s: %w", path, err)
+		return Incast{}, fmt.Errorf("incast by %s: %w", path, err)
 	}
 	if _, err := fmt.Sscanf(r.out[0].String(), saidDone+"\n%g", &c.Goodput); err != nil {
-		return Crowd{}, fmt.Errorf("%w: %w", errOutput, err)
+		return Incast{}, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	return c, nil
 }
 
-// crowd waits until all has arrived and looks, while the ranks are still there, at what they sent.
-func crowd(ctx context.Context, r *running, path Path) (Crowd, error) {
+// incast waits until all has arrived and looks, while the ranks are still there, at what they sent.
+func incast(ctx context.Context, r *running, path Path) (Incast, error) {
 	if err := r.out[0].await(ctx, saidDone); err != nil {
 		r.kill()
-		return Crowd{}, err
+		return Incast{}, err
 	}
 	var sent, refused float64
-	for rank := 1; rank <= crowdSenders; rank++ {
+	for rank := 1; rank <= incastSenders; rank++ {
 		if path == Shm {
 			if err := r.out[rank].await(ctx, saidDone); err != nil {
 				r.kill()
-				return Crowd{}, err
+				return Incast{}, err
 			}
 			img, err := r.Hub().Image(1, uint32(rank))
 			if err != nil {
-				return Crowd{}, err
+				return Incast{}, err
 			}
 			sent += float64(img.Counter(abi.Sent) + img.Counter(abi.Refused))
 			refused += float64(img.Counter(abi.Refused))
@@ -92,7 +92,7 @@ func crowd(ctx context.Context, r *running, path Path) (Crowd, error) {
 		}
 		peers, err := r.Hub().Job(rank).Peers(1, uint32(rank))
 		if err != nil {
-			return Crowd{}, err
+			return Incast{}, err
 		}
 		for _, p := range peers {
 			transmissions, frames := float64(p.Sender.Sent), float64(p.Sender.Queued)
@@ -100,24 +100,24 @@ func crowd(ctx context.Context, r *running, path Path) (Crowd, error) {
 			refused += max(transmissions-frames, 0)
 		}
 	}
-	return Crowd{Refused: refused / sent}, nil
+	return Incast{Refused: refused / sent}, nil
 }
 
-// crowdRank is the receiver or one of the senders.
-func crowdRank(ch *pm.Channel) error {
-	ctx, cancel := context.WithTimeout(context.Background(), crowdPatience)
+// incastRank is the receiver or one of the senders.
+func incastRank(ch *pm.Channel) error {
+	ctx, cancel := context.WithTimeout(context.Background(), incastPatience)
 	defer cancel()
 	if ch.Rank() != 0 {
-		return crowdSender(ctx, ch)
+		return incastSender(ctx, ch)
 	}
-	data := make([]byte, crowdSize)
-	for range crowdSenders { // all are there
+	data := make([]byte, incastSize)
+	for range incastSenders { // all are there
 		if err := take(ch, data); err != nil {
 			return err
 		}
 	}
 	loops := calibrate()
-	for rank := 1; rank <= crowdSenders; rank++ {
+	for rank := 1; rank <= incastSenders; rank++ {
 		if err := send(ch, rank, nil); err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func crowdRank(ch *pm.Channel) error {
 func workThrough(ch *pm.Channel, data []byte, loops int) (float64, error) {
 	var worked time.Duration
 	var start time.Time
-	for i := range crowdAll {
-		if i == crowdFilling {
+	for i := range incastAll {
+		if i == incastFilling {
 			start, worked = time.Now(), 0
 		}
 		if err := take(ch, data); err != nil {
@@ -149,18 +149,18 @@ func workThrough(ch *pm.Channel, data []byte, loops int) (float64, error) {
 	return float64(worked) / float64(time.Since(start)), nil
 }
 
-func crowdSender(ctx context.Context, ch *pm.Channel) error {
+func incastSender(ctx context.Context, ch *pm.Channel) error {
 	if err := ch.SendBytes(0, nil); err != nil {
 		return err
 	}
 	if err := ch.Wait(ctx); err != nil {
 		return err
 	}
-	data := make([]byte, crowdSize)
+	data := make([]byte, incastSize)
 	if err := take(ch, data); err != nil {
 		return err
 	}
-	for i := 0; i < crowdEach; {
+	for i := 0; i < incastEach; {
 		err := ch.SendBytes(0, data)
 		if err == nil {
 			i++
@@ -169,7 +169,7 @@ func crowdSender(ctx context.Context, ch *pm.Channel) error {
 		if !errors.Is(err, pm.ErrFull) {
 			return err
 		}
-		if err := ch.WaitSpace(ctx, 0, crowdSize); err != nil {
+		if err := ch.WaitSpace(ctx, 0, incastSize); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func calibrate() (loops int) {
 	const trial = 1 << 20
 	start := time.Now()
 	work(trial)
-	return max(int(float64(trial)*float64(crowdWork)/float64(time.Since(start))), 1)
+	return max(int(float64(trial)*float64(incastWork)/float64(time.Since(start))), 1)
 }
 
 // worked keeps the work from being no work.
