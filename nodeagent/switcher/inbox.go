@@ -35,14 +35,14 @@ var closedInbox = new(command)
 
 // put adds a command. ok is false if the inbox is closed. first reports whether it was empty, so
 // the reader must be woken.
-func (b *inbox) put(l *command) (first, ok bool) {
+func (b *inbox) put(c *command) (first, ok bool) {
 	for {
 		top := b.top.Load()
 		if top == closedInbox {
 			return false, false
 		}
-		l.next = top
-		if b.top.CompareAndSwap(top, l) {
+		c.next = top
+		if b.top.CompareAndSwap(top, c) {
 			return top == nil, true
 		}
 	}
@@ -53,17 +53,17 @@ func (b *inbox) take() *command {
 	if b.top.Load() == nil {
 		return nil
 	}
-	return turned(b.top.Swap(nil))
+	return reversed(b.top.Swap(nil))
 }
 
 // close returns what had not been read; later commands are refused.
 func (b *inbox) close() *command {
-	return turned(b.top.Swap(closedInbox))
+	return reversed(b.top.Swap(closedInbox))
 }
 
 func (b *inbox) empty() bool { return b.top.Load() == nil }
 
-func turned(newest *command) *command {
+func reversed(newest *command) *command {
 	var oldest *command
 	for newest != nil && newest != closedInbox {
 		next := newest.next
@@ -74,15 +74,15 @@ func turned(newest *command) *command {
 }
 
 // answer answers a command's writer when nobody will act on the command.
-func (l *command) answer() {
-	if l.usage != nil {
-		l.usage <- Usage{}
+func (c *command) answer() {
+	if c.usage != nil {
+		c.usage <- Usage{}
 	}
-	if l.report != nil {
-		l.report.filled <- struct{}{}
+	if c.report != nil {
+		c.report.filled <- struct{}{}
 	}
-	if l.alive != nil {
-		close(l.alive)
+	if c.alive != nil {
+		close(c.alive)
 	}
 }
 

@@ -163,8 +163,8 @@ func (s *Switcher) Alive(ctx context.Context) error {
 var errEnded = errors.New("the switching thread has ended")
 
 // post wakes the thread only when it is not yet about to read.
-func (s *Switcher) post(l *command) bool {
-	first, ok := s.inbox.put(l)
+func (s *Switcher) post(c *command) bool {
+	first, ok := s.inbox.put(c)
 	if first {
 		s.wake()
 	}
@@ -172,38 +172,38 @@ func (s *Switcher) post(l *command) bool {
 }
 
 // read acts on one command.
-func (s *Switcher) read(l *command) {
-	if l.alive != nil {
-		close(l.alive)
+func (s *Switcher) read(c *command) {
+	if c.alive != nil {
+		close(c.alive)
 		return
 	}
 	now := realtime.Now()
-	if l.report != nil {
-		s.report = l.report
+	if c.report != nil {
+		s.report = c.report
 		return
 	}
-	switch l.event.Kind {
+	switch c.event.Kind {
 	case ctxswitch.EventJobAdded, ctxswitch.EventJobAdopted:
-		if s.jobs[l.job.ID] != nil {
+		if s.jobs[c.job.ID] != nil {
 			return
 		}
-		s.jobs[l.job.ID] = l.job
+		s.jobs[c.job.ID] = c.job
 		s.active.Store(true)
-		if l.job.TimeLimit > 0 {
-			s.limited = append(s.limited, l.job)
+		if c.job.TimeLimit > 0 {
+			s.limited = append(s.limited, c.job)
 		}
 	case ctxswitch.EventJobRemoved:
-		l.usage <- s.forget(l.event.Job, now)
+		c.usage <- s.forget(c.event.Job, now)
 	case ctxswitch.EventJobConnected:
-		if j := s.jobs[l.event.Job]; j != nil {
-			j.network = l.network
+		if j := s.jobs[c.event.Job]; j != nil {
+			j.network = c.network
 			j.rest(!j.handle.On())
 		}
 	case ctxswitch.EventDone:
-		s.countFlushes(l.event.Job, l.flushes)
+		s.countFlushes(c.event.Job, c.flushes)
 	default:
 	}
-	s.handle(now, l.event)
+	s.handle(now, c.event)
 }
 
 // fillReport waits for a moment in which no switch is due.
