@@ -37,8 +37,8 @@ type store struct {
 	cards map[int32]*card
 	// bytes is the size of the committed keys and values, with entryCost for each pair.
 	bytes int
-	// publisher gets the values that ranks of this node may see; isHere holds these ranks;
-	// unpublished is the error with which it refused a value.
+	// publisher gets the values that ranks of this node may see; isHere reports whether a rank is
+	// of this node; unpublished is the error with which it refused a value.
 	publisher   Publisher
 	isHere      func(rank int32) bool
 	unpublished error

@@ -184,6 +184,6 @@ func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 		m.outcome = Missing
 		_ = e.onGroupPart(address{job, node}, &m) // as if the node had reported it
 	case relayCard, relayOut, relayNotify:
-		// An answer is lost only if the process that waited for it is gone.
+		// Their receivers are gone, and nothing here waits for them.
 	}
 }

@@ -10,9 +10,9 @@ import (
 type command struct {
 	next  *command
 	event ctxswitch.Event
-	// job comes with EventJobAdded and EventJobAdopted.
+	// job is set for EventJobAdded and EventJobAdopted.
 	job *job
-	// network comes with EventJobConnected, flushes with EventDone.
+	// network is set for EventJobConnected, flushes for EventDone.
 	network Network
 	flushes Flushes
 	// usage gets the answer to EventJobRemoved.
@@ -30,7 +30,7 @@ type inbox struct {
 	top atomic.Pointer[command]
 }
 
-// closedInbox on top says that nobody reads any more.
+// closedInbox as top marks a closed inbox.
 var closedInbox = new(command)
 
 // put adds a command. ok is false if the inbox is closed. first reports whether it was empty, so
@@ -56,7 +56,7 @@ func (b *inbox) take() *command {
 	return reversed(b.top.Swap(nil))
 }
 
-// close returns what had not been read; later commands are refused.
+// close returns the unread commands; later commands are refused.
 func (b *inbox) close() *command {
 	return reversed(b.top.Swap(closedInbox))
 }
@@ -73,7 +73,7 @@ func reversed(newest *command) *command {
 	return oldest
 }
 
-// answer answers a command's writer when nobody will act on the command.
+// answer answers the writer of a command that will not be carried out.
 func (c *command) answer() {
 	if c.usage != nil {
 		c.usage <- Usage{}
@@ -86,10 +86,10 @@ func (c *command) answer() {
 	}
 }
 
-// Usage is what a job has used of the node.
+// Usage is a job's use of the node.
 type Usage struct {
-	Ran         time.Duration // its gang was on, since its launch
-	Slices      uint64        // how often it was let go
+	Ran         time.Duration // the time that its gang was on, since its launch
+	Slices      uint64        // how often it came on
 	LateFreezes uint64        // how often it did not stop in time
-	Switching   time.Duration // from planned instants to its running again
+	Switching   time.Duration // from planned instants until it ran again
 }
