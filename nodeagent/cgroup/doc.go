@@ -1,17 +1,15 @@
-// Package cgroup stops, continues, measures, limits and ends the processes of
-// one job on one node, by a control group of the kernel's version 2.
+// Package cgroup stops, continues, measures, limits and ends the processes of one job on one node,
+// by a version 2 control group.
 //
-// It keeps the files it needs open, so that stopping a job is one pwrite on
-// cgroup.freeze and learning that it has stopped is one poll on cgroup.events.
-// Both the pure v2 layout (/sys/fs/cgroup) and the hybrid one
-// (/sys/fs/cgroup/unified) are found. A memory limit uses the v2 controller,
-// or the v1 memory hierarchy where v1 owns the controller; the number of processes
-// is limited likewise.
+// It keeps the needed files open, so that it stops a job with one pwrite on cgroup.freeze and
+// confirms that with one poll on cgroup.events. It works with the pure v2 layout (/sys/fs/cgroup)
+// and the hybrid one (/sys/fs/cgroup/unified). A memory limit uses the v2 controller, or the v1
+// memory hierarchy if v1 owns the controller; the number of processes is limited likewise.
 //
-// It neither starts processes (package launch does, into the group whose
-// descriptor is FD) nor decides when a job runs (package ctxswitch does).
-// Where groups cannot be used, package procgroup offers the same Container by
-// signals; Probe says which of the two a host allows, and why.
+// It neither starts processes (package launch does, in the group with descriptor FD) nor decides
+// when a job runs (package ctxswitch does). Where groups cannot be used, package procgroup
+// implements Container by signals; Probe reports which of the two a host allows, and why. Read
+// container.go first, then root.go and group.go.
 //
 //	root, err := cgroup.OpenRoot("dev", "node1")
 //	...
@@ -23,6 +21,6 @@
 //	job.Thaw()
 //	job.Close(time.Now().Add(time.Second))       // kills what is left
 //
-// The kernel's side is described in Documentation/admin-guide/cgroup-v2.rst
-// and, for memory of version 1, in cgroup-v1/memory.rst.
+// The kernel's documentation is Documentation/admin-guide/cgroup-v2.rst and, for memory of version
+// 1, cgroup-v1/memory.rst.
 package cgroup

@@ -21,13 +21,13 @@ var (
 // Group is the control group of one job on one node.
 type Group struct {
 	dir    string
-	memDir string // v1 memory group, "" when not used
+	memDir string // v1 memory group, "" if not used
 	memory Memory
 
 	pidsV2  bool   // the v2 tree counts processes
-	pidsDir string // v1 group that counts them, "" when not used
+	pidsDir string // v1 group that counts them, "" if not used
 
-	dirFD    int // the group that processes are born into
+	dirFD    int // the group's directory, for clone3
 	freezeFD int // cgroup.freeze
 	frozen   *watch
 	cpuFD    int // cpu.stat
@@ -40,7 +40,7 @@ type Group struct {
 
 var _ Container = (*Group)(nil)
 
-// open opens the files of a group that is there.
+// open opens the files of an existing group.
 func (g *Group) open() (err error) {
 	g.dirFD, g.freezeFD, g.cpuFD = -1, -1, -1
 	if g.dirFD, err = openAt(g.dir, "", unix.O_DIRECTORY|unix.O_RDONLY); err != nil {
@@ -79,13 +79,14 @@ func (g *Group) closeFiles() {
 	g.dirFD, g.freezeFD, g.cpuFD, g.frozen = -1, -1, -1, nil
 }
 
-// Dir is the group's directory in the v2 tree.
+// Dir returns the group's directory in the v2 tree.
 func (g *Group) Dir() string { return g.dir }
 
-// FD is the group's directory, for clone3's CLONE_INTO_CGROUP.
+// FD returns the descriptor of the group's directory, for clone3's CLONE_INTO_CGROUP.
 func (g *Group) FD() int { return g.dirFD }
 
-// ID is the number by which the kernel tells the group of a socket: the inode of its directory.
+// ID returns the kernel's number of the group, which it also reports for sockets: the inode of the
+// group's directory.
 func (g *Group) ID() (uint64, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(g.dirFD, &stat); err != nil {
@@ -94,10 +95,10 @@ func (g *Group) ID() (uint64, error) {
 	return stat.Ino, nil
 }
 
-// Started does nothing: a group knows its processes.
+// Started does nothing: the kernel knows a group's processes.
 func (g *Group) Started(int, int) {}
 
-// Freeze asks the kernel to stop all processes: one pwrite.
+// Freeze orders the kernel to stop all processes: one pwrite.
 func (g *Group) Freeze() error { return g.writeFreeze(on) }
 
 // Thaw lets all processes run again: one pwrite.
@@ -110,7 +111,7 @@ func (g *Group) writeFreeze(state []byte) error {
 	return nil
 }
 
-// FreezeOrdered reports whether Freeze was the last order, by this process or by one before it.
+// FreezeOrdered reports whether Freeze was the last order, by this process or an earlier one.
 func (g *Group) FreezeOrdered() (bool, error) {
 	text, err := readFile(g.dir, "cgroup.freeze")
 	return strings.TrimSpace(text) == "1", err
@@ -140,7 +141,7 @@ func (g *Group) Kill(deadline time.Time) error {
 	if err := g.kill(deadline); !vanished(err) {
 		return err
 	}
-	return nil // whoever removed the group has ended its processes
+	return nil // the group was removed, so its processes have ended
 }
 
 func (g *Group) kill(deadline time.Time) error {
@@ -158,7 +159,7 @@ func (g *Group) kill(deadline time.Time) error {
 	if err := g.sendKill(); err != nil {
 		return err
 	}
-	ok, err := g.allEnd(populated, deadline)
+	ok, err := g.awaitEnd(populated, deadline)
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.dir, err)
 	}
@@ -169,8 +170,8 @@ func (g *Group) kill(deadline time.Time) error {
 	return fmt.Errorf("%s: %w: %v", g.dir, ErrNotEmpty, pids)
 }
 
-// allEnd waits until all processes, which were killed, have ended.
-func (g *Group) allEnd(populated *watch, deadline time.Time) (bool, error) {
+// awaitEnd waits until all killed processes have ended.
+func (g *Group) awaitEnd(populated *watch, deadline time.Time) (bool, error) {
 	for wait := hurryAfter; ; wait = hurryRest {
 		if ok, err := populated.waitFor('0', earlier(deadline, wait)); ok || err != nil || !time.Now().Before(deadline) {
 			return ok, err
@@ -192,14 +193,14 @@ func earlier(deadline time.Time, wait time.Duration) time.Time {
 	return deadline
 }
 
-// Killed reports whether Kill has found processes. Such a group must not be used
-// again: Linux since 6.14 counts the kills of a group, compares the count with
-// that of the forking thread's own group, and so ends every process that is then
-// born into it by CLONE_INTO_CGROUP.
+// Killed reports whether Kill has found processes. Such a group must not be used again: Linux since
+// 6.14 compares a group's number of kills with the number of the forking thread's own group, and so
+// kills every process that is later forked into it by CLONE_INTO_CGROUP.
 func (g *Group) Killed() bool { return g.killed.Load() }
 
-// sendKill needs cgroup.kill, of Linux 5.14. Before that it freezes, so that
-// nothing forks, and signals one by one; the signal ends a frozen process too.
+// sendKill kills all processes by cgroup.kill. Before Linux 5.14, which lacks it, sendKill freezes
+// the group, so that no process forks, and kills the processes one by one; SIGKILL also ends a
+// frozen process.
 func (g *Group) sendKill() error {
 	err := writeFile(g.dir, "cgroup.kill", "1")
 	if !errors.Is(err, unix.ENOENT) {
@@ -220,7 +221,7 @@ func (g *Group) sendKill() error {
 	return nil
 }
 
-// Pids appends the processes of the group itself (not of groups below it).
+// Pids appends the processes of the group itself, without groups below it.
 func (g *Group) Pids(pids []int) ([]int, error) {
 	found, err := processesIn(g.dir)
 	return append(pids, found...), err
@@ -244,8 +245,8 @@ func numbersIn(dir, name string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// CPUTime reads usage_usec of cpu.stat: user and system time of all processes
-// that ever were in the group, to the microsecond.
+// CPUTime returns usage_usec of cpu.stat: the user and system time of all processes that ever were
+// in the group, to the microsecond.
 func (g *Group) CPUTime() (time.Duration, error) {
 	var buf [cpuStatBytes]byte
 	n, err := unix.Pread(g.cpuFD, buf[:], 0)
@@ -262,8 +263,8 @@ func (g *Group) CPUTime() (time.Duration, error) {
 // cpuStatBytes holds the start of cpu.stat; usage_usec is its first line.
 const cpuStatBytes = 128
 
-// Close kills what is left, closes the files and removes the group. When it
-// fails the group can be closed again. Another may remove it meanwhile.
+// Close kills the remaining processes, closes the files and removes the group. After an error it
+// can be called again. Another process may remove the group meanwhile.
 func (g *Group) Close(deadline time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -286,8 +287,8 @@ func (g *Group) Close(deadline time.Time) error {
 	return nil
 }
 
-// Release closes the files and leaves the group and its processes alone: an
-// agent that stops while its stewards go on does this.
+// Release closes the files without touching the group and its processes. It is for an agent that
+// stops while its stewards go on.
 func (g *Group) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

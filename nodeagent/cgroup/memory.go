@@ -11,20 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MinMemoryLimit is the least limit: below it not even a shell starts, and the
-// user would see a kill without a reason.
+// MinMemoryLimit is the smallest memory limit: below it not even a shell starts, and the user would
+// see a kill without a reason.
 const MinMemoryLimit = 1 << 20
 
-// OOM counts what the memory limit has done so far.
+// OOM counts the effects of the memory limit so far.
 type OOM struct {
-	// Kills counts processes that the kernel killed for want of memory.
+	// Kills counts processes that the kernel killed for lack of memory.
 	Kills uint64
 }
 
-// LimitMemory bounds the memory of all processes of the group together, swap
-// included. With v2 an excess ends all of them at once; with v1 it ends one,
-// and the caller has to end the rest. On a v1 host only processes that are
-// started while the starting thread is in MemoryTasks are counted.
+// LimitMemory bounds the memory of all processes of the group together, including swap. With v2 the
+// kernel kills all of them at an excess; with v1 it kills one, and the caller must kill the rest.
+// With v1 only processes of a thread in ThreadDirs are counted.
 func (g *Group) LimitMemory(bytes int64) error {
 	if bytes < MinMemoryLimit {
 		return fmt.Errorf("a memory limit of %d bytes is too small, the least is %d", bytes, MinMemoryLimit)
@@ -50,7 +49,7 @@ func (g *Group) limitV2(limit string) error {
 	return ifThere(writeFile(g.dir, "memory.swap.max", "0"))
 }
 
-// UnlimitMemory takes the limit away again.
+// UnlimitMemory removes the limit.
 func (g *Group) UnlimitMemory() error {
 	switch g.memory {
 	case MemoryV2:
@@ -71,8 +70,8 @@ func (g *Group) UnlimitMemory() error {
 	}
 }
 
-// MemoryUsed returns the memory charged to the group now, in bytes. For a group without processes
-// that is what files in memory and the page cache hold, and up to a quarter of a MiB for each CPU,
+// MemoryUsed returns the memory that is now charged to the group, in bytes. For a group without
+// processes this is files in memory, the page cache, and up to a quarter of a MiB for each CPU,
 // which the kernel charges in advance.
 func (g *Group) MemoryUsed() (uint64, error) {
 	switch g.memory {
@@ -85,8 +84,8 @@ func (g *Group) MemoryUsed() (uint64, error) {
 	}
 }
 
-// limitV1 sets memory and memory+swap to the same. The second may never be
-// below the first, so it is lifted out of the way before.
+// limitV1 sets memory and memory+swap to the same limit. The second may never be below the first,
+// so it is raised first.
 func (g *Group) limitV1(limit string) error {
 	if err := ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", "-1")); err != nil {
 		return err
@@ -97,8 +96,7 @@ func (g *Group) limitV1(limit string) error {
 	return ifThere(writeFile(g.memDir, "memory.memsw.limit_in_bytes", limit))
 }
 
-// ifThere ignores a missing file: without swap accounting there is no swap to
-// bound, or nothing counts it.
+// ifThere ignores the error of a missing file: without swap accounting swap cannot be bounded.
 func ifThere(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -106,18 +104,17 @@ func ifThere(err error) error {
 	return err
 }
 
-// MemoryDir is the v1 memory group, or "". See ThreadDirs.
+// MemoryDir returns the v1 memory group, or "". See ThreadDirs.
 func (g *Group) MemoryDir() string { return g.memDir }
 
-// OOM reads the counter of the memory limit. A rank that died by SIGKILL while
-// Kills grew was killed for want of memory.
+// OOM returns the counter of the memory limit. A rank that died by SIGKILL while Kills grew was
+// killed for lack of memory.
 func (g *Group) OOM() (OOM, error) {
 	dir, name := g.dir, "memory.events"
 	switch g.memory {
 	case MemoryV2:
 	case MemoryV1:
-		// The count of refusals, memory.failcnt, is no use: recent kernels
-		// leave it at zero even when they kill.
+		// memory.failcnt is useless: recent kernels leave it at zero even when they kill.
 		dir, name = g.memDir, "memory.oom_control"
 	default:
 		return OOM{}, ErrNoMemoryControl

@@ -12,7 +12,7 @@ import (
 type mounts struct {
 	v2       string // the version 2 tree
 	v1Memory string // the version 1 hierarchy that holds the memory controller
-	v1Pids   string // the one that holds the controller of process numbers
+	v1Pids   string // the version 1 hierarchy that holds the pids controller
 }
 
 func findMounts() (mounts, error) {
@@ -28,8 +28,7 @@ func findMounts() (mounts, error) {
 //
 //	36 35 98:0 /root /mount/point options [tags ...] - type source superoptions
 //
-// The first v2 mount wins: a later one is a view into the same tree that
-// somebody made for a container.
+// The first v2 mount counts: later ones are views of the same tree, made for containers.
 func parseMounts(r io.Reader) (mounts, error) {
 	var m mounts
 	lines := bufio.NewScanner(r)
@@ -61,7 +60,7 @@ func parseMounts(r io.Reader) (mounts, error) {
 	return m, lines.Err()
 }
 
-// unescape undoes mountinfo's \040 for space and its like.
+// unescape replaces mountinfo's octal escapes, such as \040 for a space.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

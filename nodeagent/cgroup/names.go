@@ -10,10 +10,10 @@ const (
 	rootPrefix = "score."
 	slotPrefix = "s-"
 
-	// maxNameLen keeps "score.<cluster>.<node>" below NAME_MAX (255).
+	// maxNameLen bounds a name, so that "score.<cluster>.<node>" stays below NAME_MAX (255).
 	maxNameLen = 100
-	// MaxSlot bounds the slots of a node: far more stewards than a node can
-	// run, and few enough that a wrong number is noticed.
+	// MaxSlot bounds the slots of a node: far above the stewards that a node can run, and low
+	// enough that a wrong number is noticed.
 	MaxSlot = 1 << 16
 )
 
@@ -53,7 +53,7 @@ func slotName(n int) (string, error) {
 	return slotPrefix + strconv.Itoa(n), nil
 }
 
-// slotOf is the number of a slot's group; ok is false for any other name.
+// slotOf returns the number of a slot by the name of its group; ok is false for any other name.
 func slotOf(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, slotPrefix)
 	if !ok {

@@ -14,8 +14,8 @@ func readFile(dir, name string) (string, error) {
 	return string(text), nil
 }
 
-// field finds "key value" at the start of a line of a flat keyed file. It
-// allocates nothing. The key ends with the space.
+// field returns the value of "key value" at the start of a line of a flat keyed file. The key must
+// include the space. field allocates nothing.
 func field(text []byte, key string) (value uint64, ok bool) {
 	for at := 0; at < len(text); {
 		line := text[at:]
@@ -30,7 +30,7 @@ func field(text []byte, key string) (value uint64, ok bool) {
 	return 0, false
 }
 
-// number reads the digits at the start; ok is false if there are none or too many.
+// number parses the digits at the start; ok is false if there are none or too many.
 func number(text []byte) (value uint64, ok bool) {
 	for _, c := range text {
 		if c < '0' || c > '9' {

@@ -21,9 +21,8 @@ func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 	}
 }
 
-// LimitProcesses bounds the processes and threads of the group; 0 removes the
-// bound. Starting one more fails (EAGAIN). The error is ErrNoPidsControl where
-// nothing counts them.
+// LimitProcesses bounds the processes and threads of the group; 0 removes the bound. A fork beyond
+// it fails with EAGAIN. The error is ErrNoPidsControl if no controller counts processes.
 func (g *Group) LimitProcesses(maxProcesses uint32) error {
 	dir, own := g.dir, uint64(0)
 	switch {
@@ -40,8 +39,7 @@ func (g *Group) LimitProcesses(maxProcesses uint32) error {
 	return writeFile(dir, "pids.max", text)
 }
 
-// ThreadDirs are the job's groups in version 1 hierarchies, which count only what is
-// started by a thread in them, as version 1 has no CLONE_INTO_CGROUP. The thread
-// that starts the ranks must be in them (launch.Forker.Join), and must leave
-// them before Close.
+// ThreadDirs returns the job's groups in version 1 hierarchies. They count only processes that a
+// thread in them starts, since version 1 has no CLONE_INTO_CGROUP. The thread that starts the ranks
+// must be in them (launch.Forker.Join), and must leave them before Close.
 func (g *Group) ThreadDirs() []string { return present(g.memDir, g.pidsDir) }

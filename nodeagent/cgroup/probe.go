@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory says what enforces a memory limit.
+// Memory is the controller that enforces a memory limit.
 type Memory uint8
 
 const (
@@ -33,20 +33,20 @@ func (m Memory) String() string {
 	}
 }
 
-// Report says what a host offers.
+// Report is the result of Probe.
 type Report struct {
 	Usable bool
-	// Reason is one sentence: why not usable, or, when usable without a memory
-	// controller, why there is none. Else empty.
+	// Reason is a sentence: why groups are not usable or, if they are, why there is no memory
+	// controller. It is empty if there is one.
 	Reason string
 	// Mount is the v2 tree, "" if there is none.
 	Mount string
-	// Memory is what the controllers offer; OpenRoot may still fail to enable
-	// the v2 one, Root.Memory tells.
+	// Memory is the available controller. OpenRoot may still fail to enable the v2 controller; see
+	// Root.Memory.
 	Memory Memory
 }
 
-// Probe finds out whether groups can be made here. It changes nothing.
+// Probe reports whether groups can be made here. It changes nothing.
 func Probe() Report {
 	m, err := findMounts()
 	if err != nil {

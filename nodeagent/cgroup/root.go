@@ -12,28 +12,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupMode lets others read, as the kernel's own top groups do, and only the
-// agent's user change anything.
+// groupMode lets everybody read, as in the kernel's own top groups, and only the agent's user
+// write.
 const groupMode = 0o755
 
-// Root is the group of one node, score.<cluster>.<node>. It holds no process
-// itself: the jobs' groups below it do.
+// Root is the group of one node, score.<cluster>.<node>. It holds no processes itself; they are in
+// the jobs' groups below it.
 type Root struct {
 	dir    string // in the v2 tree
 	memDir string // in the v1 memory hierarchy, "" when not used
 	memory Memory
-	// Processes are counted by the v2 tree, by the group pidsDir of the v1
-	// hierarchy, or, with neither, not at all.
+	// pidsV2 means that the v2 tree counts processes. Otherwise the group pidsDir of a v1 hierarchy
+	// does; "" means that they are not counted.
 	pidsV2  bool
 	pidsDir string
 }
 
-// OpenRoot finds the hierarchies and makes the node's group in them, or takes
-// the one a former daemon left. The error wraps ErrUnusable or ErrName.
+// OpenRoot finds the hierarchies and makes the node's group in them, or opens the group that a
+// former daemon has left. The error wraps ErrUnusable or ErrName.
 func OpenRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, makeDir) }
 
-// FindRoot is OpenRoot for a steward, whose agent has made the node's group: when
-// the agent is gone and its groups were swept away, they stay away.
+// FindRoot is OpenRoot for a steward. It does not make the node's group, which the agent has made:
+// after the agent has gone and its groups were removed, they stay removed.
 func FindRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, mustBeDir) }
 
 func findRoot(cluster, node string, have func(dir string) error) (*Root, error) {
@@ -73,8 +73,8 @@ func openRoot(m mounts, cluster, node string, have func(dir string) error) (*Roo
 	return r, nil
 }
 
-// enable hands a controller down two levels: to the node's group and from it to
-// the jobs'.
+// enable enables a controller in two levels: for the node's group and for the jobs' groups below
+// it.
 func (r *Root) enable(mount, controller string) bool {
 	for _, dir := range []string{mount, r.dir} {
 		if writeFile(dir, "cgroup.subtree_control", "+"+controller) != nil {
@@ -96,7 +96,7 @@ func (r *Root) Create(slot int) (*Group, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return g, err
 	}
-	// The last steward of a dead agent has removed the node's group meanwhile.
+	// The last steward of a dead agent may have removed the node's group.
 	if err := r.remake(); err != nil {
 		return nil, err
 	}
@@ -119,8 +119,7 @@ func (r *Root) remake() error {
 	return nil
 }
 
-// Open takes a group that exists: an agent that was restarted finds the jobs
-// of its stewards so.
+// Open opens an existing group. So a restarted agent finds the jobs of its stewards.
 func (r *Root) Open(slot int) (*Group, error) { return r.group(slot, false) }
 
 func (r *Root) group(slot int, create bool) (*Group, error) {
@@ -149,7 +148,7 @@ func (r *Root) group(slot int, create bool) (*Group, error) {
 	return g, nil
 }
 
-// make makes a group's directories; after an error there is none.
+// make makes a group's directories; after an error none is left.
 func (g *Group) make() error {
 	if err := os.Mkdir(g.dir, groupMode); err != nil {
 		return fmt.Errorf("making a group: %w", err)
@@ -162,7 +161,7 @@ func (g *Group) make() error {
 	return nil
 }
 
-// unmake removes the directories of a group that nobody has used.
+// unmake removes the directories of an unused group.
 func (g *Group) unmake() error {
 	failed := []error{os.Remove(g.dir)}
 	for _, dir := range g.ThreadDirs() {
@@ -171,17 +170,16 @@ func (g *Group) unmake() error {
 	return errors.Join(failed...)
 }
 
-// v1Dirs are the node's groups in version 1 hierarchies.
+// v1Dirs returns the node's groups in version 1 hierarchies.
 func (r *Root) v1Dirs() []string { return present(r.memDir, r.pidsDir) }
 
-// present are the directories that are used, each once: controllers can share a
-// hierarchy.
+// present returns the non-empty directories, each once: controllers can share a hierarchy.
 func present(dirs ...string) []string {
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
 	return slices.Compact(dirs)
 }
 
-// Slots lists the slots that have a group, in no order.
+// Slots lists the slots that have a group, unordered.
 func (r *Root) Slots() ([]int, error) {
 	seen := make(map[int]bool)
 	var slots []int

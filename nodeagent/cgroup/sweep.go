@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep ends the processes of every slot for which keep is false (all, if keep
-// is nil), and removes its group: leftovers of daemons that died. It touches
-// nothing outside this Root, and returns how many groups it removed. The slots
-// are swept at once, so that one that stays busy does not use up the time of the
-// others.
+// Sweep kills the processes of every slot for which keep is false (all, if keep is nil), and
+// removes the slot's group: leftovers of daemons that died. It touches nothing outside this Root,
+// and returns the number of removed groups. The slots are swept concurrently, so that a busy slot
+// does not use up the time of the others.
 func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int, err error) {
 	slots, err := r.Slots()
 	if err != nil {
@@ -40,9 +39,8 @@ func (r *Root) Sweep(deadline time.Time, keep func(slot int) bool) (removed int,
 	return removed, errors.Join(failed...)
 }
 
-// SweepSlot ends the processes of one slot and removes its group. Others may
-// remove the same group meanwhile, as stewards without an agent do. When it fails
-// it can be called again.
+// SweepSlot kills the processes of one slot and removes its group. Other processes may remove the
+// same group meanwhile, as stewards without an agent do. After an error it can be called again.
 func (r *Root) SweepSlot(n int, deadline time.Time) error {
 	for pause := rmdirPauseMin; ; pause = min(2*pause, rmdirPauseMax) {
 		err := r.sweepSlot(n, deadline)
@@ -53,17 +51,17 @@ func (r *Root) SweepSlot(n int, deadline time.Time) error {
 	}
 }
 
-// vanished reports whether another process removed the group meanwhile; one of its halves may be
-// left.
+// vanished reports whether another process has removed the group meanwhile; a v1 or v2 part of it
+// may be left.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
 
 func (r *Root) sweepSlot(n int, deadline time.Time) error {
-	if err := r.endCharged(n); err != nil {
+	if err := r.killCharged(n); err != nil {
 		return err
 	}
 	g, err := r.Open(n)
 	if err == nil {
-		defer g.Release() // where it could not be closed
+		defer g.Release() // if it could not be closed
 		return g.Close(deadline)
 	}
 	// A part is missing: a daemon died between two mkdir or two rmdir.
@@ -78,9 +76,9 @@ func (r *Root) sweepSlot(n int, deadline time.Time) error {
 	return err
 }
 
-// endCharged kills processes with a thread in the slot's version 1 groups only: a steward waits
-// there if its agent died before the first message.
-func (r *Root) endCharged(n int) error {
+// killCharged kills processes that have a thread only in the slot's version 1 groups: a steward
+// whose agent died before the first message waits there.
+func (r *Root) killCharged(n int) error {
 	name, err := slotName(n)
 	if err != nil {
 		return err
@@ -95,7 +93,7 @@ func (r *Root) endCharged(n int) error {
 	}
 	for _, pid := range pids {
 		if pid == os.Getpid() {
-			continue // the sweeping process itself is no leftover
+			continue // the sweeping process itself
 		}
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("killing process %d: %w", pid, err)
@@ -105,7 +103,7 @@ func (r *Root) endCharged(n int) error {
 }
 
 // Remove removes the node's group. All slots must be gone. It waits until the deadline for the
-// kernel, which may be busy with the last of them.
+// kernel, which may still be releasing the last slot.
 func (r *Root) Remove(deadline time.Time) error {
 	failed := []error{removeEmpty(r.dir, deadline)}
 	for _, dir := range r.v1Dirs() {
@@ -114,7 +112,7 @@ func (r *Root) Remove(deadline time.Time) error {
 	return errors.Join(failed...)
 }
 
-// removeEmpty removes a group that has no groups below it; with some it fails at once.
+// removeEmpty removes a group. It fails at once if there are groups below it.
 func removeEmpty(dir string, deadline time.Time) error {
 	if dir == "" {
 		return nil
@@ -132,9 +130,9 @@ func removeEmpty(dir string, deadline time.Time) error {
 	return removeTree(dir, deadline)
 }
 
-// removeTree removes a group with the groups that its processes made below it,
-// deepest first. The kernel says EBUSY while the last exiting task leaves and
-// has no event for that, so this asks again until the deadline.
+// removeTree removes a group with the groups that its processes made below it, deepest first. While
+// the last task exits the kernel returns EBUSY and offers no event, so removeTree tries again until
+// the deadline.
 func removeTree(dir string, deadline time.Time) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,8 +163,8 @@ func removeTree(dir string, deadline time.Time) error {
 	}
 }
 
-// A task that has announced its death leaves its group within microseconds, or
-// after its memory was given back: milliseconds for gigabytes.
+// An exiting task leaves its group within microseconds, or after its memory was freed: milliseconds
+// for gigabytes.
 const (
 	rmdirPauseMin = 50 * time.Microsecond
 	rmdirPauseMax = 5 * time.Millisecond

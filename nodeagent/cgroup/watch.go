@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel wakes a poll on cgroup.events at once for the first change, and
-// at most every 10 ms after that (CGROUP_FILE_NOTIFY_MIN_INTV): with slices of
-// 10 ms the wake-up for a freeze can come a whole slice late, though the file
-// itself is always up to date. So a poll here also ends by a timer, short at
-// first, since a freeze takes some ten microseconds, then doubling.
+// The kernel wakes a poll on cgroup.events at once for the first change, and after that at most
+// every 10 ms (CGROUP_FILE_NOTIFY_MIN_INTV): with slices of 10 ms the wake-up for a freeze can come
+// a whole slice late, although the file is always up to date. So a poll here also ends by a timer,
+// which is short at first, since a freeze takes some ten microseconds, and then doubles.
 const (
 	pollFirst = 20 * time.Microsecond
 	pollLast  = time.Millisecond
@@ -39,8 +38,8 @@ func newWatch(dir, key string) (*watch, error) {
 
 func (w *watch) close() { unix.Close(int(w.poll[0].Fd)) }
 
-// waitFor is true once the key has the value, false at the deadline. Reading
-// before every poll also arms the poll: it reports what changed since.
+// waitFor returns true once the key has the value, and false at the deadline. It reads the file
+// before every poll, which also arms the poll for later changes.
 func (w *watch) waitFor(value byte, deadline time.Time) (bool, error) {
 	pause := pollFirst
 	for {

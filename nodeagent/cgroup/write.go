@@ -15,8 +15,8 @@ func writeFile(dir, name, text string) error {
 		return fmt.Errorf("opening %s: %w", filepath.Join(dir, name), err)
 	}
 	defer unix.Close(fd)
-	// Writing a limit of cgroup v1 fails while a signal is pending, which Go's runtime sends to its
-	// threads.
+	// Writing a limit of cgroup v1 fails while a signal is pending, and Go's runtime sends signals
+	// to its threads.
 	_, err = unix.Write(fd, []byte(text))
 	for errors.Is(err, unix.EINTR) {
 		_, err = unix.Write(fd, []byte(text))

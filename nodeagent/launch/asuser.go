@@ -9,13 +9,13 @@ import (
 )
 
 // AsUser runs f with the rights of the user and no others: f opens, creates, writes and reads files
-// as if the user did. For a nil user, for root, or in a process that is not root's, f just runs.
+// as the user would. For a nil user, for root, or in a process without root's rights, f runs as it
+// is.
 //
-// Credentials belong to threads in Linux; the C library and Go's syscall
-// package only make it look otherwise. So f runs on a thread of its own, which
-// changes its ids by the raw calls, and is not used again. f must not start
-// processes or goroutines that need the rights. Paths of the user's are opened by
-// package userfs.
+// In Linux credentials belong to threads; only the C library and Go's syscall package apply them to
+// whole processes. So f runs on a thread of its own, which changes its ids by raw calls and is not
+// used again. f must not start processes or goroutines that need the rights. It must open the
+// user's paths with package userfs.
 func AsUser(u *User, f func() error) error {
 	a, err := NewActor(u)
 	if err != nil {
@@ -25,17 +25,17 @@ func AsUser(u *User, f func() error) error {
 	return a.Do(f)
 }
 
-// Actor is a thread that acts as a user for longer than one call of AsUser, so that
-// each of many writes does not need a new thread. The zero Actor is the caller itself.
+// Actor is a thread that acts as a user for many calls, so that each of many writes does not need a
+// new thread. The zero Actor runs on the caller's thread.
 type Actor struct {
 	work chan func() // nil: the caller's own thread has the user's rights
 	done chan struct{}
 
-	mu     sync.Mutex // guards closed, and sending on work
+	mu     sync.Mutex // guards closed, and sends on work
 	closed bool
 }
 
-// NewActor starts the thread. The caller closes it.
+// NewActor starts the thread. The caller must close it.
 func NewActor(u *User) (*Actor, error) {
 	if u == nil || os.Geteuid() != 0 || u.isCaller() {
 		return &Actor{}, nil
@@ -104,11 +104,10 @@ func (u *User) isCaller() bool {
 	return true
 }
 
-// becomeForFiles gives this thread the user's groups and his effective and file
-// system ids, and takes all capabilities from it that files have to do with. The kernel
-// judges all use of files by these. The real and the saved ids stay: by them it judges
-// who may send signals to a thread, trace it or set its limits, and its process is
-// still root's. Nor may it be traced by its effective id.
+// becomeForFiles gives this thread the user's groups and effective and file system ids, and drops
+// all its capabilities that concern files. The kernel judges all use of files by these. The real
+// and saved ids stay root's, since the kernel judges by them who may signal or trace a thread or
+// set its limits. The process cannot be traced by its effective id either.
 func becomeForFiles(u *User) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("%w: keeping this process from being traced: %w", ErrUser, err)
@@ -116,7 +115,7 @@ func becomeForFiles(u *User) error {
 	if err := setThreadGroups(u.Groups); err != nil {
 		return fmt.Errorf("%w: setting the groups of user %d: %w", ErrUser, u.UID, err)
 	}
-	if u.UID == 0 { // root's rights are his capabilities
+	if u.UID == 0 { // root's rights are its capabilities
 		return actAs(u, func() error { return nil })
 	}
 	kept, err := keptCapabilities()
@@ -126,7 +125,7 @@ func becomeForFiles(u *User) error {
 	return actAs(u, kept.take)
 }
 
-// actAs sets the ids, and then the capabilities. Nothing between may need memory.
+// actAs sets the ids, and then the capabilities. No code in between may allocate memory.
 func actAs(u *User, capabilities func() error) error {
 	err := setThreadEffectiveIDs(u.UID, u.GID)
 	if err == nil {
@@ -138,16 +137,16 @@ func actAs(u *User, capabilities func() error) error {
 	return nil
 }
 
-// capabilities are sets of a thread's; version 3 has two words of 32 each.
+// capabilities holds the capability sets of a thread; version 3 has two words of 32 each.
 type capabilities struct {
 	head unix.CapUserHeader
 	data [2]unix.CapUserData
 }
 
-// keptCapabilities are what is left to a thread that acts as a user: none but, if it has
-// it, that of locking memory, which no use of a file asks for. All memory of an agent is
-// locked, and without it the next piece that the Go runtime maps on this thread would be
-// refused, which ends the process.
+// keptCapabilities returns the capabilities of a thread that acts as a user: none except
+// CAP_IPC_LOCK, if it has it, which gives no rights to files. All memory of an agent is locked.
+// Without this capability the kernel would refuse the Go runtime's next mapping on this thread,
+// which ends the process.
 func keptCapabilities() (*capabilities, error) {
 	c := &capabilities{head: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}
 	if err := unix.Capget(&c.head, &c.data[0]); err != nil {
@@ -158,5 +157,6 @@ func keptCapabilities() (*capabilities, error) {
 	return c, nil
 }
 
-// take gives this thread just these. Ambient ones go with the inheritable (capabilities(7)).
+// take gives this thread exactly these capabilities. Ambient ones are dropped with the inheritable
+// ones (capabilities(7)).
 func (c *capabilities) take() error { return unix.Capset(&c.head, &c.data[0]) }

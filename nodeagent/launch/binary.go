@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// headBytes is how much of a program is read: a page, which holds the ELF
-	// header and, in the output of any linker, the program headers and the
-	// name of the dynamic loader.
+	// headBytes is the part of a program that is read: a page, which holds the ELF header and, in
+	// the output of any linker, the program headers and the name of the dynamic loader.
 	headBytes = 4096
-	// maxInterpreters is how many scripts may interpret each other, as in the
-	// kernel's own limit.
+	// maxInterpreters bounds a chain of scripts that interpret each other, like the kernel's own
+	// limit.
 	maxInterpreters = 4
 	// maxShebang is the longest first line, the kernel's BINPRM_BUF_SIZE.
 	maxShebang = 256
 )
 
-// checkProgram checks a program's first bytes for what execve would refuse. A
-// program that may be executed but not read passes: the kernel decides.
+// checkProgram refuses a program that execve would refuse by its first bytes. A program that may be
+// executed but not read passes: the kernel decides.
 func checkProgram(path string, depth int) error {
 	if isDir(path) {
 		return fmt.Errorf("%w: %s is a directory; name the program in it", ErrNotExecutable, path)
@@ -50,7 +49,8 @@ func checkProgram(path string, depth int) error {
 	}
 }
 
-// readHead must not hang on a FIFO or act on a device: hence the check first.
+// readHead reads the first bytes of a file. It checks for a regular file first, so as not to hang
+// on a FIFO or act on a device.
 func readHead(path string) ([]byte, error) {
 	fd, err := userfs.Open(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func readHead(path string) ([]byte, error) {
 
 func checkScript(path string, head []byte, depth int) error {
 	line, _, whole := bytes.Cut(head[2:min(len(head), maxShebang)], []byte("\n"))
-	// The kernel splits at blanks and tabs only: a carriage return is part of the name.
+	// The kernel splits at blanks and tabs only: a carriage return is a part of the name.
 	words := bytes.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == '\t' })
 	if len(words) == 0 || !whole && len(head) >= maxShebang && len(words) == 1 {
 		return fmt.Errorf("%w: the first line of %s names none that fits; it looks like #!/bin/sh", ErrBadInterpreter, path)
@@ -113,7 +113,7 @@ const (
 	phdrOffset, phdrFilesz = 8, 32
 )
 
-// machines are the e_machine numbers of what Go can build this for.
+// machines maps e_machine numbers to the architectures that Go can build this program for.
 var machines = map[uint16]string{
 	3: "386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390x",
 	40: "arm", 62: "amd64", 183: "arm64", 243: "riscv64", 258: "loong64",
@@ -129,7 +129,7 @@ func checkELF(path string, head []byte) error {
 	}
 	arch := machines[order.Uint16(head[elfMachine:])]
 	if arch == "386" && runtime.GOARCH == "amd64" || arch == "arm" && runtime.GOARCH == "arm64" {
-		return nil // most kernels run these, and say so themselves if not
+		return nil // most kernels run these; the others report it themselves
 	}
 	if !sameMachine(arch, runtime.GOARCH) {
 		if arch == "" {
@@ -154,7 +154,7 @@ func checkELF(path string, head []byte) error {
 	return nil
 }
 
-// sameMachine accounts for ports of Go that share a machine number.
+// sameMachine reports whether two of Go's architectures have the same machine number.
 func sameMachine(arch, goarch string) bool {
 	switch goarch {
 	case "ppc64le":
@@ -166,8 +166,8 @@ func sameMachine(arch, goarch string) bool {
 	}
 }
 
-// loaderOf is the path in the PT_INTERP segment, or "" if there is none or it
-// lies outside of what was read. The file is the user's: every offset is checked.
+// loaderOf returns the path in the PT_INTERP segment, or "" if there is none or it lies outside of
+// head. The file is the user's, so every offset is checked.
 func loaderOf(head []byte, order binary.ByteOrder) string {
 	offset := order.Uint64(head[elfPhoff64:])
 	size := uint64(order.Uint16(head[elfPhentsize64:]))

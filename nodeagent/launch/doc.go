@@ -1,15 +1,14 @@
 // Package launch starts the ranks of a job, as the user who submitted it, and
 // reports how each one ended.
 //
-// A Forker owns one operating system thread for as long as it lives: the kernel
-// ties a child's parent-death signal to the thread that forked it, and a child
-// inherits that thread's CPU affinity, no-new-privileges flag, umask, signal
-// mask and (version 1) memory cgroup. A Reaper has one goroutine for all ranks
-// and reports every end once. Resolve finds the program beforehand, with the
-// user's own permissions, so that a mistake is one clear error and no process.
+// A Forker owns one operating system thread until it is closed: the kernel ties a child's
+// parent-death signal to the thread that forked it, and a child inherits that thread's CPU
+// affinity, no-new-privileges flag, umask, signal mask and (version 1) memory cgroup. A Reaper has
+// one goroutine for all ranks and reports every end once. Resolve finds the program beforehand,
+// with the user's own permissions, so that a mistake yields one clear error and no process.
 //
-// It knows nothing of PMI, of standard streams' contents or of gangs: package
-// steward puts those together.
+// It does not know PMI, the contents of standard streams, or gangs: package steward combines them.
+// Read rank.go and forker.go first.
 //
 //	reaper, err := launch.NewReaper(func(e launch.Exit) { ... })
 //	forker, err := launch.NewForker(reaper)

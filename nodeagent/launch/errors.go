@@ -19,26 +19,26 @@ var (
 	ErrBadInterpreter = errors.New("program's interpreter cannot be used")
 	// ErrDir means that the working directory is missing or closed to the user.
 	ErrDir = errors.New("working directory cannot be used")
-	// ErrUser means that the rank cannot be started as the user asked for.
+	// ErrUser means that the rank cannot be started as the requested user.
 	ErrUser = errors.New("cannot become the user")
 	// ErrLimit means that a resource limit is not possible here.
 	ErrLimit = errors.New("resource limit is not possible")
-	// ErrRank means that a Rank is malformed: a fault of the caller.
+	// ErrRank means that a Rank is malformed: a bug of the caller.
 	ErrRank = errors.New("malformed rank")
 	// ErrNoProcess means that the system cannot hold one more process.
 	ErrNoProcess = errors.New("no more processes possible")
-	// ErrClosed means that the Forker or Reaper was closed before.
+	// ErrClosed means that the Forker or Reaper is closed.
 	ErrClosed = errors.New("launcher is closed")
 )
 
-// Exit codes of a program that could not be started, as shells have them.
+// Exit codes of a program that could not be started, as in shells.
 const (
 	CodeCluster       = 125 // a fault that is not the program's
 	CodeNotExecutable = 126
 	CodeNotFound      = 127
 )
 
-// ExitCode is what scrun exits with when ranks cannot be started because of err.
+// ExitCode returns the exit code of scrun if ranks cannot be started because of err.
 func ExitCode(err error) int {
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -51,9 +51,9 @@ func ExitCode(err error) int {
 	}
 }
 
-// startError names the rank and what to do. The kernel gives one errno for all
-// steps between fork and exec, so the sentence names the likeliest step;
-// Resolve has excluded others beforehand.
+// startError returns a sentence with the rank and what to do. The kernel gives one errno for all
+// steps between fork and exec, so the sentence names the likeliest step; Resolve has excluded
+// others beforehand.
 func startError(r *Rank, errno error) error {
 	switch {
 	case errors.Is(errno, syscall.EAGAIN):

@@ -6,19 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Misfit is a limit that the ranks cannot be given, and what they have instead.
+// Misfit is a limit that the ranks cannot have, and the limit that they get instead.
 type Misfit struct {
 	Asked, Given Limit
 }
 
 func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given, m.Asked) }
 
-// Fit finds out beforehand which limits can be given to ranks, and lowers the
-// others to possible values. Lowering takes no privilege. A hard limit is
-// raised only by who may: by CAP_SYS_RESOURCE outside of any container;
-// setrlimit(2). Limits that no rank is given are left out; see keptFromRanks.
+// Fit determines which limits ranks can have, and lowers the others to possible values. Lowering
+// needs no privilege; raising a hard limit needs CAP_SYS_RESOURCE outside of any container
+// (setrlimit(2)). Limits that ranks never get are left out; see keptFromRanks.
 func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
-	f.mu.Lock() // no rank is being started meanwhile
+	f.mu.Lock() // no rank is started meanwhile
 	defer f.mu.Unlock()
 	fit = make([]Limit, 0, len(limits))
 	for _, asked := range limits {
@@ -46,8 +45,7 @@ func (f *Forker) fitOne(l Limit) Limit {
 	return l
 }
 
-// maySetOthers reports whether this thread may set limits of other users'
-// processes.
+// maySetOthers reports whether this thread may set the limits of other users' processes.
 func maySetOthers() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // 32 capabilities each; linux/capability.h
@@ -57,9 +55,9 @@ func maySetOthers() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
-// mayRaise tries a higher hard limit on this process, which knows better than
-// the capability: the one inside a container does not count, and the number of
-// open files has a bound for everybody (fs.nr_open).
+// mayRaise tries a higher hard limit on this process and reports the result. The capability alone
+// does not tell: inside a container it does not count, and the number of open files has a bound for
+// everybody (fs.nr_open).
 func mayRaise(l Limit) bool {
 	var now unix.Rlimit
 	if err := ownPrlimit(l.Resource, nil, &now); err != nil {

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forker starts processes from one thread of its own. Its process belongs to
-// one job: resource limits that do not hinder it are set on the process itself,
-// and after a user's rank none of root's can be started.
+// Forker starts processes from one thread of its own. A process with a Forker serves one job: some
+// resource limits are set on the process itself, and after a user's rank no rank of root can be
+// started.
 //
-// Its methods may be called from any goroutine; they take turns.
+// Its methods may be called from any goroutine; they are carried out one after the other.
 type Forker struct {
 	reaper *Reaper
 	work   chan func()
-	done   chan struct{} // the thread's goroutine has ended
+	done   chan struct{} // closed when the thread's goroutine has ended
 
 	mu     sync.Mutex // guards closed, and sending on work
 	closed bool
@@ -32,8 +32,7 @@ type Forker struct {
 	oom       oomScore
 }
 
-// NewForker starts the thread. Every rank started is handed to the Reaper, which
-// must outlive the Forker.
+// NewForker starts the thread. The Reaper gets every started rank; it must outlive the Forker.
 func NewForker(reaper *Reaper) (*Forker, error) {
 	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{})}
 	ready := make(chan error)
@@ -45,7 +44,7 @@ func NewForker(reaper *Reaper) (*Forker, error) {
 	return f, nil
 }
 
-// run is the thread's life.
+// run is the loop of the thread.
 func (f *Forker) run(ready chan<- error) {
 	defer close(f.done)
 	err := f.thread.setup()
@@ -77,9 +76,8 @@ func (f *Forker) run(ready chan<- error) {
 	}
 }
 
-// sealFiles keeps every descriptor of this process from the ranks, but for what
-// each is given: those that Go has opened are closed on exec anyway, those that
-// the process was started with are not.
+// sealFiles marks every descriptor of this process close-on-exec, so that a rank inherits only its
+// own. Go's descriptors are already marked; those that the process was started with are not.
 func sealFiles() error {
 	const afterStandard, all = 3, ^uint(0) >> 32
 	if err := unix.CloseRange(afterStandard, all, unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -102,10 +100,9 @@ func (f *Forker) Do(task func() error) error {
 
 // Start starts one rank.
 //
-// A limit that the child would have anyway costs nothing; stack and core size
-// are set on this process, for good. Any other stops the child at its exec for
-// a moment (ptrace), to set it from outside: setting it here would hit the
-// launcher itself.
+// A limit that the child would have anyway costs nothing. Stack and core size are set on this
+// process, for good. For any other limit the child is stopped at its exec for a moment (ptrace) and
+// the limit is set from outside, since it must not apply to the launcher itself.
 func (f *Forker) Start(r *Rank) (*Process, error) {
 	var p *Process
 	err := f.Do(func() error {
@@ -117,9 +114,8 @@ func (f *Forker) Start(r *Rank) (*Process, error) {
 	return p, err
 }
 
-// StartAll starts ranks in their order, with one handing over to the thread for
-// all. At the first that fails it stops and returns those that it has started,
-// which the caller then kills, with the error.
+// StartAll starts ranks in their order, with one task for the thread. After the first failure it
+// returns the started ranks, which the caller must kill, with the error.
 func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	started := make([]*Process, 0, len(ranks))
 	err := f.Do(func() error {
@@ -170,9 +166,9 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	return nil, fmt.Errorf("rank %d: %w", r.ID, err)
 }
 
-// forkExec starts a rank. If its program is open for writing somewhere, it tries again for busyWait:
-// whoever has just written the file, as the agent does with a staged one, may have been forking
-// another process meanwhile, and that one has the descriptor until its exec.
+// forkExec starts a rank. If the program is open for writing, it tries again for busyWait: a
+// process that has just written the file, as the agent does with a staged file, may have forked
+// another one meanwhile, which has the descriptor until its exec.
 func forkExec(r *Rank, pidfd *int, stopped bool) (pid int, err error) {
 	for end, pause := time.Now().Add(busyWait), minBusyPause; ; pause = min(2*pause, maxBusyPause) {
 		pid, err = syscall.ForkExec(r.Path, r.Argv, r.attr(pidfd, stopped))
@@ -189,12 +185,12 @@ const (
 	minBusyPause, maxBusyPause = time.Millisecond, 20 * time.Millisecond
 )
 
-// discard ends a process that the Reaper does not know.
+// discard kills a process that the Reaper does not know.
 func discard(pid, pidfd int) {
 	if pidfd >= 0 {
 		defer unix.Close(pidfd)
 	}
-	_ = unix.Kill(pid, unix.SIGKILL) // ours and not waited for: it exists
+	_ = unix.Kill(pid, unix.SIGKILL) // it exists: it is our child and was not waited for
 	for {
 		var ws unix.WaitStatus
 		_, err := wait4(pid, &ws, unix.WALL, nil)
@@ -204,8 +200,8 @@ func discard(pid, pidfd int) {
 	}
 }
 
-// prepare sets what the child inherits from the thread and the process, and
-// returns the limits that it must be given at its exec.
+// prepare sets the attributes that the child inherits from the thread and the process, and returns
+// the limits that must be set at its exec.
 func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
 	if err := f.thread.seal(r.User); err != nil {
 		return nil, err
@@ -235,14 +231,14 @@ func (f *Forker) prepare(r *Rank) (late []Limit, err error) {
 
 // Changed reports whether a rank's limits were set on this process itself.
 func (f *Forker) Changed() bool {
-	changed := true // also when it is closed
+	changed := true // also if the Forker is closed
 	_ = f.Do(func() error { changed = f.changed; return nil })
 	return changed
 }
 
-// Join moves the thread into a version 1 control group, whose limits then hold for
-// the ranks it starts (cgroup.Group.ThreadDirs). The thread must leave, by another
-// Join in the same hierarchy or Close, before the group can be removed.
+// Join moves the thread into a version 1 control group, so that the group's limits apply to the
+// ranks that it starts (cgroup.Group.ThreadDirs). The group can be removed only after the thread
+// has left it, by another Join in the same hierarchy or Close.
 func (f *Forker) Join(dir string) error {
 	return f.Do(func() error {
 		// 0 is the calling thread; cgroup-v1/cgroups.rst.
@@ -253,8 +249,8 @@ func (f *Forker) Join(dir string) error {
 	})
 }
 
-// Close ends the thread. The kernel then kills every rank that still runs:
-// their parent-death signal goes by the thread.
+// Close ends the thread. The kernel then kills every rank that still runs, since their parent-death
+// signal depends on the thread.
 func (f *Forker) Close() {
 	f.mu.Lock()
 	if !f.closed {

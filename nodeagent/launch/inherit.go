@@ -11,22 +11,20 @@ import (
 )
 
 const (
-	// usualTimerSlack is the slack of every thread that has not asked for
-	// another, in nanoseconds; prctl(2).
+	// usualTimerSlack is the default timer slack of threads, in nanoseconds; prctl(2).
 	usualTimerSlack = 50_000
-	// rankOOMScore is oom_score_adj of ranks: the kernel counts a rank as if it
-	// used half of the machine's memory more than it does, so that one dies
-	// before any daemon and any login.
+	// rankOOMScore is oom_score_adj of ranks: the kernel adds half of the machine's memory to a
+	// rank's use, so that it kills ranks before any daemon and any login.
 	rankOOMScore = 500
-	// ioClassShift and ioUsualLevel belong to I/O priorities, ioprio_set(2): the
-	// class is above these bits, the level within the class below.
+	// ioClassShift is the number of low bits of an I/O priority that hold the level; the class is
+	// above them. ioUsualLevel is the default level; ioprio_set(2).
 	ioClassShift, ioUsualLevel   = 13, 4
 	ioNone, ioRealtime, ioEffort = 0, 1, 2
 	ioWhoProcess                 = 1
 )
 
-// forgetAgent undoes on the calling thread what a rank must not inherit of an
-// agent that was started with it. What was lowered stays: somebody wanted it.
+// forgetAgent resets attributes of the calling thread that ranks must not inherit from the agent.
+// Lowered priorities stay, since somebody has set them on purpose.
 func forgetAgent() error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, usualTimerSlack, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting the timer slack: %w", err)
@@ -51,7 +49,7 @@ func usualPersonality() error {
 	return nil
 }
 
-// usualIOPriority takes back a raised I/O priority.
+// usualIOPriority resets a raised I/O priority.
 func usualIOPriority() error {
 	const self = 0
 	now, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, ioWhoProcess, self, 0)
@@ -68,8 +66,8 @@ func usualIOPriority() error {
 	return nil
 }
 
-// passNoCapabilities empties the sets of capabilities that survive an exec as
-// another user. A rank of root has root's all the same.
+// passNoCapabilities clears the capability sets that survive an exec as another user. A rank of
+// root still gets root's capabilities.
 func passNoCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -83,21 +81,20 @@ func passNoCapabilities() error {
 	return unix.Capset(&header, &data[0])
 }
 
-// BeginJob gives the ranks that follow a session keyring of their own, in which
-// there is nothing, and has the kernel's audit count them as their user's. It
-// must be called before the first rank of each job.
+// BeginJob gives the following ranks an empty session keyring of their own, and makes the kernel's
+// audit attribute them to their user. It must be called before the first rank of each job.
 func (f *Forker) BeginJob(u *User) error {
 	return f.Do(func() error {
 		if err := newKeyring(); err != nil {
 			return err
 		}
-		return countAs(u)
+		return setLoginUID(u)
 	})
 }
 
-// newKeyring joins a new anonymous session keyring; keyctl(2). A kernel without
-// keys has none to inherit. The quota of keys, EDQUOT, bounds an agent that is
-// not root, whose ranks are its own user's.
+// newKeyring joins a new anonymous session keyring; keyctl(2). It ignores a kernel without keys,
+// and the quota of keys (EDQUOT), which applies only to an agent that is not root and whose ranks
+// are its own user's.
 func newKeyring() error {
 	const anonymous = 0
 	_, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, anonymous, 0)
@@ -111,9 +108,9 @@ func newKeyring() error {
 	}
 }
 
-// countAs sets the login uid of this thread, which ranks inherit. It does nothing if the kernel has
-// no audit or an administrator has forbidden changes.
-func countAs(u *User) error {
+// setLoginUID sets the login uid of this thread, which ranks inherit. It does nothing if the kernel
+// has no audit or an administrator has forbidden changes.
+func setLoginUID(u *User) error {
 	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
@@ -149,8 +146,8 @@ func openOOMScore() (oomScore, error) {
 	return oomScore{file: file, own: own}, nil
 }
 
-// asRanks has f start ranks with their score: this process has it meanwhile. A
-// process may raise its score, and come back down to where it was.
+// asRanks calls f with this process's score raised to the ranks' score, which the started ranks
+// inherit. A process may raise its score and lower it again to its former value.
 func (o oomScore) asRanks(f func() error) error {
 	if o.own >= rankOOMScore {
 		return f()
@@ -159,7 +156,7 @@ func (o oomScore) asRanks(f func() error) error {
 		return err
 	}
 	err := f()
-	_ = o.set(o.own) // else this process dies as soon as its ranks, which it need not outlive
+	_ = o.set(o.own) // if this fails, this process is killed as early as its ranks, which it need not outlive
 	return err
 }
 

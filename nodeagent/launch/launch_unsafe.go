@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endedChild is a child that has ended, whose status it leaves in place. The
-// process id is where waitid(2) puts si_pid, right after the header: x/sys
-// names only the header.
+// endedChild returns a child that has ended, and leaves its status to be read. It reads the process
+// id where waitid(2) puts si_pid, right after the header, since x/sys names only the header.
 func endedChild() (pid int, ok bool) {
 	var info unix.Siginfo
 	for {
@@ -39,8 +38,8 @@ func setThreadGroups(groups []uint32) error {
 	return nil
 }
 
-// setThreadRealIDs sets the real user and group of the calling thread alone. The
-// effective and saved ones, and with them its privileges, stay.
+// setThreadRealIDs sets the real user and group ids of the calling thread alone. The effective and
+// saved ids stay, and so do its privileges.
 func setThreadRealIDs(uid, gid int) error {
 	const keep = ^uintptr(0)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), keep, keep); errno != 0 {
@@ -52,8 +51,8 @@ func setThreadRealIDs(uid, gid int) error {
 	return nil
 }
 
-// setThreadEffectiveIDs sets the effective and file system user and group of the
-// calling thread alone. The real and saved ones stay.
+// setThreadEffectiveIDs sets the effective and file system user and group ids of the calling thread
+// alone. The real and saved ids stay.
 func setThreadEffectiveIDs(uid, gid uint32) error {
 	const keep = ^uintptr(0)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, keep, uintptr(gid), keep); errno != 0 {
@@ -65,8 +64,8 @@ func setThreadEffectiveIDs(uid, gid uint32) error {
 	return nil
 }
 
-// ownPrlimit sets and reads a limit of this process. Go's own call would take a
-// limit on open files for the one that ranks are to inherit.
+// ownPrlimit sets and reads a limit of this process. Go's own call would remember a limit on open
+// files and set it in children.
 func ownPrlimit(resource int, set, old *unix.Rlimit) error {
 	const self = 0
 	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, self, uintptr(resource),

@@ -14,7 +14,7 @@ type Limit struct {
 	Soft, Hard uint64
 }
 
-// maxResource is the number of the last limit that Linux has, RLIMIT_RTTIME.
+// maxResource is the largest number of a limit in Linux, RLIMIT_RTTIME.
 const maxResource = 15
 
 // minStack is the least stack: argv, environment and libc's start need about
@@ -41,23 +41,22 @@ func amount(v uint64) string {
 	return fmt.Sprint(v)
 }
 
-// ownLimit is true for the limits that this process takes on itself, because
-// they do not hinder it: the stack, which must be right at exec already (the
-// kernel lays out the address space by it), and the core size. The Go runtime
-// brings its own stacks.
+// ownLimit reports whether a limit is set on this process, which it does not hinder, and inherited:
+// the stack, which must be set before exec since the kernel lays out the address space by it, and
+// the core size. The Go runtime has its own stacks.
 func ownLimit(resource int) bool {
 	return resource == unix.RLIMIT_STACK || resource == unix.RLIMIT_CORE
 }
 
-// keptFromRanks reports whether no rank is given the limit, whatever its user
-// may have elsewhere: a rank with a real-time or raised priority would hold up
-// the switch of gangs and other users' ranks.
+// keptFromRanks reports whether ranks never get the limit, whatever their user may have elsewhere:
+// a rank with a real-time or raised priority would delay the switch of gangs and other users'
+// ranks.
 func keptFromRanks(resource int) bool {
 	return resource == unix.RLIMIT_RTPRIO || resource == unix.RLIMIT_NICE || resource == unix.RLIMIT_RTTIME
 }
 
-// denyPriority lowers the limits on real-time and raised priorities of this
-// process to nothing, for every rank to inherit. The launcher needs neither.
+// denyPriority sets this process's limits on real-time and raised priorities to zero, for every
+// rank to inherit. The launcher needs neither.
 func denyPriority() error {
 	for _, resource := range [...]int{unix.RLIMIT_RTPRIO, unix.RLIMIT_NICE} {
 		if err := ownPrlimit(resource, new(unix.Rlimit), nil); err != nil {
@@ -67,10 +66,9 @@ func denyPriority() error {
 	return nil
 }
 
-// inheritedLimits are what a child gets without our doing. The Go runtime lifts
-// the soft limit on open files for itself and puts the old one back between
-// fork and exec, without telling which: so that one is read off a child that is
-// stopped at its exec and never runs.
+// inheritedLimits returns the limits that a child inherits. The Go runtime raises the soft limit on
+// open files for itself and restores the old value between fork and exec, without an interface to
+// it: so this limit is read from a child that is stopped at its exec and never runs.
 func inheritedLimits() ([maxResource + 1]unix.Rlimit, error) {
 	var all [maxResource + 1]unix.Rlimit
 	for resource := range all {
@@ -91,7 +89,7 @@ func inheritedLimits() ([maxResource + 1]unix.Rlimit, error) {
 	return all, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &all[unix.RLIMIT_NOFILE])
 }
 
-// takeOwn sets a limit on this process, which every later rank inherits.
+// takeOwn sets a limit on this process; every later rank inherits it.
 func takeOwn(l Limit, inherited *unix.Rlimit) error {
 	if l.Resource == unix.RLIMIT_STACK && l.Soft < minStack {
 		return fmt.Errorf("%w: %v; a stack has at least %d bytes", ErrLimit, l, minStack)
@@ -104,7 +102,7 @@ func takeOwn(l Limit, inherited *unix.Rlimit) error {
 	return nil
 }
 
-// limitStopped sets limits on a child that is stopped at its exec, and lets it go.
+// limitStopped sets limits on a child that is stopped at its exec, and lets it continue.
 func limitStopped(pid int, limits []Limit, u *User) error {
 	if err := waitStopped(pid); err != nil {
 		return err
@@ -128,10 +126,10 @@ func setLimits(pid int, limits []Limit) error {
 	return nil
 }
 
-// asOwner runs f with the right to set limits of a process of the user. The
-// kernel lets a process with CAP_SYS_RESOURCE do so, and one whose real ids are
-// the user's: without the capability this thread takes these for the moment. The
-// user may signal the thread meanwhile; the process works for nobody else.
+// asOwner runs f with the right to set limits of the user's processes. The kernel requires
+// CAP_SYS_RESOURCE or the user's real ids: without the capability this thread takes these ids for
+// the moment. The user may signal the thread meanwhile, which is harmless, since the process works
+// for nobody else.
 func asOwner(u *User, f func() error) error {
 	if u == nil || u.isSelf() || maySetOthers() {
 		return f()
@@ -147,8 +145,8 @@ func asOwner(u *User, f func() error) error {
 	return err
 }
 
-// waitStopped returns when the child has stopped at its exec. It does not take
-// the status, so that of a child that was killed before is left to the Reaper.
+// waitStopped waits until the child has stopped at its exec. It does not consume the status, so the
+// Reaper still gets it if the child was killed before.
 func waitStopped(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)

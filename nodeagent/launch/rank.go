@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// MaxFD bounds the numbers that a rank's descriptors may get: all below
-	// are closed or set one by one between fork and exec.
+	// MaxFD bounds the numbers of a rank's descriptors: all numbers below are closed or set one by
+	// one between fork and exec.
 	MaxFD = 255
 	// MaxCPU bounds the CPU numbers of an affinity: a kernel's largest NR_CPUS
 	// in use is 8192, x/sys's fixed set holds 1024.
 	MaxCPU = 1023
 )
 
-// FD is a descriptor that a rank gets besides its standard three.
+// FD is a descriptor that a rank gets besides the three standard ones.
 type FD struct {
-	File   int // descriptor here
-	Target int // number there, 3 to MaxFD
+	File   int // descriptor in this process
+	Target int // number in the rank, 3 to MaxFD
 }
 
 // User is the user as whom a rank runs.
@@ -28,41 +28,40 @@ type User struct {
 	Groups   []uint32 // supplementary groups
 }
 
-// Rank is one process to start. Path, Argv and the three standard files must be
-// set; the zero value of everything else means "as the caller has it", but for
-// CgroupFD.
+// Rank describes one process to start. Path, Argv and the three standard files must be set. The
+// zero value of every other field except CgroupFD means the caller's own.
 type Rank struct {
 	// ID names the rank in errors and in its Exit.
 	ID int
-	// Path is the program, as Resolve gave it; Argv includes argv[0].
+	// Path is the program as Resolve returned it; Argv includes argv[0].
 	Path string
 	Argv []string
 	Env  []string // KEY=VALUE
 	// Dir is the working directory, entered as the user.
 	Dir string
-	// Stdin, Stdout and Stderr are descriptors here; the caller closes them.
+	// Stdin, Stdout and Stderr are descriptors of this process; the caller closes them.
 	Stdin, Stdout, Stderr int
 	Extra                 []FD
-	// CPUs are what the rank may run on, by the kernel's numbers.
+	// CPUs are the kernel's numbers of the CPUs that the rank may use.
 	CPUs []int
-	// User is nil for the caller's own.
+	// User is the user as whom the rank runs; nil: the caller's.
 	User *User
-	// CgroupFD is a v2 group's directory, into which the rank is born, or <= 0
-	// for the caller's group. While the group is frozen Start does not return,
-	// since the new process stops before its exec: thaw or kill the group.
+	// CgroupFD is the directory of a v2 group in which the rank is forked, or <= 0 for the caller's
+	// group. While the group is frozen Start does not return, since the new process stops before
+	// its exec: thaw or kill the group.
 	CgroupFD int
-	// Sharers is how many ranks of the job share each of CPUs, this one included.
+	// Sharers is the number of ranks of the job that share each of CPUs, including this one.
 	Sharers int
 	// Limits are the rank's resource limits; see Forker.Start for their cost.
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32
-	// Terminal means that Stdin is a terminal, which becomes the controlling one of the rank's
+	// Terminal means that Stdin is a terminal, which becomes the controlling terminal of the rank's
 	// session.
 	Terminal bool
 }
 
-// check finds the caller's mistakes before anything is changed.
+// check returns an error for the caller's mistakes, before anything is changed.
 func (r *Rank) check() error {
 	if r.Path == "" || len(r.Argv) == 0 {
 		return fmt.Errorf("rank %d: %w: no program", r.ID, ErrRank)
@@ -88,7 +87,7 @@ func (r *Rank) check() error {
 	return nil
 }
 
-// attr translates for package syscall. In a file table ^0 means closed.
+// attr returns the attributes in the form of package syscall. In a file table ^0 means closed.
 func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 	files := []uintptr{uintptr(r.Stdin), uintptr(r.Stdout), uintptr(r.Stderr)}
 	for _, fd := range r.Extra {
@@ -98,9 +97,9 @@ func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 		files[fd.Target] = uintptr(fd.File)
 	}
 	sys := &syscall.SysProcAttr{
-		// The kernel's scheduler shares processors among sessions, and was seen (6.18) to let one
-		// whose processes sleep and wake on several of them keep one for seconds from all others.
-		// A rank has one processor as a rule, and so has its session.
+		// The kernel's scheduler shares processors among sessions. It was seen (6.18) to let a
+		// session whose processes sleep and wake on several processors keep one of them from all
+		// others for seconds. A rank usually has one processor, and so has its session.
 		Setsid:    true,
 		Pdeathsig: syscall.SIGKILL,
 		PidFD:     pidfd,
@@ -118,8 +117,8 @@ func (r *Rank) attr(pidfd *int, stop bool) *syscall.ProcAttr {
 	return &syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: files, Sys: sys}
 }
 
-// isSelf reports whether an unprivileged caller is that user already: it could not
-// set its groups, and need not. Root always sets all, to shed its own groups.
+// isSelf reports whether an unprivileged caller already is this user: it could not set its groups,
+// and need not. Root always sets all ids, to drop its own groups.
 func (u *User) isSelf() bool {
 	return os.Geteuid() != 0 && int(u.UID) == os.Geteuid() && int(u.GID) == os.Getegid()
 }

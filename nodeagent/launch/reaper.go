@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapBatch bounds the ends that one epoll_wait returns.
+// reapBatch bounds the events of one epoll_wait.
 const reapBatch = 64
 
 // Reaper waits for all ranks in one goroutine: an epoll set of their pidfds,
@@ -21,8 +21,8 @@ type Reaper struct {
 	poll   *os.File // the epoll set
 	epfd   int
 
-	// starting is held from before a fork until the rank is known, so that an
-	// orphan can be told from a rank.
+	// starting is held from before a fork until the rank is known, so that a rank is not taken for
+	// an orphan.
 	starting sync.Mutex
 
 	mu    sync.Mutex
@@ -32,8 +32,8 @@ type Reaper struct {
 	done    chan struct{}
 }
 
-// NewReaper starts the goroutine. It calls onExit once for every rank, in the
-// order of their ends, one call at a time.
+// NewReaper starts a Reaper. It calls onExit once for every rank, in the order of their ends, one
+// call at a time.
 func NewReaper(onExit func(Exit)) (*Reaper, error) {
 	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *Reaper) watch(id, pid, pidfd int, launcher uint64) (*Process, error) {
 	r.mu.Lock()
 	r.ranks[pid] = p
 	r.mu.Unlock()
-	// Edge-triggered: the end of a rank that a debugger holds is known before its
-	// status can be taken, and the kernel reports again when it can.
+	// Edge-triggered: if a debugger holds a rank, its end is reported before its status can be
+	// read, and again when it can.
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(pid)}
 	if err := unix.EpollCtl(r.epfd, unix.EPOLL_CTL_ADD, pidfd, &event); err != nil {
 		r.mu.Lock()
@@ -103,13 +103,13 @@ func (r *Reaper) run(raw syscall.RawConn) {
 	}
 }
 
-// reap takes the status of a rank that has ended.
+// reap reads the status of a rank that has ended.
 func (r *Reaper) reap(pid int) {
 	r.mu.Lock()
 	p := r.ranks[pid]
 	r.mu.Unlock()
 	if p == nil {
-		return // reaped already, on the way to an orphan
+		return // already reaped, by reapOrphans
 	}
 	p.mu.Lock()
 	var ws unix.WaitStatus
@@ -119,7 +119,7 @@ func (r *Reaper) reap(pid int) {
 		p.mu.Unlock()
 		return
 	}
-	unix.Close(p.pidfd) // takes it out of the epoll set too
+	unix.Close(p.pidfd) // this also removes it from the epoll set
 	p.pidfd = -1
 	p.mu.Unlock()
 	r.mu.Lock()
@@ -127,8 +127,8 @@ func (r *Reaper) reap(pid int) {
 	r.mu.Unlock()
 	exit := Exit{ID: p.ID, Pid: pid, Status: statusOf(ws), Usage: usageOf(&ru, p.launcher)}
 	if err != nil {
-		// Somebody else in this process has waited for the rank: whatever it
-		// was, it must not pass as a success.
+		// Other code in this process has waited for the rank: an unknown status must not pass as a
+		// success.
 		exit.Status = ExitStatus{Code: CodeCluster}
 	}
 	r.onExit(exit)
@@ -143,8 +143,8 @@ func wait4(pid int, ws *unix.WaitStatus, options int, ru *unix.Rusage) (int, err
 	}
 }
 
-// Close stops the goroutine and waits for it. Ranks that still run are not
-// touched, and their ends are not reported.
+// Close stops the goroutine and waits for it. It leaves running ranks alone, and their ends are not
+// reported.
 func (r *Reaper) Close() {
 	if r.orphans != nil {
 		r.orphans.stop()
@@ -162,7 +162,7 @@ func (r *Reaper) Close() {
 	clear(r.ranks)
 }
 
-// orphanEvent stands for a SIGCHLD in the epoll set; it is no process id.
+// orphanEvent marks a SIGCHLD in the epoll set; it is not a process id.
 const orphanEvent = 0
 
 // orphans turns SIGCHLD into an event of the reaper's epoll set.
@@ -172,9 +172,9 @@ type orphans struct {
 	done    chan struct{}
 }
 
-// AdoptOrphans makes this process the parent of every process below it whose
-// own parent dies, and the Reaper end their traces. From then on all children
-// of this process must be the Forker's: others would lose their status.
+// AdoptOrphans makes this process the parent of every descendant whose own parent dies, and the
+// Reaper reap them. From then on all children of this process must be the Forker's: the Reaper
+// would consume the status of others.
 func (r *Reaper) AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the parent of orphans: %w", err)
@@ -198,7 +198,7 @@ func (o *orphans) run() {
 	defer close(o.done)
 	one := []byte{1, 0, 0, 0, 0, 0, 0, 0}
 	for range o.signals {
-		// A full counter is as good as one more: the event is pending.
+		// If the counter is full, the event is already pending.
 		_, _ = unix.Write(o.eventfd, one)
 	}
 }
@@ -210,8 +210,8 @@ func (o *orphans) stop() {
 	unix.Close(o.eventfd)
 }
 
-// reapOrphans takes the status of every ended child that is no rank; ranks
-// that it meets are reported as usual.
+// reapOrphans reads the status of every ended child that is no rank. Ended ranks among them are
+// reported as usual.
 func (r *Reaper) reapOrphans() {
 	for {
 		pid, ok := endedChild()
@@ -226,7 +226,8 @@ func (r *Reaper) reapOrphans() {
 	}
 }
 
-// isRank waits for a fork that is under way, since the child could be its.
+// isRank reports whether a child is a rank. It waits for a fork that is under way, since the child
+// could be its result.
 func (r *Reaper) isRank(pid int) bool {
 	r.starting.Lock()
 	defer r.starting.Unlock()

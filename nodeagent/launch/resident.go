@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// inexact is the part of the launcher's memory by which the kernel's counts of it may differ: each
-// CPU has its own count and adds it in batches, and the launcher grows while it starts ranks.
+// inexact is the fraction, 1/inexact, of the launcher's memory by which the kernel's counts of it
+// may differ: each CPU has its own count and adds it in batches, and the launcher grows while it
+// starts ranks.
 const inexact = 8
 
-// PeakResident returns the most memory that a process has had resident, in bytes, or 0 if it has
-// ended or is ending.
+// PeakResident returns a process's peak resident memory in bytes, or 0 if it has ended or is
+// ending.
 func PeakResident(pid int) uint64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -20,7 +21,7 @@ func PeakResident(pid int) uint64 {
 	return peakResident(string(text))
 }
 
-// peakResident reads VmHWM, which the kernel gives in KiB, from a process's status.
+// peakResident returns VmHWM, which the kernel gives in KiB, of a process's status, in bytes.
 func peakResident(status string) uint64 {
 	_, rest, _ := strings.Cut(status, "\nVmHWM:")
 	line, _, _ := strings.Cut(rest, "\n")
@@ -32,8 +33,8 @@ func peakResident(status string) uint64 {
 	return kib << 10
 }
 
-// ownResident returns the figures of a rank's memory that may be the launcher's: a rank has the
-// launcher's memory until its exec, and the kernel counts that as its own.
+// ownResident returns an upper bound of the launcher's resident memory, in bytes. A rank has the
+// launcher's memory until its exec, and the kernel counts that as the rank's.
 func ownResident() uint64 {
 	peak := PeakResident(os.Getpid())
 	return peak + peak/inexact

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPathDirs bounds a PATH: a search asks the file system once per directory,
-// and a longer one comes from a runaway script.
+// maxPathDirs bounds a PATH: a search asks the file system once per directory, and a longer PATH
+// comes from a runaway script.
 const maxPathDirs = 1024
 
-// DefaultPath is searched if the user's environment has no PATH: it is that of a login shell of
+// DefaultPath is searched if the user's environment has no PATH. It is the PATH of a login shell in
 // Debian.
 const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// Resolve finds the program as execvp(3) would, for the user, who may be nil:
-// a name with a slash is taken from dir, another is searched in the directories
-// of path, the user's PATH. It returns a path that needs no search, absolute if
-// dir is.
+// Resolve finds the program as execvp(3) would for the user, nil for the caller. A name with a
+// slash is relative to dir; other names are searched in the directories of path, the user's PATH.
+// Resolve returns a path that needs no search, which is absolute if dir is.
 //
 // The error wraps ErrDir, ErrNotFound, ErrNotExecutable, ErrWrongArch or
 // ErrBadInterpreter and is one sentence that says what to do.
@@ -64,8 +63,7 @@ func checkDir(dir string) error {
 	}
 }
 
-// access asks for permission to execute, or to enter, by the thread's own
-// effective credentials.
+// access checks the permission to execute or enter path, by the thread's own effective credentials.
 func access(path string) error {
 	return userfs.Access(path, unix.X_OK)
 }
@@ -81,7 +79,7 @@ func search(program, dir, path string) (string, error) {
 		full := under(dir, program)
 		return full, fileError(full, access(full))
 	}
-	var refused error // what an earlier directory had, but not executable
+	var refused error // the error of a file found earlier that is not executable
 	places := strings.Split(path, ":")
 	for _, place := range places[:min(len(places), maxPathDirs)] {
 		if place == "" {
@@ -107,8 +105,8 @@ func search(program, dir, path string) (string, error) {
 		ErrNotFound, program)
 }
 
-// under makes a relative path start at dir. It leaves .. alone: after a
-// symbolic link only the kernel knows where that leads.
+// under makes a relative path start at dir. It keeps "..", since after a symbolic link only the
+// kernel knows where that leads.
 func under(dir, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path
@@ -125,7 +123,7 @@ func isDir(path string) bool {
 	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// fileError says what the errno of access means for a program.
+// fileError returns a sentence for an errno of access on a program.
 func fileError(path string, err error) error {
 	switch {
 	case err == nil:

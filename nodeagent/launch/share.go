@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// autogroups is the file that shows whether the kernel shares processors by sessions (sched(7)).
+// autogroups is the file that shows whether the kernel shares processors among sessions (sched(7)).
 const autogroups = "/proc/sys/kernel/sched_autogroup_enabled"
 
 const (
@@ -17,8 +17,8 @@ const (
 	niceStepOver, niceStepUnder = 5, 4
 )
 
-// niceFor returns the nice value with which the sharers of a processor together get no more of it
-// than one other program, if there is such a value.
+// niceFor returns the nice value with which all sharers of a processor together get no more of it
+// than one other program, as far as nice values allow.
 func niceFor(sharers int) int {
 	nice := 0
 	for share := 1000; share < sharers*1000 && nice < maxNice; nice++ {
@@ -27,10 +27,9 @@ func niceFor(sharers int) int {
 	return nice
 }
 
-// shareProcessor gives a rank that has a processor with others its part of one program's share: by
-// its session where sessions have shares, else by its nice value. It helps the daemons beside the
-// ranks. Without the right to do so only that help is lost: ordinary users may set few sessions in
-// a second.
+// shareProcessor gives a rank that shares a processor its part of one program's share: by its
+// session where sessions have shares, else by its nice value. This helps the daemons beside the
+// ranks, so an error is ignored: ordinary users may set few sessions in a second.
 func shareProcessor(pid, sharers int) {
 	nice := niceFor(sharers)
 	if nice == 0 {

@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// cleanSignals makes sure that children start with default dispositions. Go
-// resets the signals that it handles; those that this process inherited as
-// ignored (nohup, a shell's background job) stay ignored in children. Asking
-// for such a signal makes it a handled one; nobody reads the channel, so here
-// the signal still does nothing.
+// cleanSignals makes children start with default signal dispositions. Go resets the signals that it
+// handles, but signals that this process inherited as ignored (nohup, a shell's background job)
+// stay ignored in children. signal.Notify makes such a signal a handled one; nobody reads the
+// channel, so this process still ignores it.
 func cleanSignals() error {
 	ignored, err := ignoredSignals()
 	if err != nil || len(ignored) == 0 {
@@ -24,8 +23,7 @@ func cleanSignals() error {
 	return nil
 }
 
-// goSignals is the number of the last signal that Go's runtime can handle and
-// that means something to a program.
+// goSignals is the largest number of a standard signal, which Go's runtime can handle.
 const goSignals = 31
 
 func ignoredSignals() ([]os.Signal, error) {

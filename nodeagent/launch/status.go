@@ -20,7 +20,7 @@ func statusOf(ws unix.WaitStatus) ExitStatus {
 	return ExitStatus{Code: ws.ExitStatus()}
 }
 
-// String is the end in words, as they follow "rank 3": "exited with code 1".
+// String returns the end in words that can follow "rank 3": "exited with code 1".
 func (s ExitStatus) String() string {
 	if s.Signal == 0 {
 		return fmt.Sprintf("exited with code %d", s.Code)

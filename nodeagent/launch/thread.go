@@ -8,34 +8,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread is what the Forker's thread has set on itself, for children to inherit.
+// thread holds the attributes that the Forker's thread has set on itself, for children to inherit.
 type thread struct {
-	usual  unix.CPUSet // the affinity it came with
-	cpus   []int       // affinity set last, nil: usual
-	umask  int         // set last, -1: none
+	usual  unix.CPUSet // the original affinity
+	cpus   []int       // the present affinity, nil: usual
+	umask  int         // the present mask, -1: unchanged
 	sealed bool        // no-new-privileges is set, for ever
 }
 
-// setup makes the calling thread fit for forking.
+// setup prepares the calling thread for forking.
 func (t *thread) setup() error {
 	t.umask = -1
 	if err := unix.SchedGetaffinity(0, &t.usual); err != nil {
 		return fmt.Errorf("reading the CPU affinity: %w", err)
 	}
-	// A file mode mask of its own: the rest of the process keeps its mask, and
-	// its working directory too.
+	// The thread gets a file mode mask and working directory of its own, so that the rest of the
+	// process keeps its own.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("unsharing the file mode mask: %w", err)
 	}
-	// Go lets children have the forking thread's mask: an empty one.
+	// Children inherit the forking thread's signal mask, which must be empty.
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil); err != nil {
 		return fmt.Errorf("clearing the signal mask: %w", err)
 	}
 	return t.usualPriority()
 }
 
-// usualPriority undoes an agent's real-time or raised priority, which ranks
-// must not inherit. A lowered one stays: somebody wanted it.
+// usualPriority resets an agent's real-time or raised priority, which ranks must not inherit. A
+// lowered priority stays, since somebody has set it on purpose.
 func (t *thread) usualPriority() error {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -77,8 +77,8 @@ func (t *thread) setUmask(mask *uint32) {
 	unix.Umask(t.umask)
 }
 
-// seal forbids that a rank gains privileges by a set-user-id program. It can
-// not be undone, so it is done for ranks of users only, never for root's.
+// seal keeps ranks from gaining privileges by a set-user-id program. It cannot be undone, so it is
+// done only for ranks of users, never for root's.
 func (t *thread) seal(u *User) error {
 	uid := uint32(unix.Getuid())
 	if u != nil {
@@ -97,10 +97,9 @@ func (t *thread) seal(u *User) error {
 	return nil
 }
 
-// ownThread runs f on a goroutine locked to a thread that dies with it. It is
-// never the process's first thread: Go parks that one instead of ending it, so
-// that a parent-death signal would not be sent, and what f does to its
-// credentials would show for the whole process in /proc.
+// ownThread runs f on a goroutine locked to a thread that ends with it. It is never the process's
+// first thread: Go parks that thread instead of ending it, so no parent-death signal would be sent,
+// and /proc would show its credentials as those of the whole process.
 func ownThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -114,7 +113,7 @@ func ownThread(f func()) {
 			close(locked)
 			f()
 		}()
-		<-locked // while this goroutine keeps the first thread, the other has another
+		<-locked // while this goroutine holds the first thread, the other gets another one
 		runtime.UnlockOSThread()
 	}()
 }

@@ -18,7 +18,7 @@ func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 	return e.FailureAttr(key)
 }
 
-// FailureAttr returns the attributes of the job about failed ranks, DeadKey and IncarnationsKey.
+// FailureAttr returns an attribute of the job about failed ranks: DeadKey or IncarnationsKey.
 func (e *Engine) FailureAttr(key []byte) (value string, ok bool) {
 	switch string(key) {
 	case DeadKey:
@@ -52,9 +52,8 @@ func (e *Engine) PutNodeAttr(rank int, key, value []byte) error {
 	return nil
 }
 
-// NodeAttr returns an attribute of the node. If it is not there and wait is
-// set, the request is held: the answer comes as EventAttr when some rank of
-// the node puts it.
+// NodeAttr returns an attribute of the node. If it is missing and wait is set, the request is held:
+// EventAttr answers it when a rank of the node puts the attribute.
 func (e *Engine) NodeAttr(rank int, tag Tag, key []byte, wait bool) (value string, ok, held bool, err error) {
 	if value, ok = e.attrs[string(key)]; ok {
 		return value, true, false, nil
@@ -77,7 +76,7 @@ func (e *Engine) NodeAttr(rank int, tag Tag, key []byte, wait bool) (value strin
 	return "", false, true, nil
 }
 
-// hold counts one more open request of a rank.
+// hold counts a request of a rank that waits for an answer.
 func (e *Engine) hold(rank int) error {
 	s := e.state(rank)
 	if s.held == MaxHeld {
@@ -87,8 +86,8 @@ func (e *Engine) hold(rank int) error {
 	return nil
 }
 
-// localRanksText lists the ranks of the node as PMI-2 writes arrays. It
-// returns false if the list is longer than a value may be.
+// localRanksText lists the ranks of the node as a PMI-2 array. It returns false if the list is
+// longer than a value may be.
 func (e *Engine) localRanksText() (string, bool) {
 	var text []byte
 	for _, rank := range e.local {

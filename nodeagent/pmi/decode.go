@@ -7,8 +7,8 @@ import (
 	"score/nodeagent/pmi/leb128"
 )
 
-// exchange reads the data of all nodes into the engine. Nothing in it is
-// trusted: every number is checked against the job and against what is left.
+// exchange reads the data of all nodes into the engine. The data is not trusted: every number is
+// checked against the job and against the number of bytes left.
 type exchange struct {
 	engine *Engine
 	text   string
@@ -20,7 +20,7 @@ func badExchange(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrExchange, fmt.Sprintf(format, args...))
 }
 
-// decode reads one block of every node.
+// decode reads the blocks of all nodes.
 func (x *exchange) decode() error {
 	e := x.engine
 	x.seen = make([]bool, e.nodes)
@@ -73,8 +73,8 @@ func (x *exchange) block(r *reader) error {
 	return nil
 }
 
-// errSets means that the keys and values of a block are impossible.
-var errSets = errors.New("pmi: key sets that cannot be")
+// errSets means that keys and values of a block are impossible.
+var errSets = errors.New("pmi: impossible key sets")
 
 // readSets reads the key sets of a node's ranks and commits them.
 func (x *exchange) readSets(text string, node int32) bool {
@@ -92,8 +92,8 @@ func (x *exchange) readSets(text string, node int32) bool {
 	}) == nil
 }
 
-// publish makes a value visible. What ranks of this node have committed by scope is
-// here already.
+// publish makes a value visible. It ignores values that ranks of this node have committed by scope:
+// they are visible already.
 func (x *exchange) publish(rank int32, key, value string) {
 	e := x.engine
 	switch {
@@ -135,7 +135,7 @@ func (x *exchange) readRings(r *reader, node int32) {
 	}
 }
 
-// rankOf reads a rank, which must live on the node that speaks for it.
+// rankOf reads a rank, which must run on the node that sent the block.
 func (x *exchange) rankOf(r *reader, next *uint64, node int32) (int32, bool) {
 	rank := r.Number()
 	size := uint64(x.engine.Size())

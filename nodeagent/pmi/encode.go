@@ -12,11 +12,11 @@ import (
 //	sets  := nothing, or the keys and values of the node's ranks as package kvpack packs them
 //	rings := n n*(rank count left right)
 //
-// All numbers are unsigned LEB128, which for the small numbers here takes one
-// byte; rank is counted from the one before, plus one.
+// All numbers are unsigned LEB128, which takes one byte for small numbers. A rank is written as the
+// difference from the previous rank plus one.
 const blockVersion = 2
 
-// maxHeader is room for the length before a block, filled in afterwards.
+// maxHeader is the room for the length before a block, which is written last.
 const maxHeader = binary.MaxVarintLen32
 
 // appendBlock appends this node's block.
@@ -35,7 +35,7 @@ func (e *Engine) appendBlock(dst []byte) []byte {
 	return closeBlock(dst, start)
 }
 
-// closeBlock writes the length in front and closes the gap it leaves.
+// closeBlock writes the length in front and closes the gap behind it.
 func closeBlock(dst []byte, start int) []byte {
 	var length [maxHeader]byte
 	body := dst[start+maxHeader:]
@@ -45,16 +45,17 @@ func closeBlock(dst []byte, start int) []byte {
 	return dst[:start+n+len(body)]
 }
 
-// appendSets appends what all ranks of this node give, nothing if that is nothing.
+// appendSets appends the keys and values that all ranks of this node give; nothing if there are
+// none.
 func (e *Engine) appendSets(dst []byte) []byte {
 	before := len(dst)
 	var pack *kvpack.Pack
 	for i, rank := range e.local {
-		for _, key := range e.leaving(i) {
+		for _, key := range e.outgoingKeys(i) {
 			if pack == nil {
 				pack = kvpack.NewPack(e.fence.size)
 			}
-			pack.Add(rank, key, e.outgoing(rank, key))
+			pack.Add(rank, key, e.outgoingValue(rank, key))
 		}
 	}
 	if pack == nil {
@@ -66,8 +67,8 @@ func (e *Engine) appendSets(dst []byte) []byte {
 	return dst
 }
 
-// leaving lists the keys that the i-th local rank gives to the present fence.
-func (e *Engine) leaving(i int) []string {
+// outgoingKeys lists the keys that the i-th local rank gives to the present fence.
+func (e *Engine) outgoingKeys(i int) []string {
 	if e.fence.kind != kindCards && !e.ranks[i].inFence {
 		return nil
 	}
@@ -80,8 +81,8 @@ func (e *Engine) leaving(i int) []string {
 	return e.ranks[i].fresh
 }
 
-// outgoing is the value of such a key.
-func (e *Engine) outgoing(rank int, key string) string {
+// outgoingValue returns the value of such a key.
+func (e *Engine) outgoingValue(rank int, key string) string {
 	if e.fence.kind == kindCards {
 		value, _ := e.store.visible(int32(rank), key, false)
 		return value

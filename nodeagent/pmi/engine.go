@@ -11,47 +11,48 @@ type Phase uint8
 const (
 	// PhaseSilent: the rank has not spoken; many programs never do.
 	PhaseSilent Phase = iota
-	// PhaseContacted: it has sent something, and no valid init yet.
+	// PhaseContacted: it has sent something, but no valid init yet.
 	PhaseContacted
-	// PhaseActive: between init and finalize. A rank that goes away in this
-	// phase has failed, whatever its exit status.
+	// PhaseActive: between init and finalize. A rank that disconnects in this phase has failed,
+	// whatever its exit status.
 	PhaseActive
-	// PhaseFinalized: it has said goodbye.
+	// PhaseFinalized: it has called finalize.
 	PhaseFinalized
 )
 
 // rankState holds the engine's state of a rank of its own node.
 type rankState struct {
 	phase Phase
-	// gone is set when the connection has ended; nothing comes any more, unless the rank is begun
+	// gone is set when the connection has ended; no more requests come, unless the rank is started
 	// again.
 	gone bool
 	// survives: its failure does not end the job. lost: it has failed, and will not be started
 	// again.
 	survives, lost bool
-	// inFence is set from FenceIn or RingIn to the release; fenceTag and ring
-	// are of that request.
+	// inFence is set from FenceIn or RingIn to the release; fenceTag and ring belong to that
+	// request.
 	inFence  bool
 	fenceTag Tag
 	ring     Ring
-	// staged are the keys put since the last fence.
+	// staged holds the keys put since the last fence.
 	staged []string
-	// fresh are the keys committed for other nodes since the last fence that took
-	// them along.
+	// fresh holds the keys committed for other nodes since the last fence that exchanged them.
 	fresh   []string
 	isFresh map[string]bool
-	// codes are the events that the rank has registered for; all: every one.
+	// codes holds the events that the rank has registered for; all is set if it has registered for
+	// every event.
 	codes map[int32]bool
 	all   bool
-	// keys and bytes count what the rank has stored, held its open requests.
+	// keys and bytes count the rank's stored keys and values, held its requests that wait for an
+	// answer.
 	keys, bytes, held int
 }
 
 // Engine is the PMI state of one job on one node.
 type Engine struct {
 	info JobInfo
-	// nodes is the number of nodes of the job, local its ranks on this one in
-	// ascending order; ranks[i] is the state of local[i].
+	// nodes is the number of nodes of the job, and local the ranks on this node in ascending order;
+	// ranks[i] is the state of local[i].
 	nodes int
 	local []int
 	ranks []rankState
@@ -60,19 +61,19 @@ type Engine struct {
 	fence   fenceState
 	attrs   map[string]string
 	waiters map[string][]waiter
-	// asked are the requests to name table and scheduler, by id.
-	asked      map[uint64]waiter
-	askedBytes int // of their texts
-	lastID     uint64
-	fetches    fetches
-	groups     groups
-	jobs       map[uint64]*otherJob
-	// protocol is the one that ranks speak, from the first that did.
+	// pending holds the unanswered requests to name table and scheduler, by id.
+	pending      map[uint64]waiter
+	pendingBytes int // of their texts
+	lastID       uint64
+	fetches      fetches
+	groups       groups
+	jobs         map[uint64]*otherJob
+	// protocol is the protocol of the first rank that spoke; all others must speak it, too.
 	protocol Protocol
-	// departed counts ranks here that can enter no fence any more, lost those that the fences go on
-	// without.
+	// departed counts ranks here that can enter no fence any more, lost the ranks here without
+	// which fences go on.
 	departed, lost int
-	// failures are the ranks of all nodes that have failed while the job went on.
+	// failures holds the ranks of all nodes that have failed while the job went on.
 	failures failures
 	notices  notices
 
@@ -85,7 +86,7 @@ type waiter struct {
 	rank int
 	tag  Tag
 	op   NameOp
-	// bytes of its texts, if it is asked
+	// bytes is the size of its texts while it is in pending
 	bytes int
 }
 
@@ -93,8 +94,8 @@ type waiter struct {
 type Stats struct {
 	// Fences completed.
 	Fences uint64
-	// PlainBytes is what the keys and values put into fences by this node would
-	// take as lines of text, PackedBytes what goes to other nodes for them.
+	// PlainBytes is the size that this node's keys and values in fences would have as lines of
+	// text, PackedBytes the size in which they are sent to other nodes.
 	PlainBytes, PackedBytes uint64
 }
 
@@ -110,7 +111,7 @@ func NewEngine(info JobInfo) (*Engine, error) {
 		store:   newStore(),
 		attrs:   make(map[string]string),
 		waiters: make(map[string][]waiter),
-		asked:   make(map[uint64]waiter),
+		pending: make(map[uint64]waiter),
 		jobs:    make(map[uint64]*otherJob),
 	}
 	for rank, node := range info.RankNode {
@@ -147,7 +148,7 @@ func (e *Engine) Spawner() string { return e.info.SpawnerJob }
 // UniverseSize returns the value of MPI_UNIVERSE_SIZE.
 func (e *Engine) UniverseSize() int { return e.info.universe() }
 
-// AppNum returns the index of the rank's command.
+// AppNum returns the index of the rank's command in the job.
 func (e *Engine) AppNum(rank int) int {
 	if e.info.RankApp == nil {
 		return 0
@@ -162,8 +163,7 @@ func (e *Engine) LocalRanks() []int { return e.local }
 // Stats returns the counts so far.
 func (e *Engine) Stats() Stats { return e.stats }
 
-// Slot returns the position of a rank among LocalRanks; ok is false for a rank
-// of another node.
+// Slot returns the index of a rank in LocalRanks; ok is false for a rank of another node.
 func (e *Engine) Slot(rank int) (slot int, ok bool) {
 	// Ranks are usually placed in blocks, then the slot is a difference.
 	if slot = rank - e.local[0]; slot >= 0 && slot < len(e.local) && e.local[slot] == rank {
@@ -172,8 +172,8 @@ func (e *Engine) Slot(rank int) (slot int, ok bool) {
 	return slices.BinarySearch(e.local, rank)
 }
 
-// state returns the state of a local rank. Another rank is a mistake of the
-// caller, not of a rank, hence the panic.
+// state returns the state of a local rank. It panics for another rank, since that is a bug of the
+// caller, not a mistake of a rank.
 func (e *Engine) state(rank int) *rankState {
 	slot, ok := e.Slot(rank)
 	if !ok {
@@ -182,11 +182,11 @@ func (e *Engine) state(rank int) *rankState {
 	return &e.ranks[slot]
 }
 
-// Phase returns how far a rank of this node has come.
+// Phase returns the phase of a rank of this node.
 func (e *Engine) Phase(rank int) Phase { return e.state(rank).phase }
 
-// Events returns what has happened since the last call. The slice is reused by
-// the next call of any method that makes events.
+// Events returns the events since the last call. The next call of a method that makes events reuses
+// the slice.
 func (e *Engine) Events() []Event {
 	events := e.events
 	e.events = e.events[:0]
@@ -195,7 +195,7 @@ func (e *Engine) Events() []Event {
 
 func (e *Engine) emit(event Event) { e.events = append(e.events, event) }
 
-// Contact notes that a rank has sent something.
+// Contact records that a rank has sent something.
 func (e *Engine) Contact(rank int) {
 	s := e.state(rank)
 	if s.phase != PhaseSilent {
@@ -223,8 +223,8 @@ func (e *Engine) Init(rank int) error {
 	return nil
 }
 
-// Active returns an error unless the rank is between init and finalize. what
-// names the request in the sentence.
+// Active returns an error unless the rank is between init and finalize. what names the request in
+// the error.
 func (e *Engine) Active(rank int, what []byte) error {
 	s := e.state(rank)
 	if s.gone {
@@ -263,9 +263,9 @@ func (e *Engine) Finalize(rank int) error {
 	return e.depart(rank, "finalized")
 }
 
-// OnDisconnected notes that a rank's connection has ended and returns the phase it was
-// in: PhaseActive means that the rank failed. The error says that other ranks
-// wait for this one in a fence that can no longer complete.
+// OnDisconnected records that a rank's connection has ended, and returns the rank's phase:
+// PhaseActive means that the rank failed. It returns an error if other ranks wait for this one in a
+// fence, which can no longer complete.
 func (e *Engine) OnDisconnected(rank int) (Phase, error) {
 	s := e.state(rank)
 	if s.gone {
@@ -282,11 +282,11 @@ func (e *Engine) OnDisconnected(rank int) (Phase, error) {
 	return s.phase, e.depart(rank, "has ended")
 }
 
-// depart notes that a rank will enter no fence any more.
+// depart records that a rank will enter no fence any more.
 func (e *Engine) depart(rank int, how string) error {
 	e.departed++
 	e.onNoCommit(rank)
-	e.groupLacks(rank)
+	e.breakGroupsOf(rank)
 	if e.fence.arrived == 0 || e.fence.exchanging {
 		return nil
 	}

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Environ appends the variables through which a rank finds its PMI server. fd
-// is the number of the connected stream socket in the rank's process. Both
-// protocol versions use the same variables; MPI_LOCALNRANKS and MPI_LOCALRANKID
-// are hydra's, which scripts read to pick a device.
+// Environ appends the variables by which a rank finds its PMI server. fd is the number of the
+// connected stream socket in the rank's process. Both protocol versions use the same variables.
+// MPI_LOCALNRANKS and MPI_LOCALRANKID are hydra's; scripts read them to choose a device.
 func (e *Engine) Environ(dst []string, rank, fd int) []string {
 	slot, ok := e.Slot(rank)
 	if !ok {
@@ -28,9 +27,9 @@ func (e *Engine) Environ(dst []string, rank, fd int) []string {
 	return dst
 }
 
-// inheritedPrefixes begin variables that another launcher gave to the shell or
-// batch script in which the user typed the command. A program that sees them
-// talks to that launcher, or believes to be one of its ranks.
+// inheritedPrefixes lists prefixes of variables that another launcher set for the shell or batch
+// script in which the user typed the command. A program that sees them would talk to that launcher,
+// or take itself for one of its ranks.
 var inheritedPrefixes = []string{
 	"PMI_", "PMI2_", "PMIX_",
 	"PRTE_", "PRRTE_",
@@ -40,7 +39,7 @@ var inheritedPrefixes = []string{
 	"PALS_", "ALPS_APP_",
 }
 
-// inheritedNames are such variables without a common beginning.
+// inheritedNames lists such variables without a common prefix.
 var inheritedNames = map[string]bool{
 	"MPI_LOCALNRANKS": true, "MPI_LOCALRANKID": true,
 	"MPIR_CVAR_CH3_INTERFACE_HOSTNAME": true,
@@ -49,17 +48,18 @@ var inheritedNames = map[string]bool{
 	"OMPI_FILE_LOCATION": true, "OMPI_MCA_initial_wdir": true, "OMPI_MCA_schizo": true,
 }
 
-// keptNames begin like inherited ones and are the user's own settings.
+// keptNames lists variables with an inherited prefix that are the user's own settings.
 var keptNames = map[string]bool{
 	"OMPI_MCA_pmix_base_async_modex": true, "OMPI_MCA_pmix_base_collect_data": true,
-	"PMIX_DEBUG": true, "PMIX_INSTALL_PREFIX": true, "PMIX_PREFIX": true, // where a libpmix is that was moved
+	"PMIX_DEBUG": true, "PMIX_INSTALL_PREFIX": true, "PMIX_PREFIX": true, // where a relocated libpmix is
 }
 
-// libpmixSettings begins a user's settings of libpmix, which other launchers pass on, too.
+// libpmixSettings is the prefix of a user's settings of libpmix, which other launchers also pass
+// on.
 const libpmixSettings = "PMIX_MCA_"
 
-// servedNames are those among these settings that depend on the server, this one or another
-// launcher's: how its clients keep what they are told, connect, prove who they are, and write
+// servedNames lists the settings with that prefix that depend on the server, and so must not come
+// from another launcher: how clients store job information, connect, authenticate, and encode
 // values.
 var servedNames = map[string]bool{
 	"PMIX_MCA_gds": true, "PMIX_MCA_ptl": true, "PMIX_MCA_psec": true, "PMIX_MCA_bfrops": true,

@@ -1,30 +1,30 @@
 package pmi
 
-// EventKind says what an Event is.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// The first five, EventCard and EventGroup answer requests that were held; front ends encode them.
-// The others go to the server around the engine.
+// The first five kinds, EventCard and EventGroup answer held requests; front ends encode them. The
+// others go to the server around the engine.
 const (
-	// EventReleased: Rank leaves the fence it entered with Tag; with the Outcome Missing there was
-	// none, for the reason Value.
+	// EventReleased: Rank leaves the fence that it entered with Tag. With the Outcome Missing the
+	// fence failed, for the reason Value.
 	EventReleased EventKind = iota + 1
-	// EventRing: Rank's ring request Tag is answered by Ring.
+	// EventRing: Ring answers Rank's ring request Tag.
 	EventRing
 	// EventAttr: Rank's wait for a node attribute is over; Value holds it.
 	EventAttr
-	// EventNameAnswer: Rank's request NameOp is answered by OK and Value.
+	// EventNameAnswer: OK and Value answer Rank's request NameOp.
 	EventNameAnswer
-	// EventSpawnAnswer: Rank's spawn request is answered by SpawnResult.
+	// EventSpawnAnswer: SpawnResult answers Rank's spawn request.
 	EventSpawnAnswer
 	// EventContact: Rank spoke for the first time.
 	EventContact
-	// EventFenceReady: all ranks here are in fence Seq; Data is what this node
-	// puts into the exchange; the caller may keep it.
+	// EventFenceReady: all ranks here are in fence Seq; Data is this node's part of the exchange,
+	// which the caller may keep.
 	EventFenceReady
-	// EventNameOp: the name table is asked; Engine.NameResult answers.
+	// EventNameOp: a request to the name table; Engine.NameResult answers.
 	EventNameOp
-	// EventSpawn: new processes are asked for; Engine.SpawnResult answers.
+	// EventSpawn: a request for new processes; Engine.SpawnResult answers.
 	EventSpawn
 	// EventAbort: Rank ends the job with exit code Code.
 	EventAbort
@@ -32,11 +32,11 @@ const (
 	EventRespawn
 	// EventFinalized: Rank is done with PMI.
 	EventFinalized
-	// EventCard: Rank's fetch Tag of the keys of rank Of of Job (0: its own) is
-	// answered by Outcome and Pairs; with Of -1 it asked for the job's places.
+	// EventCard: Outcome and Pairs answer Rank's fetch Tag of the keys of rank Of of Job (0: its
+	// own). With Of -1 it asked for the job's places.
 	EventCard
-	// EventGroup: Rank's collective Tag of some processes is over; OK is false
-	// when one of them cannot come any more.
+	// EventGroup: Rank's collective Tag of some processes is over; OK is false if one of them
+	// cannot join any more.
 	EventGroup
 	// EventNotice: Rank gets Notice; it has registered for such events.
 	EventNotice
@@ -47,7 +47,7 @@ const (
 	EventPlaces
 )
 
-// Event is an output of the engine. Only the fields named at its kind are set.
+// Event is an output of the engine. Only the fields that its kind mentions are set.
 type Event struct {
 	Kind   EventKind
 	Rank   int
@@ -61,7 +61,7 @@ type Event struct {
 	Ring   Ring
 	Spawn  *SpawnRequest
 	Result *SpawnResult
-	// Job and Node are an address, or Job and Of a process.
+	// Job and Node name a node of a job; Job and Of name a process.
 	Job     uint64
 	Node    int
 	Of      int
@@ -70,13 +70,12 @@ type Event struct {
 	Notice  *Notice
 }
 
-// Tag is a front end's identifier of a request; the answer carries it back.
-// Clients with threads have several requests open at once.
+// Tag is a front end's identifier of a request, which the answer repeats. Clients with threads have
+// several requests open at once.
 type Tag uint64
 
-// Ring is one rank's view of a ring of values (Slurm's PMIX_Ring): asked with
-// the rank's own two values and a weight, answered with the neighbours' and
-// the sum of weights before it.
+// Ring is one rank's view of a ring of values (Slurm's PMIX_Ring). A request has the rank's own two
+// values and a weight, the answer its neighbours' values and the sum of the weights before it.
 type Ring struct {
 	Count int64
 	Left  string
@@ -100,7 +99,7 @@ type NameOp struct {
 	Kind NameKind
 	// Service is the published name; 1 to MaxValue bytes.
 	Service string
-	// Port is what is published; it may be empty.
+	// Port is the published value; it may be empty.
 	Port string
 	// Wait makes a lookup wait until the name is published. Once removes the
 	// name after its first lookup.
@@ -115,7 +114,7 @@ type SpawnApp struct {
 	Command string
 	// Args are the arguments after the command's own name.
 	Args []string
-	// MaxProcs is the number of processes asked for, at least 1.
+	// MaxProcs is the requested number of processes, at least 1.
 	MaxProcs int
 	// Env are variables, NAME=value, that are added to the spawner's.
 	Env []string
@@ -128,13 +127,13 @@ type SpawnApp struct {
 type SpawnRequest struct {
 	// ID is returned with the result.
 	ID uint64
-	// Apps are started as one job, ranks numbered through.
+	// Apps are started as one job; the ranks are numbered consecutively.
 	Apps []SpawnApp
 	// Preput must be the new job's JobInfo.Preput.
 	Preput map[string]string
 }
 
-// Procs returns the number of processes asked for.
+// Procs returns the requested number of processes.
 func (r *SpawnRequest) Procs() int {
 	total := 0
 	for i := range r.Apps {
@@ -145,7 +144,7 @@ func (r *SpawnRequest) Procs() int {
 
 // SpawnResult answers a SpawnRequest.
 type SpawnResult struct {
-	// Failed is a sentence that says why there is no new job; empty on success.
+	// Failed is the reason why there is no new job, a sentence; empty on success.
 	Failed string
 	// KVSName names the new job.
 	KVSName string

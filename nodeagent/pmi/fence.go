@@ -11,20 +11,20 @@ type fenceState struct {
 	// are inside.
 	kind    blockKind
 	arrived int
-	// exchanging is set while the other nodes' data is awaited.
+	// exchanging is set while the fence waits for the other nodes' data.
 	exchanging bool
-	// collect is set when a rank here wants data exchanged (kindCards).
+	// collect is set if a rank here asks for an exchange of data (kindCards).
 	collect bool
-	// ending is why there will be no fence after the fence last; empty: there will.
+	// ending is the reason why there will be no fence after the fence last; empty if there will.
 	ending string
 	last   uint64
-	// broken is why there will be no fence of all ranks any more; empty: there will.
+	// broken is the reason why fences of all ranks have become impossible; empty if they have not.
 	broken string
-	// size is what this node contributed last time, a good guess for the next.
+	// size is the size of this node's last contribution, a good guess for the next.
 	size int
 }
 
-// blockKind tells the collectives apart, on the wire between nodes too.
+// blockKind is the kind of a collective, also on the wire between nodes.
 type blockKind uint8
 
 const (
@@ -33,9 +33,8 @@ const (
 	kindFence blockKind = 1
 	// kindRing exchanges ring values; keys stay staged.
 	kindRing blockKind = 2
-	// kindCards exchanges what ranks have committed to others' nodes since the
-	// last one that did, if any rank of the node asks for that. It is the fence
-	// of PMIx.
+	// kindCards exchanges the keys that ranks have committed for other nodes since the last
+	// exchange, if a rank of the node asks for that. It is the fence of PMIx.
 	kindCards blockKind = 3
 )
 
@@ -51,8 +50,8 @@ func (k blockKind) String() string {
 	return fmt.Sprintf("collective %d", uint8(k))
 }
 
-// FenceIn brings a rank into the fence (PMI-1 barrier_in, PMI-2 kvs-fence). It
-// is held until every rank of the job has come; then EventReleased.
+// FenceIn brings a rank into the fence (PMI-1 barrier_in, PMI-2 kvs-fence). EventReleased answers
+// when every rank of the job is in the fence.
 func (e *Engine) FenceIn(rank int, tag Tag) error {
 	return e.arrive(rank, tag, kindFence, Ring{})
 }
@@ -82,12 +81,12 @@ func (e *Engine) arrive(rank int, tag Tag, kind blockKind, ring Ring) error {
 	}
 	s.inFence, s.fenceTag, s.ring = true, tag, ring
 	f.arrived++
-	return e.maybeAllHere()
+	return e.maybeContribute()
 }
 
-// allHere hands this node's data out once its last rank has come. A job of one
-// node exchanges nothing.
-func (e *Engine) allHere() error {
+// contribute emits this node's data after its last rank has entered the fence. A job of one node
+// exchanges nothing.
+func (e *Engine) contribute() error {
 	f := &e.fence
 	f.exchanging = true
 	if e.nodes == 1 && f.kind != kindRing {
@@ -108,7 +107,7 @@ func (e *Engine) allHere() error {
 	return nil
 }
 
-// commitOwn makes the staged keys visible without an exchange.
+// commitOwn makes the staged keys of the ranks here visible without an exchange.
 func (e *Engine) commitOwn() {
 	for i, rank := range e.local {
 		s := &e.ranks[i]
@@ -121,9 +120,8 @@ func (e *Engine) commitOwn() {
 	}
 }
 
-// FenceDone ends fence seq with the data of all nodes, this one included, in
-// any order. The data is not kept. The error wraps ErrExchange or ErrFull; the
-// job must end then.
+// FenceDone ends fence seq with the data of all nodes, including this one, in any order. It does
+// not keep data. The error wraps ErrExchange or ErrFull; the job must end then.
 func (e *Engine) FenceDone(seq uint64, data []byte) error {
 	f := &e.fence
 	if seq < f.seq || f.broken != "" {
@@ -173,8 +171,8 @@ func (e *Engine) complete(rings []Ring) error {
 	return nil
 }
 
-// ringOf returns what rank gets out of a ring: the weights before it, the right
-// value of its left neighbour and the left value of its right one.
+// ringOf returns a rank's answer from a ring: the sum of the weights before it, the right value of
+// its left neighbour and the left value of its right neighbour.
 func ringOf(rings []Ring, rank int) Ring {
 	n := len(rings)
 	answer := Ring{Left: rings[(rank+n-1)%n].Right, Right: rings[(rank+1)%n].Left}

@@ -16,15 +16,15 @@ const (
 	GroupDisconnect
 )
 
-// groups are the collectives of some processes, which may be of several jobs. The
-// first node of a group, by job and index, hears from each node of the group that
-// all its processes have come, and tells them when that is true of all.
+// groups holds the collectives of some processes, which may be of several jobs. Each node of a
+// group reports to the group's first node, by job and index, when all its processes have come. When
+// all nodes have reported, the first node notifies them.
 //
 //	open --first process here--> filling --last one here--> waiting --all nodes--> open (next number)
 //	          any --a process has departed, a node is lost--> broken
 type groups struct {
 	by map[string]*group
-	// procs counts the processes of all of them.
+	// procs is the number of processes of all groups.
 	procs int
 }
 
@@ -33,28 +33,28 @@ type group struct {
 	procs []Proc
 	// seq numbers the collectives of the group from 1.
 	seq uint64
-	// arrived are the requests of this node's processes in the present one.
+	// arrived holds the requests of this node's processes in the present collective.
 	arrived []waiter
 	waiting bool
 
-	// placed is set once all jobs' places are known; then nodes are the group's,
-	// in order, and members its processes on this node.
+	// placed is set once the places of all jobs are known. Then nodes holds the group's nodes in
+	// order, and members its processes on this node.
 	placed  bool
 	nodes   []address
 	members []int
 
-	// heard is, on the first node, the latest number that each node has reported.
-	heard map[address]uint64
-	// broken is set once a process of the group can come no more: then all
-	// arrivals are refused.
+	// reported holds, on the first node, the latest collective that each node has reported.
+	reported map[address]uint64
+	// broken is set once a process of the group cannot come any more: then all arrivals are
+	// refused.
 	broken bool
 }
 
-// GroupIn brings a rank into a collective of some processes, itself among them.
-// EventGroup answers. The error wraps ErrMalformed, ErrOrder or ErrFull.
+// GroupIn brings a rank into a collective of some processes, which must include it. EventGroup
+// answers. The error wraps ErrMalformed, ErrOrder or ErrFull.
 func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error {
 	if !e.named(rank, procs) {
-		return fmt.Errorf("%w: a collective of processes by one that is not among them", ErrMalformed)
+		return fmt.Errorf("%w: a process calls a collective of processes that do not include it", ErrMalformed)
 	}
 	g, err := e.group(kind, procs)
 	if err != nil {
@@ -71,14 +71,14 @@ func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error 
 	return nil
 }
 
-// named reports whether a rank of this job is among processes.
+// named reports whether procs include a rank of this job.
 func (e *Engine) named(rank int, procs []Proc) bool {
 	return slices.ContainsFunc(procs, func(p Proc) bool {
 		return p.Job == e.info.Job && (p.Rank == rank || p.Rank == wholeJob)
 	})
 }
 
-// group finds or begins the group of some processes.
+// group returns the group of some processes, which it makes if necessary.
 func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
 	procs = canonical(procs)
 	if len(procs) == 0 {
@@ -91,7 +91,7 @@ func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
 	if len(e.groups.by) == MaxGroups || e.groups.procs+len(procs) > MaxGroupProcs {
 		return nil, fmt.Errorf("%w: more than %d sets of processes do collectives of their own", ErrFull, MaxGroups)
 	}
-	g := &group{key: key, procs: procs, seq: 1, heard: make(map[address]uint64)}
+	g := &group{key: key, procs: procs, seq: 1, reported: make(map[address]uint64)}
 	if err := e.place(g); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (e *Engine) sortedGroups() []*group {
 	return all
 }
 
-// advance goes on as far as the arrivals allow.
+// advance takes the steps that the arrivals allow.
 func (e *Engine) advance(g *group) {
 	switch {
 	case g.broken:
@@ -132,8 +132,8 @@ func (e *Engine) advance(g *group) {
 		e.relay(first, relayed{kind: relayIn, id: g.seq, group: g.key, outcome: Found})
 		return
 	}
-	g.heard[first] = g.seq
-	e.notifyAll(g)
+	g.reported[first] = g.seq
+	e.finishIfComplete(g)
 }
 
 // lacksMember reports whether a process here will not come any more.
@@ -143,7 +143,7 @@ func (e *Engine) lacksMember(g *group) bool {
 	})
 }
 
-// breakGroup ends the group's collectives, everywhere.
+// breakGroup ends the group's collectives on all nodes.
 func (e *Engine) breakGroup(g *group) {
 	g.broken = true
 	if first := g.nodes[0]; first != e.here() {
@@ -154,7 +154,7 @@ func (e *Engine) breakGroup(g *group) {
 	e.finish(g, Missing)
 }
 
-// finish answers the processes here and opens the next collective.
+// finish answers the processes here and begins the next collective.
 func (e *Engine) finish(g *group, outcome Outcome) {
 	for _, w := range g.arrived {
 		e.state(w.rank).held--
@@ -164,8 +164,8 @@ func (e *Engine) finish(g *group, outcome Outcome) {
 	g.seq++
 }
 
-// groupLacks breaks the collectives that wait for a rank which has departed.
-func (e *Engine) groupLacks(rank int) {
+// breakGroupsOf breaks the collectives that wait for a rank which has departed.
+func (e *Engine) breakGroupsOf(rank int) {
 	for _, g := range e.sortedGroups() {
 		if g.placed && !g.broken && slices.Contains(g.members, rank) {
 			e.advance(g)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// place finds out on which nodes the group is. Jobs whose places are not known
-// are asked for; groupsPlaced comes back then.
+// place determines the nodes of the group. It asks for the places of unknown jobs; groupsPlaced
+// calls it again after the answer.
 func (e *Engine) place(g *group) error {
 	at := make(map[address]bool)
 	waits := false
@@ -39,7 +39,7 @@ func (e *Engine) place(g *group) error {
 	slices.SortFunc(g.nodes, func(x, y address) int {
 		return cmp.Or(cmp.Compare(x.job, y.job), cmp.Compare(x.node, y.node))
 	})
-	e.opened(g)
+	e.onGroupPlaced(g)
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (e *Engine) placeProc(g *group, at map[address]bool, p Proc, rankNode []int
 
 func (e *Engine) here() address { return address{e.info.Job, e.info.NodeIndex} }
 
-// groupsPlaced goes on with the groups that waited for places.
+// groupsPlaced continues with the groups that waited for places.
 func (e *Engine) groupsPlaced() {
 	for _, g := range e.sortedGroups() {
 		if g.placed {

@@ -2,9 +2,9 @@ package pmi
 
 import "slices"
 
-// opened continues with a group whose places are known: the first node
-// announces it to the others, which may know already that it is impossible.
-func (e *Engine) opened(g *group) {
+// onGroupPlaced continues with a group whose nodes are known: the first node announces it to the
+// others, which may already know that it is impossible.
+func (e *Engine) onGroupPlaced(g *group) {
 	if g.nodes[0] != e.here() {
 		return
 	}
@@ -13,10 +13,10 @@ func (e *Engine) opened(g *group) {
 	}
 }
 
-// notifyAll ends, on the first node, a collective that all have come to.
-func (e *Engine) notifyAll(g *group) {
+// finishIfComplete ends a collective, on the first node, after all nodes have reported.
+func (e *Engine) finishIfComplete(g *group) {
 	for _, a := range g.nodes {
-		if g.heard[a] < g.seq {
+		if g.reported[a] < g.seq {
 			return
 		}
 	}
@@ -32,9 +32,9 @@ func (e *Engine) notifyOthers(g *group, outcome Outcome) {
 	}
 }
 
-// groupPart takes, on the first node of a group, the part of another node.
-func (e *Engine) groupPart(from address, m *relayed) error {
-	g, err := e.groupNamed(from, m)
+// onGroupPart handles another node's report, on the first node of a group.
+func (e *Engine) onGroupPart(from address, m *relayed) error {
+	g, err := e.groupOf(from, m)
 	if g == nil {
 		return err
 	}
@@ -50,15 +50,15 @@ func (e *Engine) groupPart(from address, m *relayed) error {
 		e.finish(g, Missing)
 		return nil
 	}
-	g.heard[from] = m.id
+	g.reported[from] = m.id
 	if g.waiting {
-		e.notifyAll(g)
+		e.finishIfComplete(g)
 	}
 	return nil
 }
 
-// groupOver takes the end of a collective from the group's first node.
-func (e *Engine) groupOver(from address, m *relayed) error {
+// onGroupOver handles the end of a collective, which the group's first node has sent.
+func (e *Engine) onGroupOver(from address, m *relayed) error {
 	g := e.groups.by[m.group]
 	switch {
 	case g == nil || m.id < g.seq:
@@ -79,18 +79,18 @@ func (e *Engine) groupOver(from address, m *relayed) error {
 	return nil
 }
 
-// groupOpened takes the opening of a group.
-func (e *Engine) groupOpened(from address, m *relayed) error {
-	g, err := e.groupNamed(from, m)
+// onGroupOpened handles the announcement of a group.
+func (e *Engine) onGroupOpened(from address, m *relayed) error {
+	g, err := e.groupOf(from, m)
 	if g != nil {
 		e.advance(g)
 	}
 	return err
 }
 
-// groupNamed finds or begins the group of a message. A group that this node has
-// no room for is refused, not fatal: another job may have sent it.
-func (e *Engine) groupNamed(from address, m *relayed) (*group, error) {
+// groupOf returns the group of a message, which it makes if necessary. If this node has no room for
+// it, it refuses the group; that does not end the job, since another job may have sent the message.
+func (e *Engine) groupOf(from address, m *relayed) (*group, error) {
 	kind, procs, ok := readGroup(m.group)
 	if !ok {
 		return nil, badExchange("node %d of job %d names no group", from.node, from.job)

@@ -9,11 +9,11 @@ import (
 // Proc names a process of any job.
 type Proc struct {
 	Job uint64
-	// Rank is -1 for all of the job.
+	// Rank is -1 for all ranks of the job.
 	Rank int
 }
 
-// WholeJob reports whether processes are exactly the ranks of this job.
+// WholeJob reports whether the processes are exactly the ranks of this job.
 func (e *Engine) WholeJob(procs []Proc) bool {
 	if len(procs) == 1 && procs[0].Rank == wholeJob {
 		return procs[0].Job == e.info.Job
@@ -38,8 +38,8 @@ func (e *Engine) WholeJob(procs []Proc) bool {
 	return left == 0
 }
 
-// canonical orders processes and drops repetitions: callers name them in
-// whatever order. All of a job stands for each of it.
+// canonical sorts processes and drops repetitions. A whole job (rank -1) includes each of its
+// ranks.
 func canonical(procs []Proc) []Proc {
 	procs = slices.Clone(procs)
 	slices.SortFunc(procs, func(x, y Proc) int {
@@ -56,7 +56,7 @@ func canonical(procs []Proc) []Proc {
 	})
 }
 
-// groupKey writes processes as the name of their group.
+// groupKey encodes a kind and processes as the key of their group.
 func groupKey(kind GroupKind, procs []Proc) string {
 	key := []byte{byte(kind)}
 	for _, p := range procs {

@@ -23,23 +23,23 @@ type JobInfo struct {
 	// RankApp maps each rank to the index of its command (MPI_APPNUM) when a
 	// job runs several; nil means one command.
 	RankApp []int32
-	// UniverseSize is what MPI_UNIVERSE_SIZE tells: the most processes it makes
-	// sense to have, -1 when unknown. 0 stands for the size of the job.
+	// UniverseSize is the value of MPI_UNIVERSE_SIZE: the largest sensible number of processes, -1
+	// if unknown. 0 means the size of the job.
 	UniverseSize int
 	// SpawnerJob is the KVSName of the job that spawned this one; empty when a
 	// user started it.
 	SpawnerJob string
-	// Survive: the job goes on when ranks of it fail; Lose and Reborn say what becomes of them.
+	// Survive means that the job goes on when ranks of it fail; Lost and OnRespawned report what
+	// becomes of them.
 	Survive bool
-	// Preput is in the key-value space before any rank asks; a spawning job
-	// leaves its address there.
+	// Preput is in the key-value space from the start; a spawning job leaves its address there.
 	Preput map[string]string
 }
 
 // Size returns the number of ranks of the job.
 func (j *JobInfo) Size() int { return len(j.RankNode) }
 
-// universe returns the universe size as clients shall see it.
+// universe returns the universe size that clients see.
 func (j *JobInfo) universe() int {
 	if j.UniverseSize == 0 {
 		return j.Size()
@@ -56,7 +56,7 @@ func (j *JobInfo) nodes() int {
 	return int(highest) + 1
 }
 
-// check reports what contradicts itself in the description.
+// check returns an error if the description contradicts itself.
 func (j *JobInfo) check() error {
 	switch {
 	case j.Size() == 0:

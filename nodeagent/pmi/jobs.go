@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// otherJob holds what a job knows about another one that its ranks have named.
+// otherJob holds the known facts about another job that ranks here have named.
 type otherJob struct {
 	// rankNode and names are as in JobInfo; nil until the answer has come.
 	rankNode []int32
@@ -23,7 +23,7 @@ type Places struct {
 	NodeNames []string
 }
 
-// otherJob returns what is known of another job, and asks for it the first time.
+// otherJob returns the known facts about another job, and asks for its places the first time.
 func (e *Engine) otherJob(job uint64) (*otherJob, error) {
 	if o := e.jobs[job]; o != nil {
 		return o, nil
@@ -68,7 +68,7 @@ func (e *Engine) AskPlaces(rank int, tag Tag, job uint64) (Outcome, error) {
 // wholeJob stands for all ranks of a job.
 const wholeJob = -1
 
-// PlacesResult answers EventPlaces. A job that cannot be found has no ranks.
+// PlacesResult answers EventPlaces. p has no ranks if the job cannot be found.
 func (e *Engine) PlacesResult(p Places) {
 	o := e.jobs[p.Job]
 	if o == nil || o.placed() {
@@ -107,8 +107,8 @@ func validPlaces(p Places) bool {
 	return true
 }
 
-// someFetches lists the waiting fetches that is selects, oldest first, so that the order of effects
-// does not depend on a map.
+// someFetches lists the waiting fetches for which is is true, oldest first, so that the order of
+// effects does not depend on a map.
 func (e *Engine) someFetches(is func(*fetch) bool) []*fetch {
 	var some []*fetch
 	for _, w := range e.fetches.waiting {

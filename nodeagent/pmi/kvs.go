@@ -5,7 +5,7 @@ import "fmt"
 // mappingKey is where PMI-1 clients look for the placement of the ranks.
 const mappingKey = "PMI_process_mapping"
 
-// givenRank owns the keys that were there before any rank.
+// givenRank owns the keys that come with the job (JobInfo.Preput).
 const givenRank = -1
 
 // setKey names a value: a key in one scope of the key set of one rank.
@@ -15,14 +15,14 @@ type setKey struct {
 	key   string
 }
 
-// entry holds a value in its two states: committed is what all ranks see,
-// staged what the owner has put since the last fence.
+// entry holds the two states of a value: committed is visible to all ranks, staged was put by the
+// owner since the last fence.
 type entry struct {
 	committed, staged     string
 	isCommitted, isStaged bool
 }
 
-// owner says whose value a key has in the space common to all ranks.
+// owner identifies the rank whose value a key has in the space common to all ranks.
 type owner struct {
 	rank int32
 	seq  uint64
@@ -33,19 +33,19 @@ type owner struct {
 type store struct {
 	sets   map[setKey]entry
 	common map[string]owner
-	// cards list the keys of each rank that commits by scope.
+	// cards lists the keys of each rank that commits by scope.
 	cards map[int32]*card
-	// bytes counts the committed keys and values, and entryCost for each.
+	// bytes is the size of the committed keys and values, with entryCost for each pair.
 	bytes int
-	// publisher gets what ranks of this node may see; isHere are these ranks; unpublished is why it
-	// refused a value.
+	// publisher gets the values that ranks of this node may see; isHere reports whether a rank is
+	// of this node; unpublished is the error with which it refused a value.
 	publisher   Publisher
 	isHere      func(rank int32) bool
 	unpublished error
 }
 
-// entryCost is what a pair takes beside its text, so that many tiny ones count
-// for what they are.
+// entryCost is the memory that a pair takes beside its text, in bytes, so that many tiny pairs
+// count in full.
 const entryCost = 96
 
 func newStore() store {
@@ -82,8 +82,8 @@ func (s *store) committed(rank int32, key []byte) (string, bool) {
 	return e.committed, e.isCommitted
 }
 
-// get returns the value that rank sees under key: its own first, then that of
-// the rank src where the client hints at one, then the common one.
+// get returns the value that rank sees under key: its own first, then the value of rank src if the
+// client names one, then the common value.
 func (s *store) get(rank, src int32, key []byte) (string, bool) {
 	if own := s.sets[setKey{rank, ScopeGlobal, string(key)}]; own.isStaged {
 		return own.staged, true
@@ -100,7 +100,7 @@ func (s *store) get(rank, src int32, key []byte) (string, bool) {
 	return s.committed(who.rank, key)
 }
 
-// AnyRank is the source of a Get that does not know who put the key.
+// AnyRank is the source for a Get that does not know which rank put the key.
 const AnyRank = -1
 
 // Put stores a value in the rank's key set. It is visible to others after the
@@ -139,7 +139,7 @@ func (e *entry) newest() string {
 	return e.committed
 }
 
-// account adds to what a rank has stored.
+// account adds to the counts of a rank's stored keys and bytes.
 func (s *rankState) account(rank int, isNew bool, key, grown int) error {
 	keys, bytes := s.keys, s.bytes+grown
 	if isNew {

@@ -1,8 +1,8 @@
 package pmi
 
-// The maxima that PMI-1 clients get. They are exactly hydra's: MPICH 4.0 splits
-// and joins long values by arithmetic on VALLen that fails for odd numbers, and
-// lowers it itself when the sum of the three passes its line of 1024 bytes.
+// The limits that PMI-1 clients get. They are exactly hydra's: MPICH 4.0 splits long values by
+// arithmetic on VALLen that fails for odd numbers, and lowers it itself if the sum of the three
+// exceeds its line of 1024 bytes.
 const (
 	MaxKVSName = 256
 	MaxKey     = 64
@@ -25,20 +25,20 @@ const (
 	MaxJobBytes = 256 << 20
 	// MaxCardKey bounds a key that is committed by scope: PMIX_MAX_KEYLEN.
 	MaxCardKey = 511
-	// MaxGroups bounds the sets of processes that do collectives of their own; a
-	// program makes a few communicators that its library announces.
+	// MaxGroups bounds the sets of processes with collectives of their own; a program makes a few
+	// communicators that its library announces.
 	MaxGroups = 4096
-	// MaxGroupProcs bounds the processes of all of them together.
+	// MaxGroupProcs bounds the processes of all groups together.
 	MaxGroupProcs = 1 << 20
 	// MaxCodes bounds the kinds of events that one rank registers for.
 	MaxCodes = 1024
-	// MaxOtherJobs bounds the jobs that the ranks of one name.
+	// MaxOtherJobs bounds the other jobs that the ranks of a job name.
 	MaxOtherJobs = 1024
 	// MaxPublished bounds what is published under one name over PMIx, as text: the
 	// list of a few hundred processes that Open MPI publishes when two programs
 	// connect.
 	MaxPublished = 16 << 10
-	// maxNamePrefix is what a front end puts before a published key.
+	// maxNamePrefix bounds the prefix that a front end puts before a published key.
 	maxNamePrefix = 64
 	// MaxHeld bounds the requests of one rank that wait for an answer. A client
 	// has one per thread.
@@ -46,7 +46,8 @@ const (
 	// MaxAsked bounds the requests of a job's ranks on a node that wait for an answer from the leader,
 	// which the agent keeps until then: two for each rank that a node may have.
 	MaxAsked = 2 * 4096
-	// MaxAskedBytes bounds their texts: a few spawn requests, or a name from each rank.
+	// MaxAskedBytes bounds the texts of these requests: a few spawn requests, or a name from each
+	// rank.
 	MaxAskedBytes = 8 << 20
 	// MaxSpawnApps bounds the commands of one spawn request.
 	MaxSpawnApps = 1024

@@ -21,7 +21,7 @@ func (e *Engine) checkInvariants() error {
 			held[slot]++
 		}
 	}
-	for _, w := range e.asked {
+	for _, w := range e.pending {
 		slot, _ := e.Slot(w.rank)
 		held[slot]++
 	}

@@ -10,10 +10,9 @@ type block struct{ first, nodes, count int32 }
 //
 //	(vector,(X,Y,Z)...)   Z consecutive ranks on each of Y nodes from node X on
 //
-// Clients repeat the list from its first block with X=0 until all ranks are
-// placed, so ranks dealt out in turn take one block. ok is false when the text
-// would not fit a value; clients then exchange host names, which is slower and
-// always right.
+// Clients repeat the list from its first block with X=0 until all ranks are placed, so a
+// round-robin placement takes one block. ok is false if the text does not fit a value; clients then
+// exchange host names, which is slower and always right.
 func Mapping(rankNode []int32) (text string, ok bool) {
 	blocks := placement(rankNode)
 	blocks = blocks[:period(blocks, rankNode)]
@@ -54,11 +53,11 @@ func placement(rankNode []int32) []block {
 	return blocks
 }
 
-// maxPeriod is more blocks than maxMapping bytes can hold, at eight bytes each.
+// maxPeriod is one more than the number of blocks that fit into maxMapping bytes, at eight bytes
+// each.
 const maxPeriod = maxMapping/8 + 1
 
-// period returns how many blocks from the start give the whole placement when
-// repeated.
+// period returns the smallest number of leading blocks whose repetition is the whole placement.
 func period(blocks []block, rankNode []int32) int {
 	if blocks[0].first != 0 {
 		return len(blocks)
@@ -71,7 +70,7 @@ func period(blocks []block, rankNode []int32) int {
 	return len(blocks)
 }
 
-// repeats reports whether the blocks, over and over, place the ranks.
+// repeats reports whether the repeated blocks are the placement of the ranks.
 func repeats(blocks []block, rankNode []int32) bool {
 	rank := 0
 	for {

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// keyTimeout is how long a get waits, unless it says otherwise, for a key that
-// its owner has not put, though it has committed others. It is what libpmix's own
-// server takes. For an owner that has committed nothing there is no such bound:
-// programs that start at different times wait for each other.
+// keyTimeout is how long a get without a timeout of its own waits for a key of an owner that has
+// committed other keys. libpmix's own server waits as long. If the owner has committed nothing,
+// there is no such bound: programs that start at different times wait for each other.
 const keyTimeout = 2 * time.Second
 
 // Fetch asks for the keys of a rank: the direct modex.
 type Fetch struct {
 	Tag Tag
-	// Job is the job of the rank, 0 for the asker's own.
+	// Job is the job of the rank, 0 for the caller's own.
 	Job uint64
 	// Of is the rank whose keys are wanted.
 	Of int
 	// Key must be in the answer; "" accepts any answer.
 	Key string
-	// Immediate takes what is known here and does not wait.
+	// Immediate returns the keys that are known here, without waiting.
 	Immediate bool
 	// Timeout bounds the wait; 0 leaves it to the engine.
 	Timeout time.Duration
@@ -35,13 +34,13 @@ const (
 	Held Outcome = iota + 1
 	// Found: the keys are there.
 	Found
-	// Missing: they are not, and will not come.
+	// Missing: the keys are not there and will not come.
 	Missing
-	// TimedOut: they did not come in the time that was asked for.
+	// TimedOut: the keys did not come within the request's timeout.
 	TimedOut
 )
 
-// address is where a part of a job is.
+// address identifies a node of a job.
 type address struct {
 	job  uint64
 	node int
@@ -50,7 +49,8 @@ type address struct {
 // fetch is a Fetch that waits.
 type fetch struct {
 	id uint64
-	// rank asks, with tag; or it was asked at another node, as number foreign.
+	// rank and tag identify the caller here; for a fetch of another node, foreign is its number
+	// there.
 	rank    int
 	tag     Tag
 	from    address
@@ -60,27 +60,26 @@ type fetch struct {
 	job uint64 // 0: this one
 	of  int
 	key string
-	// timeout is what was asked for, deadline when it is over; asked is set once
-	// the owner's node has been asked.
+	// timeout is the requested one, deadline its end; asked is set after the owner's node was
+	// asked.
 	timeout  time.Duration
 	deadline time.Time
 	asked    bool
 }
 
-// fetches are those that wait, by id.
+// fetches holds the waiting fetches by id.
 type fetches struct {
 	waiting map[uint64]*fetch
 	lastID  uint64
-	// foreign counts those that other nodes wait for.
+	// foreign counts the fetches of other nodes.
 	foreign int
 }
 
-// maxForeign bounds the fetches that other nodes may have waiting here: some for
-// each rank of the largest jobs.
+// maxForeign bounds the waiting fetches of other nodes: some for each rank of the largest jobs.
 const maxForeign = 1 << 16
 
-// Fetch carries out or holds a request of a rank here. Found means that Card has
-// the keys. The error wraps ErrFull.
+// Fetch carries out a request of a rank here, or holds it until an EventCard answers. After Found,
+// Card returns the keys. The error wraps ErrFull.
 func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
 	if f.Job == e.info.Job {
 		f.Job = 0
@@ -124,7 +123,7 @@ func (e *Engine) wait(f fetch) *fetch {
 	return &f
 }
 
-// known returns what this node knows of a rank's key.
+// known returns the outcome of a fetch by what this node knows; Held if it may still come.
 func (e *Engine) known(of int, key string) Outcome {
 	c := e.store.cards[int32(of)]
 	if c != nil && key == "" && (c.committed || !e.isLocal(of)) {
@@ -141,8 +140,8 @@ func (e *Engine) known(of int, key string) Outcome {
 	return Held
 }
 
-// finalOutcome returns the outcome for a rank that will commit nothing more: the client gets what
-// there is, and finds out that the key is missing.
+// finalOutcome returns the outcome for a rank that will commit nothing more: the client gets the
+// committed keys, and finds its key missing.
 func (e *Engine) finalOutcome(c *card) Outcome {
 	if c != nil && c.committed {
 		return Found
@@ -155,7 +154,7 @@ func (e *Engine) isDeparted(rank int) bool {
 	return s.lost || s.gone && !s.survives || s.phase == PhaseFinalized
 }
 
-// advanceFetch takes the next step of a waiting fetch.
+// advanceFetch takes the next possible step of a waiting fetch.
 func (e *Engine) advanceFetch(now time.Time, w *fetch) {
 	switch {
 	case w.job != 0:
@@ -193,7 +192,7 @@ func (e *Engine) askNode(w *fetch, at address) {
 	e.relay(at, relayed{kind: relayFetch, id: w.id, rank: w.of, key: w.key, timeout: w.timeout})
 }
 
-// onCommitted advances the fetches of a rank that has committed.
+// onCommitted advances the fetches from a rank that has committed.
 func (e *Engine) onCommitted(now time.Time, of int) {
 	for _, w := range e.fetchesOf(of) {
 		if e.known(of, w.key) == Found {
@@ -207,7 +206,7 @@ func (e *Engine) onCommitted(now time.Time, of int) {
 // cardFor returns a rank's card as the waiting process sees it.
 func (e *Engine) cardFor(w *fetch) []KV { return e.cardSeen(w.of, !w.remote) }
 
-// onNoCommit ends the fetches of a rank that will commit no more.
+// onNoCommit ends the fetches from a rank that will commit nothing more.
 func (e *Engine) onNoCommit(of int) {
 	for _, w := range e.fetchesOf(of) {
 		outcome := e.finalOutcome(e.store.cards[int32(of)])
@@ -215,12 +214,12 @@ func (e *Engine) onNoCommit(of int) {
 	}
 }
 
-// fetchesOf lists the waiting fetches of a rank of this node, oldest first.
+// fetchesOf lists the waiting fetches from a rank of this node, oldest first.
 func (e *Engine) fetchesOf(of int) []*fetch {
 	return e.someFetches(func(w *fetch) bool { return w.job == 0 && w.of == of })
 }
 
-// answerFetch ends a fetch.
+// answerFetch ends a fetch with an answer to the rank or node that waits.
 func (e *Engine) answerFetch(w *fetch, outcome Outcome, pairs []KV) {
 	delete(e.fetches.waiting, w.id)
 	if outcome != Found {
@@ -235,8 +234,8 @@ func (e *Engine) answerFetch(w *fetch, outcome Outcome, pairs []KV) {
 	e.emit(Event{Kind: EventCard, Rank: w.rank, Tag: w.tag, Job: w.job, Of: w.of, Outcome: outcome, Pairs: pairs})
 }
 
-// fetchAsked takes a fetch of another node.
-func (e *Engine) fetchAsked(now time.Time, from address, m *relayed) error {
+// onFetch handles a fetch of another node.
+func (e *Engine) onFetch(now time.Time, from address, m *relayed) error {
 	refuse := func() error {
 		e.relay(from, relayed{kind: relayCard, id: m.id, outcome: Missing})
 		return nil
@@ -268,7 +267,7 @@ func (e *Engine) cardIf(outcome Outcome, of int) []KV {
 	return e.cardSeen(of, false)
 }
 
-// knownRemotely is known, as another node sees it.
+// knownRemotely is known with the keys that other nodes may see.
 func (e *Engine) knownRemotely(of int, key string) Outcome {
 	c := e.store.cards[int32(of)]
 	_, has := e.store.visible(int32(of), key, false)
@@ -281,8 +280,8 @@ func (e *Engine) knownRemotely(of int, key string) Outcome {
 	return Held
 }
 
-// cardArrived takes the answer of another node.
-func (e *Engine) cardArrived(m *relayed) {
+// onCard handles another node's answer to a fetch.
+func (e *Engine) onCard(m *relayed) {
 	if w := e.fetches.waiting[m.id]; w != nil && !w.remote {
 		e.answerFetch(w, m.outcome, m.pairs)
 	}
@@ -299,7 +298,7 @@ func (e *Engine) Deadline() time.Time {
 	return first
 }
 
-// Tick ends the waits that have lasted long enough.
+// Tick ends the waits whose time is over.
 func (e *Engine) Tick(now time.Time) {
 	over := e.someFetches(func(w *fetch) bool { return !w.deadline.IsZero() && !now.Before(w.deadline) })
 	for _, w := range over {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Name passes a request on to the name table, as EventNameOp. The answer comes
-// with NameResult.
+// Name emits a request to the name table as EventNameOp; NameResult answers it.
 func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) error {
 	if len(service) == 0 {
 		return fmt.Errorf("%w: an empty service name", ErrMalformed)
@@ -24,9 +23,9 @@ func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) er
 	return nil
 }
 
-// NameResult answers a NameOp: ok is false when the name is taken (publish) or
-// unknown (lookup, unpublish); port is what lookup found. An id that nobody
-// waits for is ignored, since results can cross with the end of a rank.
+// NameResult answers a NameOp: ok is false if the name is taken (publish) or unknown (lookup,
+// unpublish); port is the result of a lookup. Unknown ids are ignored, since a rank may end while
+// its request is under way.
 func (e *Engine) NameResult(id uint64, ok bool, port string) {
 	w, found := e.answered(id)
 	if !found || w.op.Kind == 0 {
@@ -42,8 +41,7 @@ func (e *Engine) NameResult(id uint64, ok bool, port string) {
 	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: port})
 }
 
-// Spawn passes a request for new processes on, as EventSpawn. The answer comes
-// with SpawnResult.
+// Spawn emits a request for new processes as EventSpawn; SpawnResult answers it.
 func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	if len(request.Apps) == 0 {
 		return fmt.Errorf("%w: a spawn of no command", ErrMalformed)
@@ -71,8 +69,8 @@ func (e *Engine) Spawn(rank int, tag Tag, request *SpawnRequest) error {
 	return nil
 }
 
-// checkTexts refuses what no process can be given, and what the cluster's log cannot keep. It returns
-// the length of all texts, which need not be UTF-8.
+// checkTexts refuses texts that no process can get or that are too long for the cluster's log. It
+// returns the length of all texts, which need not be UTF-8.
 func (r *SpawnRequest) checkTexts() (int, error) {
 	bytes, bad := 0, false
 	add := func(texts ...string) {
@@ -108,37 +106,37 @@ func (e *Engine) SpawnResult(id uint64, result SpawnResult) {
 	e.emit(Event{Kind: EventSpawnAnswer, Rank: w.rank, Tag: w.tag, Result: &result})
 }
 
-// ask notes a request whose answer comes from outside.
+// ask records a request whose answer comes from outside, and returns its id.
 func (e *Engine) ask(w waiter) (uint64, error) {
-	if len(e.asked) == MaxAsked || e.askedBytes+w.bytes > MaxAskedBytes {
-		return 0, fmt.Errorf("%w: the ranks on the node wait for %d answers about names and new processes", ErrFull, len(e.asked))
+	if len(e.pending) == MaxAsked || e.pendingBytes+w.bytes > MaxAskedBytes {
+		return 0, fmt.Errorf("%w: the ranks on the node wait for %d answers about names and new processes", ErrFull, len(e.pending))
 	}
 	if err := e.hold(w.rank); err != nil {
 		return 0, err
 	}
 	e.lastID++
-	e.asked[e.lastID] = w
-	e.askedBytes += w.bytes
+	e.pending[e.lastID] = w
+	e.pendingBytes += w.bytes
 	return e.lastID, nil
 }
 
-// answered takes a request off the list.
+// answered removes a request from pending.
 func (e *Engine) answered(id uint64) (waiter, bool) {
-	w, ok := e.asked[id]
+	w, ok := e.pending[id]
 	if !ok {
 		return waiter{}, false
 	}
-	e.forgetAsked(id, w)
+	e.forgetPending(id, w)
 	e.state(w.rank).held--
 	return w, true
 }
 
-func (e *Engine) forgetAsked(id uint64, w waiter) {
-	delete(e.asked, id)
-	e.askedBytes -= w.bytes
+func (e *Engine) forgetPending(id uint64, w waiter) {
+	delete(e.pending, id)
+	e.pendingBytes -= w.bytes
 }
 
-// AskName is Name for an operation with its options.
+// AskName is Name for an operation with options.
 func (e *Engine) AskName(rank int, tag Tag, op NameOp) error {
 	switch {
 	case op.Service == "":

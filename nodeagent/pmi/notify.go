@@ -9,38 +9,38 @@ import (
 type Notice struct {
 	// Job is the job of Source; 0: this one. Events of other jobs go no further than this node.
 	Job uint64
-	// Source is the rank it is about, or comes from.
+	// Source is the rank that the event is about, or that sent it.
 	Source int
 	Code   int32
-	// Range is the protocol's own number for who may get it.
+	// Range is the protocol's number for the range of receivers.
 	Range uint8
-	// Infos are packed by the front end.
+	// Infos holds the event's attributes, packed by the front end.
 	Infos string
-	// Fleeting is not kept for ranks that register later.
+	// Fleeting means that the event is not kept for ranks that register later.
 	Fleeting bool
 }
 
 const (
-	// maxKept is how many events a node keeps for ranks that register for them later: programs
-	// start at different times.
+	// maxKept is the number of events that a node keeps for ranks that register for them later:
+	// programs start at different times.
 	maxKept = 128
-	// MaxKeptBytes bounds the Infos of all of them; one that is longer is not kept.
+	// MaxKeptBytes bounds the Infos of all kept events; a longer event is not kept.
 	MaxKeptBytes = 1 << 20
 )
 
-// keptNotice is an event, and which ranks here have got it, by slot.
+// keptNotice is an event with the ranks here that have got it, by slot.
 type keptNotice struct {
 	note     Notice
 	notified []bool
 }
 
-// notices are the latest events that have come here, the oldest first.
+// notices holds the latest events here, oldest first.
 type notices struct {
 	kept  []*keptNotice
 	bytes int
 }
 
-// keep notes an event that may be asked for later.
+// keep stores an event for ranks that register later.
 func (k *notices) keep(n *Notice, ranks int) *keptNotice {
 	one := &keptNotice{note: *n, notified: make([]bool, ranks)}
 	if n.Fleeting || len(n.Infos) > MaxKeptBytes {
@@ -55,7 +55,7 @@ func (k *notices) keep(n *Notice, ranks int) *keptNotice {
 	return one
 }
 
-// forget makes the next process of a rank get the events that the last one got.
+// forget lets the next process of a rank get the events that its previous process got.
 func (k *notices) forget(slot int) {
 	for _, one := range k.kept {
 		one.notified[slot] = false
@@ -100,7 +100,7 @@ func (e *Engine) Register(rank int, codes []int32) error {
 	return nil
 }
 
-// Deregister cancels a registration; without a code, that for all events.
+// Deregister cancels a registration for codes; without a code, the registration for all events.
 func (e *Engine) Deregister(rank int, codes []int32) {
 	s := e.state(rank)
 	if len(codes) == 0 {
@@ -111,8 +111,8 @@ func (e *Engine) Deregister(rank int, codes []int32) {
 	}
 }
 
-// Notify delivers an event to the ranks that have registered for it, but not
-// to the source, except with ReachRank: its library has done that.
+// Notify delivers an event to the ranks that have registered for it. The source gets it only with
+// ReachRank, since its own library has already delivered it.
 func (e *Engine) Notify(n Notice, reach Reach) {
 	if reach == ReachRank {
 		e.deliverTo(n.Source, &keptNotice{note: n})

@@ -2,15 +2,15 @@ package pmi
 
 import "fmt"
 
-// Publisher takes values that ranks of this node may see, each when it becomes visible.
+// Publisher gets each value that ranks of this node may see, when it becomes visible.
 type Publisher interface {
 	Put(rank int, key, value string) error
 	// Announce is called after a group of values was made visible together.
 	Announce()
 }
 
-// PublishTo publishes all values that ranks of this node may see, from now on. If the publisher
-// refuses a later value, the call that made it visible fails. The error wraps ErrFull.
+// PublishTo publishes all values that ranks of this node may see, present and later ones. If the
+// publisher refuses a later value, the call that made it visible fails. The error wraps ErrFull.
 func (e *Engine) PublishTo(p Publisher) error {
 	e.store.publisher, e.store.isHere = p, func(rank int32) bool { return e.isLocal(int(rank)) }
 	for at, entry := range e.store.sets {
@@ -40,7 +40,7 @@ func (s *store) publish(at setKey, value string) {
 	s.unpublished = s.publisher.Put(int(at.rank), at.key, value)
 }
 
-// published announces what was, and reports whether all was.
+// published announces the published values, and returns an error if the publisher refused one.
 func (e *Engine) published() error {
 	if p := e.store.publisher; p != nil {
 		p.Announce()

@@ -14,9 +14,8 @@ const (
 	// relayFetch asks for the keys of a rank, relayCard answers.
 	relayFetch relayKind = iota + 1
 	relayCard
-	// relayOpen tells the nodes of a group that there is one, relayIn tells its
-	// first node that all its ranks here have come, relayOut tells the others that
-	// all have.
+	// relayOpen announces a group to its nodes. relayIn reports to the first node that all its
+	// ranks on the sender have come, relayOut to the other nodes that all ranks have come.
 	relayOpen
 	relayIn
 	relayOut
@@ -45,11 +44,11 @@ type relayed struct {
 	note    Notice
 }
 
-// fleetingBit marks an event that is not kept. Stewards that do not know it read the range without
-// it.
+// fleetingBit marks an event that is not kept. Stewards that do not know the bit read the range
+// without it.
 const fleetingBit = 1 << 8
 
-// relayVersion is the version of this form.
+// relayVersion is the version of this format.
 const relayVersion = 1
 
 func (e *Engine) relay(to address, m relayed) {
@@ -123,7 +122,7 @@ func readRelayed(data []byte) (relayed, error) {
 	return m, nil
 }
 
-// small reads a number that counts ranks.
+// small reads a rank or a number of ranks.
 func (r *reader) small() int {
 	n := r.Number()
 	if n >= MaxRanks {
@@ -141,8 +140,8 @@ func (r *reader) outcome() Outcome {
 	return Outcome(n)
 }
 
-// Relayed takes what another node has sent by EventRelay. The error wraps
-// ErrExchange; the job must end then.
+// Relayed handles a message that another node has sent by EventRelay. The error wraps ErrExchange;
+// the job must end then.
 func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error {
 	m, err := readRelayed(data)
 	if err != nil {
@@ -151,15 +150,15 @@ func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error
 	from := address{job, node}
 	switch m.kind {
 	case relayFetch:
-		return e.fetchAsked(now, from, &m)
+		return e.onFetch(now, from, &m)
 	case relayCard:
-		e.cardArrived(&m)
+		e.onCard(&m)
 	case relayOpen:
-		return e.groupOpened(from, &m)
+		return e.onGroupOpened(from, &m)
 	case relayIn:
-		return e.groupPart(from, &m)
+		return e.onGroupPart(from, &m)
 	case relayOut:
-		return e.groupOver(from, &m)
+		return e.onGroupOver(from, &m)
 	case relayNotify:
 		if job == e.info.Job {
 			e.deliver(&m.note)
@@ -168,7 +167,7 @@ func (e *Engine) Relayed(now time.Time, job uint64, node int, data []byte) error
 	return nil
 }
 
-// RelayFailed reports that a message cannot reach its node: a request that waits for an answer
+// RelayFailed reports that a message cannot reach its node: a request that waits for the answer
 // fails.
 func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 	m, err := readRelayed(data)
@@ -177,14 +176,14 @@ func (e *Engine) RelayFailed(job uint64, node int, data []byte) {
 	}
 	switch m.kind {
 	case relayFetch:
-		e.cardArrived(&relayed{id: m.id, outcome: Missing})
+		e.onCard(&relayed{id: m.id, outcome: Missing})
 	case relayIn:
 		m.outcome = Missing
-		_ = e.groupOver(address{job, node}, &m) // as if its first node had said so
+		_ = e.onGroupOver(address{job, node}, &m) // as if its first node had sent the end
 	case relayOpen:
 		m.outcome = Missing
-		_ = e.groupPart(address{job, node}, &m) // as if the node had said so
+		_ = e.onGroupPart(address{job, node}, &m) // as if the node had reported it
 	case relayCard, relayOut, relayNotify:
-		// The process that waited for it is gone.
+		// Their receivers are gone, and nothing here waits for them.
 	}
 }

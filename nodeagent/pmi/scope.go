@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Scope says who may see a key.
+// Scope is the set of ranks that may see a key.
 type Scope uint8
 
 const (
@@ -15,15 +15,15 @@ const (
 	ScopeNode
 	// ScopeRemote: ranks of other nodes.
 	ScopeRemote
-	// ScopeProcess: nobody else.
+	// ScopeProcess: the owner alone.
 	ScopeProcess
 )
 
 // Protocol is the protocol that a rank speaks.
 type Protocol uint8
 
-// The protocols over one engine. ProtocolPMI is PMI-1 and PMI-2, which begin
-// alike; ProtocolKeys that of programs with package pm/keys.
+// The protocols over one engine. ProtocolPMI is PMI-1 and PMI-2, which begin alike; ProtocolKeys is
+// the protocol of programs with package pm/keys.
 const (
 	ProtocolPMI Protocol = iota + 1
 	ProtocolPMIx
@@ -41,8 +41,8 @@ func (p Protocol) String() string {
 	return "PMI"
 }
 
-// SetProtocol notes which protocol a rank uses: all ranks of a job must use the same,
-// since the fences of two cannot meet.
+// SetProtocol records the protocol of a rank. All ranks of a job must use the same, since ranks of
+// two protocols cannot meet in a fence.
 func (e *Engine) SetProtocol(rank int, p Protocol) error {
 	if e.protocol == 0 {
 		e.protocol = p
@@ -53,18 +53,18 @@ func (e *Engine) SetProtocol(rank int, p Protocol) error {
 	return nil
 }
 
-// Protocol returns what ranks here speak, 0 before the first has spoken.
+// Protocol returns the protocol of the ranks here, 0 before the first has spoken.
 func (e *Engine) Protocol() Protocol { return e.protocol }
 
-// card lists the keys that a rank has committed by scope; the values are in the
-// store's sets.
+// card lists the keys that a rank has committed by scope (MPI's "business card"); the values are in
+// the store's sets.
 type card struct {
 	keys []setKey
 	// committed is set once the owner, a rank of this node, has committed.
 	committed bool
 }
 
-// commitScoped keeps a value of a card.
+// commitScoped stores a value of a card.
 func (s *store) commitScoped(rank int32, scope Scope, key, value string) {
 	c := s.card(rank)
 	at := setKey{rank, scope, key}
@@ -82,8 +82,8 @@ func (s *store) card(rank int32) *card {
 	return c
 }
 
-// visible returns the value of a rank's key as another rank of its node, or of
-// another node, sees it.
+// visible returns the value of a rank's key as another rank sees it, of the same node or of another
+// one.
 func (s *store) visible(rank int32, key string, sameNode bool) (string, bool) {
 	own := ScopeRemote
 	if sameNode {
@@ -97,8 +97,8 @@ func (s *store) visible(rank int32, key string, sameNode bool) (string, bool) {
 	return "", false
 }
 
-// Commit keeps a value of a rank of this node, to be seen at once by those that
-// the scope says. The error wraps ErrTooLong or ErrFull.
+// Commit stores a value of a rank of this node; the ranks in the scope see it at once. The error
+// wraps ErrTooLong or ErrFull.
 func (e *Engine) Commit(rank int, scope Scope, key, value string) error {
 	switch {
 	case key == "":
@@ -129,13 +129,13 @@ func (e *Engine) Commit(rank int, scope Scope, key, value string) error {
 	return nil
 }
 
-// Committed ends a rank's commit: who waits for its keys gets them.
+// Committed ends a rank's commit, and answers the fetches that wait for its keys.
 func (e *Engine) Committed(now time.Time, rank int) {
 	e.store.card(int32(rank)).committed = true
 	e.onCommitted(now, rank)
 }
 
-// exchanged notes that the rank's keys went out with a fence.
+// exchanged records that the rank's keys were sent with a fence.
 func (s *rankState) exchanged(f *fenceState) {
 	clear(s.staged)
 	s.staged = s.staged[:0]
@@ -146,8 +146,7 @@ func (s *rankState) exchanged(f *fenceState) {
 	}
 }
 
-// Card returns the keys of a rank of this job, as far as this node knows them, as
-// another rank here sees them.
+// Card returns the known keys of a rank of this job, as another rank of this node sees them.
 func (e *Engine) Card(of int) []KV { return e.cardSeen(of, e.isLocal(of)) }
 
 func (e *Engine) cardSeen(of int, sameNode bool) []KV {
@@ -170,8 +169,8 @@ func (e *Engine) cardSeen(of int, sameNode bool) []KV {
 
 func (e *Engine) isLocal(rank int) bool { return int(e.info.RankNode[rank]) == e.info.NodeIndex }
 
-// CollectIn brings a rank into the fence of PMIx; collect asks that what was
-// committed be taken to the other nodes.
+// CollectIn brings a rank into the fence of PMIx; collect asks that the committed keys be sent to
+// the other nodes.
 func (e *Engine) CollectIn(rank int, tag Tag, collect bool) error {
 	if err := e.arriveFirst(rank, collect); err != nil {
 		return err

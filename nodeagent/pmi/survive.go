@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// The attributes by which programs of PMI-2 handle failed ranks. The protocol knows that a process
-// may take a failed one's place, but has no attributes for it; the first one here is hydra's.
+// The attributes by which PMI-2 programs handle failed ranks. In the protocol a process may take
+// the place of a failed one, but there are no attributes for that; DeadKey is hydra's.
 const (
 	// DeadKey lists the ranks that have failed and were not started again, "1,5" (job attribute; a
 	// key of PMI-1).
@@ -17,24 +17,23 @@ const (
 	// IncarnationsKey lists the ranks that were started again, and how often, "1:2,5:1" (job
 	// attribute).
 	IncarnationsKey = "PMI_incarnations"
-	// RespawnKey is set by a rank that wants to be started again so often when it fails (node
-	// attribute).
+	// RespawnKey is set by a rank to the number of times that it wants to be started again when it
+	// fails (node attribute).
 	RespawnKey = "PMI_respawn"
 )
 
-// MaxRespawns bounds what a rank may ask for.
+// MaxRespawns bounds the respawns that a rank may ask for.
 const MaxRespawns = 1000
 
-// failures are what is known of failed ranks, on all nodes.
+// failures holds the failed ranks of all nodes.
 type failures struct {
 	lost        map[int]bool
 	incarnation map[int]int
-	// given is the number of fences that nodes with lost ranks have contributed to.
+	// given holds the number of fences that each node with lost ranks has contributed to.
 	given map[int32]uint64
 }
 
-// AllFences stands for a node whose number of completed fences is unknown. The exchange of its
-// fences finds out.
+// AllFences stands for an unknown number of fences of a node. The exchange of its fences finds out.
 const AllFences = math.MaxUint64
 
 // AskRespawn records how often a rank wants to be started again when it fails; 0 cancels that. The
@@ -89,13 +88,13 @@ func (e *Engine) Lost(rank int, given uint64) error {
 	}
 	e.dropRequests(rank)
 	e.onNoCommit(rank)
-	e.groupLacks(rank)
+	e.breakGroupsOf(rank)
 	e.lost++
-	return e.maybeAllHere()
+	return e.maybeContribute()
 }
 
-// lostElsewhere ends the fences once no rank of a node is left. Fences that the node contributed to
-// before go on: they may still complete.
+// lostElsewhere ends the fences once no rank of a node is left. Fences that the node has already
+// contributed to go on: they may still complete.
 func (e *Engine) lostElsewhere(node int32, given uint64) {
 	if e.failures.given == nil {
 		e.failures.given = make(map[int32]uint64)
@@ -111,7 +110,7 @@ func (e *Engine) lostElsewhere(node int32, given uint64) {
 	e.maybeEnd()
 }
 
-// maybeEnd ends the fences if the present one cannot complete.
+// maybeEnd ends the fences if the present fence cannot complete.
 func (e *Engine) maybeEnd() {
 	if f := &e.fence; f.ending != "" && f.seq > f.last {
 		e.FencesEnd(f.ending)
@@ -131,8 +130,8 @@ func (e *Engine) isEmpty(node int32) bool {
 	return true
 }
 
-// OnRespawned records that a rank of any node was started again, for the incarnation-th time. What
-// its last process committed stays until the new one commits; uncommitted keys are dropped.
+// OnRespawned records that a rank of any node was started again, for the incarnation-th time. Keys
+// that its last process committed stay until the new one commits; uncommitted keys are dropped.
 func (e *Engine) OnRespawned(rank, incarnation int) {
 	if rank < 0 || rank >= e.Size() || incarnation <= e.failures.incarnation[rank] || e.failures.lost[rank] {
 		return
@@ -162,7 +161,7 @@ func (e *Engine) OnRespawned(rank, incarnation int) {
 	*s = rankState{survives: true, keys: s.keys, bytes: s.bytes, fresh: s.fresh, isFresh: s.isFresh}
 }
 
-// dropStaged forgets what a rank has put since the last fence.
+// dropStaged drops the keys that a rank has put since the last fence.
 func (e *Engine) dropStaged(rank int) {
 	for _, key := range e.state(rank).staged {
 		at := setKey{int32(rank), ScopeGlobal, key}
@@ -176,15 +175,15 @@ func (e *Engine) dropStaged(rank int) {
 	}
 }
 
-// dropRequests forgets what a rank waits for: the answers are not for its next process.
+// dropRequests drops the waiting requests of a rank: the answers are not for its next process.
 func (e *Engine) dropRequests(rank int) {
 	of := func(w waiter) bool { return w.rank == rank }
 	for key, waiting := range e.waiters {
 		e.waiters[key] = slices.DeleteFunc(waiting, of)
 	}
-	for id, w := range e.asked {
+	for id, w := range e.pending {
 		if w.rank == rank {
-			e.forgetAsked(id, w)
+			e.forgetPending(id, w)
 		}
 	}
 	maps.DeleteFunc(e.fetches.waiting, func(_ uint64, w *fetch) bool { return !w.remote && w.rank == rank })
@@ -194,13 +193,13 @@ func (e *Engine) dropRequests(rank int) {
 	e.state(rank).held = 0
 }
 
-// maybeAllHere goes on with the fence once all ranks here are in it that can come.
-func (e *Engine) maybeAllHere() error {
+// maybeContribute contributes to the fence once all ranks here that can come are in it.
+func (e *Engine) maybeContribute() error {
 	f := &e.fence
 	if f.arrived == 0 || f.exchanging || f.arrived+e.lostOutside() < len(e.local) {
 		return nil
 	}
-	return e.allHere()
+	return e.contribute()
 }
 
 // lostOutside counts the lost ranks here that are not in the present fence.
@@ -218,7 +217,7 @@ func (e *Engine) lostOutside() int {
 }
 
 // FencesEnd reports that fences of all ranks are impossible from now on, since another node is
-// lost: present and later arrivals fail with the reason.
+// lost. Present and later arrivals fail with the reason.
 func (e *Engine) FencesEnd(reason string) {
 	f := &e.fence
 	if f.broken != "" {
@@ -255,8 +254,8 @@ func (f *failures) respawned() (string, bool) {
 	return attribute(text)
 }
 
-// attribute is a list without its last comma; one that is longer than a value can be is cut between
-// two elements.
+// attribute returns a list without its last comma. A list that is longer than a value may be is cut
+// between two elements.
 func attribute(text []byte) (string, bool) {
 	if len(text) == 0 {
 		return "", false

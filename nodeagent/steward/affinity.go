@@ -13,12 +13,12 @@ const (
 	muchOutput = 1 << 20
 	// threadsDir names the threads of this process.
 	threadsDir = "/proc/self/task"
-	// newThreads bounds the passes over the threads: others may begin new ones meanwhile.
-	newThreads = 4
+	// maxPasses bounds the passes over the threads: they may start new threads meanwhile.
+	maxPasses = 4
 )
 
-// affinity makes a steward read and store much output on the CPUs of the job that writes it, so
-// that others lose nothing. It moves all threads, since Go gives work to any of them.
+// affinity moves a steward that handles much output to the CPUs of its job, so that the work costs
+// no other job anything. It moves all threads, since Go gives work to any of them.
 type affinity struct {
 	cpus  []int // the job's; none: the kernel chooses
 	read  int   // bytes
@@ -27,38 +27,38 @@ type affinity struct {
 	usual unix.CPUSet // where it was before
 }
 
-// charge counts output. At each doubling of it threads are moved again: one that was being made when
-// its parent was moved has the CPUs that the parent had before.
-func (k *affinity) charge(bytes int) {
-	if len(k.cpus) == 0 {
+// charge counts output. Whenever the count has doubled, it moves the threads again: a thread that
+// its parent started just before the parent was moved is still on the old CPUs.
+func (a *affinity) charge(bytes int) {
+	if len(a.cpus) == 0 {
 		return
 	}
-	if k.read += bytes; k.read < max(k.next, muchOutput) {
+	if a.read += bytes; a.read < max(a.next, muchOutput) {
 		return
 	}
-	k.next = 2 * k.read
+	a.next = 2 * a.read
 	var set unix.CPUSet
-	for _, cpu := range k.cpus {
+	for _, cpu := range a.cpus {
 		set.Set(cpu)
 	}
-	if k.kept || unix.SchedGetaffinity(0, &k.usual) == nil {
-		k.kept = true
+	if a.kept || unix.SchedGetaffinity(0, &a.usual) == nil {
+		a.kept = true
 		allThreadsOn(&set)
 	}
 }
 
 // reset lets the steward run anywhere again, for another job.
-func (k *affinity) reset() {
-	if k.kept {
-		allThreadsOn(&k.usual)
+func (a *affinity) reset() {
+	if a.kept {
+		allThreadsOn(&a.usual)
 	}
-	*k = affinity{}
+	*a = affinity{}
 }
 
 // allThreadsOn restricts the threads of this process to the CPUs of the set; new threads inherit
 // that. Where that is not permitted, a thread stays where it is.
 func allThreadsOn(set *unix.CPUSet) {
-	for range newThreads {
+	for range maxPasses {
 		threads, err := os.ReadDir(threadsDir)
 		if err != nil {
 			return

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startBatch is the number of ranks that are forked before the next check whether to stop: some
-// milliseconds of work. What these ranks have in common is done once.
+// startBatch is the number of ranks that are forked between two checks whether to stop: some
+// milliseconds of work. Work that all ranks of a batch share is done once.
 const startBatch = 16
 
-// batch is a group of ranks that are forked together, with the descriptors that are made for them
-// just before.
+// batch is a group of ranks that are forked together, with their descriptors.
 type batch struct {
 	low, count int // local ranks
 
@@ -24,7 +23,7 @@ type batch struct {
 	// The steward's ends, for the loops to take.
 	ports   []int // PMI, one per rank; none without PMI
 	outputs []int // one per stream, in the order of the job's outputs
-	sinks   []int // of those ranks that get input
+	sinks   []int // of the ranks that get input
 }
 
 // childFDs holds the ends that a rank inherits; -1: none.

@@ -11,16 +11,17 @@ import (
 
 // command is one of the programs of a job.
 type command struct {
-	end  int // of its ranks, which begin where those of the command before it end
+	end  int // of its ranks; they begin at the previous command's end
 	argv []string
 	env  []string // in place of or besides the job's
 	dir  string
-	// search has directories, as PATH does, where the program is looked for before those of PATH.
+	// search lists directories in which the program is looked for before those of PATH, in the same
+	// format.
 	search string
 	path   string // of the program, as launch.Resolve found it; "": no rank here runs it
 }
 
-// newCommands lists a job's commands, one at least.
+// newCommands lists a job's commands, at least one.
 func newCommands(spec *scorev1.JobSpec, size int) []command {
 	if len(spec.GetCommands()) == 0 {
 		return []command{{end: size, argv: spec.GetArgv(), dir: spec.GetWorkDir(), search: spec.GetSearchPath()}}
@@ -34,7 +35,7 @@ func newCommands(spec *scorev1.JobSpec, size int) []command {
 			commands[i].dir = spec.GetWorkDir()
 		}
 		for _, v := range c.GetEnv() {
-			if takenOver(v) {
+			if keepsVariable(v) {
 				commands[i].env = append(commands[i].env, v)
 			}
 		}
@@ -80,7 +81,7 @@ func (j *job) resolve() error {
 			continue
 		}
 		var err error
-		if c.path, err = launch.Resolve(j.sentAlong(c.argv[0]), c.dir, j.searchPath(c), j.user); err != nil {
+		if c.path, err = launch.Resolve(j.stagedPath(c.argv[0]), c.dir, j.searchPath(c), j.user); err != nil {
 			return err
 		}
 	}
@@ -88,8 +89,8 @@ func (j *job) resolve() error {
 	return nil
 }
 
-// searchPath lists the directories where a program without a slash in its name is looked for. What
-// a program spawns is looked for in its working directory last, as mpirun does.
+// searchPath lists the directories in which a program without a slash in its name is looked for.
+// For spawned programs the last is the working directory, as with mpirun.
 func (j *job) searchPath(c *command) string {
 	path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
 	if path == "" {
@@ -104,8 +105,9 @@ func (j *job) searchPath(c *command) string {
 	return path
 }
 
-// sentAlong returns the path of a staged program; the path of any other stays as it is.
-func (j *job) sentAlong(program string) string {
+// stagedPath returns the path of a staged program's copy, and the path of any other program
+// unchanged.
+func (j *job) stagedPath(program string) string {
 	for _, f := range j.spec.GetStaged() {
 		if f.GetKind() == scorev1.StagedKind_STAGED_KIND_PROGRAM && f.GetName() == filepath.Base(program) && j.order.GetPrograms() != "" {
 			return filepath.Join(j.order.GetPrograms(), f.GetName())

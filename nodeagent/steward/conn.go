@@ -8,7 +8,7 @@ import (
 )
 
 // unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
-// once; one that does not is disconnected.
+// once; a client that does not is disconnected.
 const unsentLimit = 32 << 20
 
 // conn is the steward's end of a connection on which a rank speaks PMI or PMIx. Clients wait for
@@ -54,7 +54,7 @@ func (l *loop) send(c *conn, t tag, data []byte) {
 	}
 }
 
-// writeSome writes until the socket is full, and returns how much went.
+// writeSome writes until the socket is full, and returns how much it wrote.
 func writeSome(fd int, data []byte) (int, error) {
 	sent := 0
 	for sent < len(data) {

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxPeers bounds the connections that have not yet said what they are for, which an agent does
-	// at once. If there are too many, the oldest is dropped.
+	// maxPeers bounds the connections without a first message, which an agent sends at once. If
+	// there are too many, the oldest is dropped.
 	maxPeers = 16
-	// maxUnread bounds the bytes that wait for an agent to read them. An agent with more hangs: it
-	// is disconnected, and its successor gets everything again.
+	// maxUnread bounds the bytes that wait for an agent to read them. An agent that lets more wait
+	// hangs: it is disconnected, and its successor gets everything again.
 	maxUnread = 80 << 20
 )
 
@@ -44,7 +44,7 @@ func (s *steward) accept() {
 	s.peers[p.id] = p
 }
 
-// makeRoom drops the oldest connection without a message if there are many.
+// makeRoom drops the oldest connection without a message if there are too many.
 func (s *steward) makeRoom() {
 	if len(s.peers) < maxPeers {
 		return
@@ -99,7 +99,7 @@ func (s *steward) drop(p *peer) {
 	}
 }
 
-// open reads from the first message what a connection is for.
+// open reads the purpose of a connection from its first message.
 func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	open := m.GetOpen()
 	if open == nil {
@@ -179,15 +179,15 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 }
 
 // send queues a message for the agent, if there is one. Only a collective's message can be too long
-// for the wire; it ends the job.
+// for the wire; that ends the job.
 func (s *steward) send(m *stewardpb.FromSteward) {
 	s.flushAt = time.Time{}
 	s.enqueue(m)
 }
 
-// sendLater queues a message that nobody waits for. It goes with the next message, or a while later
-// together with others like it. Otherwise ranks that end one after the other would wake agent and
-// leader once each, on the CPUs of ranks that still work.
+// sendLater queues a message that nobody waits for. It goes with the next urgent message, or after
+// sendDelay together with others like it. Otherwise each of many ranks that end would wake agent
+// and leader once, on the CPUs of ranks that still work.
 func (s *steward) sendLater(m *stewardpb.FromSteward) {
 	if s.control != nil && s.control.unsent() == 0 {
 		s.flushAt = s.now().Add(sendDelay)
@@ -215,8 +215,8 @@ func (s *steward) enqueue(m *stewardpb.FromSteward) {
 
 var errUnread = errors.New("the agent does not read")
 
-// flush writes what was queued since the last call, in one write for everything that one wait has
-// brought. Messages of sendLater alone wait for their time.
+// flush writes everything queued since the last call with one write. If all of it comes from
+// sendLater, it waits for flushAt.
 func (s *steward) flush() {
 	if s.control == nil || s.now().Before(s.flushAt) {
 		return

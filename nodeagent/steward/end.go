@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// killWait bounds one attempt to end all processes. The kernel needs microseconds, or as long
-	// as a device keeps a process waiting.
+	// killWait bounds one attempt to end all processes. The kernel needs microseconds, unless a
+	// device keeps a process waiting.
 	killWait = 2 * time.Second
 	// sweepPause is the time between two attempts.
 	sweepPause = 500 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 	storeWait = 10 * time.Second
 )
 
-// onExit takes the end of a rank from the reaper's goroutine.
+// onExit handles the end of a rank, on the reaper's goroutine.
 func (s *steward) onExit(e launch.Exit) { s.loop.post(func() { s.exited(e) }) }
 
 func (s *steward) exited(e launch.Exit) {
@@ -62,9 +62,9 @@ func (s *steward) exited(e launch.Exit) {
 // shellKilled is the exit code of a shell whose command was killed by SIGKILL.
 const shellKilled = 128 + int(unix.SIGKILL)
 
-// outOfMemory reports whether the kernel killed a rank, or a process of a rank that is a shell and
-// reports that, because of the job's memory limit. After a kill by this steward that is unknown and
-// does not matter.
+// outOfMemory reports whether the kernel killed a rank because of the job's memory limit, or a
+// child of a rank that is a shell and reports the kill. After a kill by this steward the cause is
+// unknown and does not matter.
 func (s *steward) outOfMemory(status launch.ExitStatus) bool {
 	killed := status.Signal == unix.SIGKILL || status.Code == shellKilled
 	if !killed || s.group == nil || s.life.Killed() {
@@ -88,7 +88,7 @@ func (s *steward) reportExit(k int) {
 	s.send(message)
 }
 
-// isClean reports whether an end has no consequence for the other ranks.
+// isClean reports whether a rank's end has no consequence for the other ranks.
 func isClean(m *scorev1.RankExited) bool {
 	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }
@@ -107,13 +107,13 @@ func (s *steward) reportAbort(a life.Abort) {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
 }
 
-// lease extends the time that the ranks may live to an instant of CLOCK_MONOTONIC.
+// lease lets the ranks live until an instant of CLOCK_MONOTONIC.
 func (s *steward) lease(until int64) {
 	now := s.now()
 	s.life.Lease(now, now.Add(time.Duration(until-monotonicNanos())))
 }
 
-// kill ends the ranks, their descendants, and further forking.
+// kill ends the ranks and their descendants, and stops forking.
 func (s *steward) kill() {
 	s.stopForking.Store(true)
 	container := s.job.container
@@ -125,8 +125,8 @@ func (s *steward) kill() {
 	}()
 }
 
-// sweep ends what the ranks have left behind, for as long as it takes: a job with a process is not
-// over. If the kernel holds a process, only the kernel can end it, and the user is told. A job with
+// sweep ends the processes that the ranks have left behind, for as long as it takes: a job with a
+// process is not over. If the kernel holds a process, sweep sends the user a note. A job with
 // output files is not over before these are complete, since whoever waits for its end reads them
 // next.
 func (s *steward) sweep() {
@@ -156,8 +156,7 @@ func (s *steward) sweep() {
 	}()
 }
 
-// awaitFiles waits for the files of a detached job and reports whether they have
-// everything.
+// awaitFiles waits for the files of a detached job and reports whether they are complete.
 func awaitFiles(stored <-chan struct{}) bool {
 	if stored == nil {
 		return true
@@ -187,8 +186,8 @@ func (s *steward) reportDone() {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
 }
 
-// usage sums up what the ranks have used. The container also counts descendants that no rank has
-// waited for.
+// usage sums up the resources that the ranks have used. The container also counts descendants that
+// no rank has waited for.
 func (s *steward) usage() *scorev1.Usage {
 	u := &scorev1.Usage{}
 	for k := range s.job.ranks {
@@ -207,8 +206,8 @@ func (s *steward) usage() *scorev1.Usage {
 	return u
 }
 
-// signal sends a signal to every living rank's process group. Until all ranks are forked the signal
-// is kept, each number once, as the kernel keeps pending signals.
+// signal sends a signal to every living rank's process group. Until all ranks are forked it keeps
+// the signal, each number once, as the kernel keeps pending signals.
 func (s *steward) signal(sig unix.Signal) {
 	if s.job == nil || sig < 1 || sig > maxSignal {
 		return
@@ -221,13 +220,13 @@ func (s *steward) signal(sig unix.Signal) {
 	}
 	for k := range s.job.ranks {
 		if p := s.job.ranks[k].process; p != nil {
-			_ = p.SignalGroup(sig) // one that has just ended needs no signal
+			_ = p.SignalGroup(sig) // it fails only for a rank that has just ended
 		}
 	}
 }
 
-// maxSignal is the last signal that is kept, of Linux's 64. The very last real-time signal is
-// sacrificed so that the set fits one word.
+// maxSignal is the largest signal that is kept. Linux has 64; the last real-time signal is left out
+// so that the set fits one word.
 const maxSignal = 63
 
 // signalPending sends the signals that came before all ranks were forked.

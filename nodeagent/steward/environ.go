@@ -10,8 +10,8 @@ import (
 // pmiTarget is the number of the PMI connection in the ranks.
 const pmiTarget = 3
 
-// Variables that say where a rank gets its channels (package pm): the agent's socket, or a
-// descriptor from another launcher than this one.
+// Variables that tell a rank where it gets its channels (package pm): the agent's socket, or a
+// descriptor from another launcher.
 const (
 	pmSocket     = "SCORE_PM_SOCKET"
 	pmDescriptor = "SCORE_PM_FD"
@@ -20,9 +20,9 @@ const (
 // nodeAddress is the variable with the address at which other hosts reach the node.
 const nodeAddress = "SCORE_NODE_ADDRESS"
 
-// ownVariable reports whether a variable is set for every rank or job: a job started from within a
-// job must not see the outer job's value.
-func ownVariable(name string) bool {
+// isOwnVariable reports whether score sets a variable for every rank or job: a job started from
+// within a job must not see the outer job's value.
+func isOwnVariable(name string) bool {
 	switch name {
 	case "SCORE_JOB_ID", "SCORE_RANK", "SCORE_SIZE", "SCORE_NODE", "SCORE_NODE_INDEX",
 		"SCORE_NODES", "SCORE_RESTART_COUNT", "SCORE_INCARNATION", "SCORE_LOCAL_RANK", "SCORE_LOCAL_SIZE",
@@ -32,13 +32,13 @@ func ownVariable(name string) bool {
 	return false
 }
 
-// commonEnv is the user's environment without what another launcher meant for
-// its own ranks, and with what all ranks of this node share.
+// commonEnv returns the user's environment without the variables that another launcher set for its
+// own ranks, and with those that all ranks of this node share.
 func (j *job) commonEnv() []string {
 	given := j.spec.GetEnv()
 	env := make([]string, 0, len(given)+10)
 	for _, v := range given {
-		if takenOver(v) {
+		if keepsVariable(v) {
 			env = append(env, v)
 		}
 	}
@@ -60,7 +60,7 @@ func (j *job) commonEnv() []string {
 	)
 }
 
-// host is the agents' address of this node.
+// host returns the address at which agents reach this node.
 func (j *job) host() (netip.Addr, bool) {
 	places, own := j.order.GetJob().GetPlaces(), int(j.order.GetJob().GetNodeIndex())
 	if own >= len(places) {
@@ -70,13 +70,13 @@ func (j *job) host() (netip.Addr, bool) {
 	return at.Addr(), err == nil
 }
 
-// takenOver reports whether ranks keep a variable (NAME=VALUE) of the user's environment.
-func takenOver(v string) bool {
+// keepsVariable reports whether ranks keep a variable (NAME=VALUE) of the user's environment.
+func keepsVariable(v string) bool {
 	name, _, ok := strings.Cut(v, "=")
-	return ok && name != "" && !ownVariable(name) && !pmi.Inherited(name) && strings.IndexByte(v, 0) < 0
+	return ok && name != "" && !isOwnVariable(name) && !pmi.Inherited(name) && strings.IndexByte(v, 0) < 0
 }
 
-// rankEnv is the whole environment of local rank k.
+// rankEnv returns the whole environment of local rank k.
 func (j *job) rankEnv(k int) []string {
 	const own = 24 // variables that each rank has for itself
 	env := make([]string, len(j.env), len(j.env)+own)

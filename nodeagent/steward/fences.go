@@ -20,7 +20,7 @@ type fences struct {
 	smallExchange *fence.SmallExchange // nil: all are the agents'
 	// seq is the engine's number of the fence under way; 0: there is none.
 	seq uint64
-	// ended is why there can be no more fences; "": there can.
+	// ended is the reason why there can be no more fences; "" while there can.
 	ended      string
 	stats      pmi.Stats
 	last       uint64 // number of the last fence that began here
@@ -39,7 +39,7 @@ func newFences(j *job) fences {
 	}
 	smallExchange, err := fence.NewSmallExchange(j.nodes, int(order.GetNodeIndex()), fence.Algorithm(j.spec.GetExchange()))
 	if err != nil {
-		return fences{} // the agent finds the same, and says so
+		return fences{} // the agent finds the same, and reports it
 	}
 	return fences{smallExchange: smallExchange}
 }
@@ -69,7 +69,7 @@ func (s *steward) applySmallExchange(effects []fence.Effect) {
 			s.sendCollective(e.To, &e.Message)
 		case fence.Done:
 			kind, parts := e.Message.Op.Kind, e.Message.Data
-			s.runLater(func() { s.fenced(kind, parts) }) // it may lead to the next fence
+			s.runLater(func() { s.fenced(kind, parts) }) // this may lead to the next fence
 		case fence.Large:
 			op := e.Message.Op
 			s.ask(request{kind: requestCollective, number: op.Seq}, collectiveMessage(op.Seq, e.Message.Data[0], f.stats))
@@ -121,26 +121,27 @@ func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 	s.applySmallExchange(f.smallExchange.Receive(int(from.Node), m))
 }
 
-// lostCollective ends the fences if a step cannot arrive. A step of an exchange that is over here
-// has arrived if the node's part of the job is over; but if nobody answers, ranks may wait for it.
-func (s *steward) lostCollective(l reliable.Message, reason error) {
+// lostCollective ends the fences if a step cannot arrive. If the exchange is over here and the
+// other node's part of the job is over, the step has arrived. If nobody answers, ranks there may
+// still wait for it.
+func (s *steward) lostCollective(lost reliable.Message, reason error) {
 	f, places := &s.messages.fences, s.job.order.GetJob().GetPlaces()
-	m, err := readCollective(l.Data)
+	m, err := readCollective(lost.Data)
 	switch {
-	case err != nil, int(l.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
+	case err != nil, int(lost.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
 		return
 	case errors.Is(reason, reliable.ErrFull):
 		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, reason))
 		return
 	}
-	place := places[l.To.Node]
+	place := places[lost.To.Node]
 	text := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), reason)
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: &stewardpb.PartLost{NodeIndex: l.To.Node, Reason: text}}})
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: &stewardpb.PartLost{NodeIndex: lost.To.Node, Reason: text}}})
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
-// endFence ends the job if its ranks are in a fence, or when they come to the next one. If the job
-// goes on without what it has lost, it tells the ranks that there are no fences.
+// endFence ends the job if its ranks are in a fence, or when they enter the next one. If the job
+// survives losses, endFence only notifies the ranks that there are no more fences.
 func (s *steward) endFence(reason string) {
 	f := &s.messages.fences
 	f.ended = reason
@@ -179,7 +180,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	s.fenced(fence.Kind(m.GetKind()), m.GetData())
 }
 
-// noFences tells the ranks that there are no more fences of all of them.
+// noFences notifies the ranks that there are no more fences of all ranks.
 func (s *steward) noFences(reason string) {
 	s.engineDo(func(e *pmi.Engine) error {
 		e.FencesEnd(reason)
@@ -187,7 +188,7 @@ func (s *steward) noFences(reason string) {
 	})
 }
 
-// fenced ends a fence with what all nodes gave.
+// fenced ends a fence with the data of all nodes.
 func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 	f := &s.messages.fences
 	size, seq := 0, f.seq

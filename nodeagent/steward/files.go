@@ -17,33 +17,33 @@ import (
 type files struct {
 	set    *stdio.Files
 	as     *launch.Actor // opens, writes and closes them, with the user's rights
-	marks  bool          // whether this steward marks, in the file that is opened next, that the job starts again
+	marks  bool          // write a line that the job restarts into the file opened next
 	closed bool
-	stored chan struct{} // closed once the files are: all that was written is in them
+	stored chan struct{} // closed once the files are closed and have all output
 }
 
 func newFiles(as *launch.Actor, open stdio.Opener) *files {
 	return &files{set: stdio.NewFiles(open), as: as, stored: make(chan struct{})}
 }
 
-// fileStream is one stream's way into its file. Whole lines are appended by one
-// write each, so that lines of several ranks and nodes in one file stay whole.
+// fileStream writes one stream to its file. It appends each line with one write, so that lines of
+// several ranks and nodes in one file stay whole.
 type fileStream struct {
 	lines *stdio.Lines
 	sink  *stdio.Sink
 	as    *launch.Actor
 }
 
-// together reports whether both streams of a rank go to one file. Then they share a pipe, so that
-// their order stays.
+// together reports whether both streams of a rank go to one file. Then they share a pipe, which
+// keeps their order.
 func (j *job) together() bool {
 	pattern := j.spec.GetStderrPattern()
 	return pattern == "" || pattern == j.spec.GetStdoutPattern()
 }
 
 // openFiles opens the output files of a detached job as its user, before anything runs: an error
-// there is an error of the job. An empty pattern means no file; an attached reader sees the stream
-// all the same.
+// there is an error of the job. An empty pattern means no file; an attached reader gets the stream
+// in any case.
 func openFiles(j *job) (*files, error) {
 	f, err := newJobFiles(j)
 	if err != nil {
@@ -148,9 +148,8 @@ func (j *job) expand(pattern string, rank uint32) (string, error) {
 	return path, nil
 }
 
-// write adds to a stream's file as the user, because quotas, reserved blocks and set-id bits depend
-// on who writes. After an error it drops the rest of the stream and tells the user: a full disk
-// does not stop a job.
+// write appends to a stream's file as the user, because quotas, reserved blocks and set-id bits
+// depend on who writes.
 func (s *fileStream) write(data []byte, ended bool) error {
 	return s.as.Do(func() error {
 		err := s.lines.Add(data, s.sink.Write)
@@ -163,13 +162,13 @@ func (s *fileStream) write(data []byte, ended bool) error {
 
 // close closes the files, once. It reports data that did not reach the disk before it closes
 // stored, after which the job may end.
-func (f *files) close(tell func(error)) {
+func (f *files) close(report func(error)) {
 	if f.closed {
 		return
 	}
 	f.closed = true
 	if err := f.as.Do(f.set.Close); err != nil {
-		tell(err)
+		report(err)
 	}
 	f.as.Close()
 	close(f.stored)

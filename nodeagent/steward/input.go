@@ -25,10 +25,10 @@ type input struct {
 
 	terminal bool // the sinks are terminals, at which a character ends the input
 
-	// accepted is the offset in the input after the last chunk. What another reader sends again is
-	// dropped.
+	// accepted is the offset in the input after the last chunk. Input before it, which a new reader
+	// may send again, is dropped.
 	accepted uint64
-	hasBase  bool // accepted counts from the first message: an earlier attempt of the job got what was before it
+	hasBase  bool // accepted is set, by the first message: an earlier attempt of the job got the input before it
 }
 
 // sink is the write end of one rank's standard input.
@@ -38,7 +38,7 @@ type sink struct {
 	waiting bool // for more of the chunk
 }
 
-// addSinks takes the write ends of some ranks' pipes.
+// addSinks adds the write ends of some ranks' pipes.
 func (in *input) addSinks(fds []int) {
 	for _, fd := range fds {
 		in.sinks = append(in.sinks, sink{fd: fd})
@@ -51,7 +51,7 @@ func (in *input) markComplete() { in.allAdded = true }
 // ready reports whether the next message may be taken.
 func (in *input) ready() bool { return in.allAdded && in.unfinished == 0 }
 
-// accept begins to deliver what is new of a message.
+// accept begins to deliver the new part of a message.
 func (in *input) accept(m *scorev1.Stdin) {
 	if size := m.GetResize(); size != nil {
 		in.resizeTerminals(size)
@@ -99,7 +99,7 @@ func (in *input) deliver(data []byte, eof bool) {
 	in.closeAtEOF()
 }
 
-// writeSink gives one sink what it takes of the chunk.
+// writeSink writes as much of the chunk as one sink takes.
 func (in *input) writeSink(i int) {
 	s := &in.sinks[i]
 	if !s.waiting {
@@ -117,7 +117,7 @@ func (in *input) writeSink(i int) {
 			}
 			return
 		}
-		if err != nil { // the rank, or all that had its input, closed it
+		if err != nil { // every process that had the rank's input closed it
 			in.dropSink(s)
 			return
 		}

@@ -43,7 +43,7 @@ type job struct {
 
 	outputs []output        // streams to come, in the order of the ranks; the relay's from Prepared on
 	files   *files          // the relay's from Prepared on
-	stored  <-chan struct{} // closed once a detached job's files have everything; nil: there are none
+	stored  <-chan struct{} // closed once a detached job's files are complete; nil: there are none
 
 	killedFor atomic.Pointer[string] // why the job was killed while it was prepared; nil: it was not
 }
@@ -63,8 +63,8 @@ const kvsPrefix = "score_"
 // kvsName returns the job's name for its ranks, the same on every node.
 func kvsName(job uint64) string { return kvsPrefix + strconv.FormatUint(job, 10) }
 
-// newJob makes a job of an order, even of an order that contradicts itself, so that it can be
-// reported; check finds that.
+// newJob makes a job from an order. It accepts an order that contradicts itself, so that the error
+// can be reported; check finds it.
 func newJob(order *stewardpb.PrepareJob) *job {
 	p := order.GetJob()
 	j := &job{order: order, id: p.GetJobId(), spec: p.GetSpec(), node: order.GetNode(), nodes: len(p.GetPlaces())}
@@ -81,7 +81,7 @@ func newJob(order *stewardpb.PrepareJob) *job {
 	return j
 }
 
-// check returns what is wrong with the order itself: a fault of the agent or the server, not of the
+// check validates the order. An error is a bug of the agent or the server, not a mistake of the
 // user.
 func (j *job) check() error {
 	if j.place == nil || j.order.GetJob().GetUser() == nil {
@@ -116,8 +116,8 @@ func (j *job) size() int {
 	return n
 }
 
-// rankNode maps every rank of the job to its node's index, or fails when the
-// places do not name each rank once.
+// rankNode maps every rank of the job to its node's index. It fails if the places do not name each
+// rank once.
 func (j *job) rankNode() ([]int32, error) {
 	const nowhere = -1
 	nodes := make([]int32, j.size())
@@ -189,7 +189,7 @@ func (j *job) streams() int {
 	return 2
 }
 
-// release releases what a job that never ran holds.
+// release frees the resources of a job that never ran.
 func (j *job) release() {
 	j.closeInputs(0)
 	j.pmix.close()

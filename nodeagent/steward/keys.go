@@ -23,7 +23,7 @@ func (s *steward) joinKeys(k int, welcome []byte) {
 	}
 }
 
-// openKeys makes the store, with everything that ranks here may see already.
+// openKeys makes the store, with all keys that the ranks here may already see.
 func (j *job) openKeys() (err error) {
 	if j.keys != nil {
 		return nil
@@ -37,13 +37,13 @@ func (j *job) openKeys() (err error) {
 // closeKeys closes the store; ranks that read it keep what they have.
 func (j *job) closeKeys() {
 	if j.keys != nil {
-		_ = j.keys.Close() // it has nothing that anybody waits for
+		_ = j.keys.Close() // an error loses nothing: the job is over
 		j.keys = nil
 	}
 }
 
-// passStore writes to a rank's connection, together with the store's descriptor. Nothing else is
-// unsent on it: the client waits.
+// passStore sends the welcome and the store's descriptor to a rank. Nothing else is unsent on the
+// connection, since the client waits.
 func passStore(fd int, welcome []byte, store *keys.Store) error {
 	if fd < 0 {
 		return nil // it has hung up meanwhile

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventBatch is how many events one wait brings at most.
+// eventBatch is the largest number of events that one wait returns.
 const eventBatch = 64
 
 // tag identifies the source of an event. Index is the local rank, the
@@ -48,7 +48,7 @@ type loop struct {
 	events   [eventBatch]unix.EpollEvent
 	ready    int // of events
 	err      error
-	look     func(uintptr) bool // l.poll, made once
+	pollOnce func(uintptr) bool // l.poll, made once
 	rested   bool               // the last wait in Go's poller was longer than a moment
 
 	mu     sync.Mutex
@@ -65,7 +65,7 @@ func newLoop() (*loop, error) {
 	// Go's poller takes only descriptors that do not block.
 	err = unix.SetNonblock(epoll, true)
 	l := &loop{epoll: epoll, file: os.NewFile(uintptr(epoll), "loop"), wake: -1}
-	l.look = l.poll
+	l.pollOnce = l.poll
 	if err == nil {
 		l.raw, err = l.file.SyscallConn()
 	}
@@ -106,8 +106,8 @@ func control(epoll, op, fd int, events uint32, t tag) error {
 
 func tagOf(e *unix.EpollEvent) tag { return tag{kind: kind(e.Fd), index: e.Pad} }
 
-// wait returns what has happened, nothing at the deadline; the zero deadline
-// never comes. The slice is valid until the next call.
+// wait returns the next events, or none at the deadline; the zero deadline never comes. The slice
+// is valid until the next call.
 func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 	if l.pollEvents(deadline) {
 		return l.events[:l.ready], l.err
@@ -119,7 +119,7 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 		l.deadline = deadline
 	}
 	begin := time.Now()
-	err := l.raw.Read(l.look)
+	err := l.raw.Read(l.pollOnce)
 	l.rested = time.Since(begin) > lingerMillis*time.Millisecond
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -130,13 +130,13 @@ func (l *loop) wait(deadline time.Time) ([]unix.EpollEvent, error) {
 	return l.events[:l.ready], l.err
 }
 
-// poll polls without waiting; it is false when nothing has happened.
+// poll polls without waiting, and reports whether there are events.
 func (l *loop) poll(fd uintptr) bool {
-	return l.pollOne(int(fd), 0)
+	return l.epollWait(int(fd), 0)
 }
 
-// pollOne waits so many milliseconds at most.
-func (l *loop) pollOne(fd, millis int) bool {
+// epollWait waits for events of the epoll set fd, for at most the given milliseconds.
+func (l *loop) epollWait(fd, millis int) bool {
 	n, err := unix.EpollWait(fd, l.events[:], millis)
 	switch {
 	case errors.Is(err, unix.EINTR):
@@ -149,21 +149,21 @@ func (l *loop) pollOne(fd, millis int) bool {
 }
 
 // lingerMillis is how long a busy loop waits for the next event in epoll_wait itself, in
-// milliseconds, the least that epoll knows. With Go's poller in between one more thread has to
-// wake, which takes half of an empty fence's time on a busy machine. After a longer rest the loop
-// does not do this, since it keeps Go's scheduler busy.
+// milliseconds; epoll has no shorter wait. A wait in Go's poller wakes one more thread, which takes
+// half of an empty fence's time on a busy machine. After a longer rest the loop does not wait here,
+// since that keeps Go's scheduler busy.
 const lingerMillis = 1
 
-// pollEvents polls for events. If another event is expected, it waits a moment for it, since
-// polling first would mostly be a wasted system call.
+// pollEvents polls for events. If another event is expected, it waits for lingerMillis without
+// polling first, which would mostly be a wasted system call.
 func (l *loop) pollEvents(deadline time.Time) bool {
 	if l.rested || !deadline.IsZero() && time.Until(deadline) < lingerMillis*time.Millisecond {
 		return l.poll(uintptr(l.epoll))
 	}
-	return l.pollOne(l.epoll, lingerMillis)
+	return l.epollWait(l.epoll, lingerMillis)
 }
 
-// expect announces that the last action brings another event within a moment.
+// expect announces that the last action causes another event within a moment.
 func (l *loop) expect() { l.rested = false }
 
 // post makes the loop's goroutine run f, soon and in the order of the calls.
@@ -182,8 +182,7 @@ func (l *loop) post(f func()) {
 
 var oneEvent = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
-// runPosted runs what was posted; the goroutine of the loop calls it on
-// kindWake.
+// runPosted runs the posted functions; the goroutine of the loop calls it on kindWake.
 func (l *loop) runPosted() {
 	var counter [8]byte
 	l.mu.Lock()

@@ -7,7 +7,7 @@ import (
 )
 
 // mail holds messages that a new agent must get again, because the old one may have died before it
-// passed them on. All of them may arrive twice.
+// forwarded them. All of them may arrive twice.
 type mail struct {
 	prepared *scorev1.Prepared
 	launched *scorev1.Launched
@@ -85,7 +85,8 @@ func (s *steward) ask(r request, message *stewardpb.FromSteward) {
 	s.send(message)
 }
 
-// answered takes a request off the list; an answer may come twice.
+// answered removes a request from the list and reports whether it was there: an answer may come
+// twice.
 func (s *steward) answered(r request) bool {
 	i := slices.IndexFunc(s.mail.requests, func(open request) bool {
 		return open.kind == r.kind && open.number == r.number
@@ -100,7 +101,7 @@ func (s *steward) answered(r request) bool {
 // maxNotes bounds the sentences kept for an agent that is away.
 const maxNotes = 16
 
-// note sends the user a sentence, once.
+// note sends the user a sentence.
 func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
 
 // noteLoss is note for output that is lost: the job's end says so, too.

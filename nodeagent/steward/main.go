@@ -40,9 +40,8 @@ type config struct {
 	grace   time.Duration
 }
 
-// Main is the whole steward process: args are those after "steward". It returns
-// the exit status. Descriptor 3 must be a listening Unix socket; see package
-// client for who makes it.
+// Main runs the whole steward process and returns its exit status. args are the arguments after
+// "steward". Descriptor 3 must be a listening Unix socket, which package client makes.
 func Main(args []string) int {
 	c, err := parse(args)
 	if err != nil {
@@ -59,7 +58,7 @@ func Main(args []string) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	unix.Umask(0) // files are opened with the user's own mask
 	realtime.Prefault()
-	_ = realtime.CalmMonitor(realtime.MonitorSlack) // if not permitted, it takes a little more of the ranks' time
+	_ = realtime.CalmMonitor(realtime.MonitorSlack) // where not permitted, the steward takes a little more of the ranks' time
 	api.Warm(stewardpb.File_steward_proto)
 	s, err := newSteward(c, listenerFD)
 	if err == nil {

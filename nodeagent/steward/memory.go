@@ -13,7 +13,7 @@ const (
 	// of short jobs, not after each.
 	gcPercent   = 200
 	memoryLimit = 24 << 20
-	// rankMemory is the memory that a rank of the job takes here, on whichever node it runs, in
+	// rankMemory is the memory that each rank of the job takes here, on whichever node it runs, in
 	// bytes: its node and its place in tables.
 	rankMemory = 64
 	// keptGrowth is the memory that a byte from other nodes can take here. Keys and values are
@@ -27,28 +27,28 @@ const (
 // nodes, and what an agent has not read.
 const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + maxUnread
 
-// keptStep is the growth in bytes after which the collector's limit is set again, which stops the
-// process for a moment.
+// keptStep is the growth in bytes after which the collector's limit is set again. Setting it stops
+// the process for a moment.
 const keptStep = 32 << 10
 
-// countMemory counts bytes that the job has brought, and raises the collector's limit: with a limit
-// below the live heap the collector would run without end.
+// countMemory counts bytes kept for the job, and raises the collector's limit: with a limit below
+// the live heap the collector would never stop running.
 func (s *steward) countMemory(bytes int) {
 	s.kept += bytes
-	if s.keptTold == 0 || s.kept-s.keptTold >= keptStep {
-		s.keptTold = s.kept
+	if s.limitSetAt == 0 || s.kept-s.limitSetAt >= keptStep {
+		s.limitSetAt = s.kept
 		debug.SetMemoryLimit(softLimit(s.job.size(), s.kept))
 	}
 }
 
 // resetMemory resets the limit for a steward without a job.
 func (s *steward) resetMemory() {
-	s.kept, s.keptTold = 0, 0
+	s.kept, s.limitSetAt = 0, 0
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// softLimit returns the collector's memory limit for a job of so many ranks that has brought so
-// many bytes from other nodes.
+// softLimit returns the collector's memory limit for a job of this many ranks that keeps this many
+// bytes from other nodes.
 func softLimit(ranks, kept int) int64 {
 	return min(memoryLimit+int64(ranks)*rankMemory+int64(kept)*keptGrowth, MaxJobMemory)
 }

@@ -21,8 +21,9 @@ const (
 	// lost. The receiver's agent may be starting again; the leader gives it 10 s for that before it
 	// ends the job.
 	collectiveTimeout = 15 * time.Second
-	// directRepeat is when a message that went by a datagram is sent again, by the agents. It is
-	// longer than an endpoint delays an acknowledgement, and longer than a busy machine takes.
+	// directRepeat is the time after which a message sent by a datagram is sent again through the
+	// agents. It is longer than an endpoint delays an acknowledgement, and longer than a busy
+	// machine takes.
 	directRepeat = 250 * time.Millisecond
 )
 
@@ -33,11 +34,11 @@ var (
 )
 
 // messages exchanges messages with the stewards of the job's other nodes and of connected jobs.
-// Those of the same job go by datagrams where these arrive, all others through the agents.
+// Within the job they go by datagrams where these arrive, otherwise through the agents.
 type messages struct {
 	endpoint *reliable.Endpoint
 	fences   fences
-	path     *path // nil: all go by the agents
+	path     *path // nil: all go through the agents
 }
 
 // newMessages makes the messages of a job. It opens nothing before the first message.
@@ -45,9 +46,9 @@ func newMessages(j *job, now time.Time) *messages {
 	return &messages{endpoint: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
 }
 
-func (l *messages) close() {
-	if l != nil && l.path != nil {
-		l.path.close()
+func (m *messages) close() {
+	if m != nil && m.path != nil {
+		m.path.close()
 	}
 }
 
@@ -69,33 +70,33 @@ func (s *steward) write(to reliable.Peer, data []byte, options reliable.SendOpti
 	s.sendMessage(message)
 }
 
-// sendMessage sends a message by a datagram if it can, else through the agents.
-func (s *steward) sendMessage(l reliable.Message) {
-	if !s.sendDirect(l) {
-		s.sendByAgents(l)
+// sendMessage sends a message by a datagram if possible, else through the agents.
+func (s *steward) sendMessage(m reliable.Message) {
+	if !s.sendDirect(m) {
+		s.sendByAgents(m)
 	}
 }
 
 // sendByAgents passes a message to the agent, or keeps it for the next agent if there is none. If
 // the receiver's port is known, a copy goes by a datagram as well: if it arrives, the next messages
 // need no agent.
-func (s *steward) sendByAgents(l reliable.Message) {
+func (s *steward) sendByAgents(m reliable.Message) {
 	header := &scorev1.MessageHeader{
-		Stream: l.Stream, Number: l.Number, Least: l.Least, AckStream: l.AckStream, Ack: l.Ack,
-		Collective: l.Kind == messageCollective,
+		Stream: m.Stream, Number: m.Number, Least: m.Least, AckStream: m.AckStream, Ack: m.Ack,
+		Collective: m.Kind == messageCollective,
 	}
-	if l.To.Job == s.job.id {
-		header.Port, header.Received = s.pathTo(l.To.Node)
-		if l.Number != 0 {
-			s.copyDirect(l)
+	if m.To.Job == s.job.id {
+		header.Port, header.Received = s.pathTo(m.To.Node)
+		if m.Number != 0 {
+			s.copyDirect(m)
 		}
 	}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Relay{Relay: &stewardpb.Relay{
-		JobId: l.To.Job, NodeIndex: l.To.Node, Address: s.job.addressOf(l.To.Job, int(l.To.Node)), Data: l.Data, Header: header,
+		JobId: m.To.Job, NodeIndex: m.To.Node, Address: s.job.addressOf(m.To.Job, int(m.To.Node)), Data: m.Data, Header: header,
 	}}})
 }
 
-// replayMessages passes a new agent the messages that may have been lost with the one before.
+// replayMessages sends a new agent the messages that may have been lost with the previous one.
 func (s *steward) replayMessages() {
 	if s.messages == nil {
 		return
@@ -105,7 +106,7 @@ func (s *steward) replayMessages() {
 	}
 }
 
-// relayed takes a message of another node or job that the agents have forwarded.
+// relayed handles a message of another node or job that the agents have forwarded.
 func (s *steward) relayed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
@@ -123,7 +124,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	}, m.GetData())
 }
 
-// take takes a message that came by either way. It does not keep the data.
+// take handles a message that came by a datagram or through the agents. It does not keep the data.
 func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.Header, data []byte) {
 	if !s.messages.endpoint.Receive(s.now(), from, header) {
 		return
@@ -137,8 +138,8 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	}
 }
 
-// relayFailed withdraws a message to a job that has ended, or one that the agent refused to
-// forward.
+// relayFailed handles a message that the agent returns: its job has ended, or the agent refused to
+// forward it.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
@@ -156,21 +157,21 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 
 // lost reports to the sender of a message that it will not arrive. It does so later, because the
 // sender may still be sending it.
-func (s *steward) lost(l reliable.Message, reason error) {
+func (s *steward) lost(m reliable.Message, reason error) {
 	s.runLater(func() {
 		switch {
-		case l.Kind == messageCollective:
-			s.lostCollective(l, reason)
+		case m.Kind == messageCollective:
+			s.lostCollective(m, reason)
 		case s.endpoint() != nil:
 			s.withEngine(func(e *pmi.Engine) error {
-				e.RelayFailed(l.To.Job, int(l.To.Node), l.Data)
+				e.RelayFailed(m.To.Job, int(m.To.Node), m.Data)
 				return nil
 			})
 		}
 	})
 }
 
-// tickMessages repeats messages, acknowledges what has come, and reports messages that timed out.
+// tickMessages repeats messages, acknowledges received ones, and reports those that timed out.
 func (s *steward) tickMessages() {
 	now := s.now()
 	if at := s.messages.deadline(); at.IsZero() || now.Before(at) {
@@ -190,11 +191,11 @@ func (s *steward) tickMessages() {
 	}
 }
 
-func (l *messages) deadline() (none time.Time) {
-	if l == nil {
+func (m *messages) deadline() (none time.Time) {
+	if m == nil {
 		return none
 	}
-	return l.endpoint.Deadline()
+	return m.endpoint.Deadline()
 }
 
 // acknowledge sends all pending acknowledgements: the ranks here have ended, and stewards of other
@@ -227,7 +228,7 @@ func (s *steward) runLater(f func()) {
 	})
 }
 
-// runAfter runs what was put off, including what that puts off in turn.
+// runAfter runs the functions of runLater, including those that they add in turn.
 func (s *steward) runAfter() {
 	for len(s.after) > 0 {
 		f := s.after[0]

@@ -8,11 +8,11 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// offer says which protocols ranks may use with their steward.
+// offer holds which protocols ranks may use with their steward.
 type offer struct{ pmi, pmix bool }
 
-// chooseOffer finds out what to offer: what the user says, else what the program
-// was linked with.
+// chooseOffer chooses the protocols to offer: those that the user names, else those that the
+// program was linked with.
 func (j *job) chooseOffer() {
 	switch j.spec.GetMpi() {
 	case scorev1.MpiMode_MPI_MODE_NONE:
@@ -43,14 +43,14 @@ func (j *job) family() (found mpidetect.Family, ok bool) {
 	return report.Family, err == nil && report.Runs(runtime.GOARCH)
 }
 
-// hasFirst reports whether rank 0 is here: only its node warns of silence, so that a job gets one
-// warning, whatever the number of its nodes.
+// hasFirst reports whether rank 0 is here. Only its node warns of silence, so that a job gets one
+// warning, however many nodes it has.
 func (j *job) hasFirst() bool {
 	_, here := j.local[0]
 	return here
 }
 
-// silence returns the warning that a program looks like MPI and has asked nobody for its rank.
+// silence returns the warning that a program looks like MPI but has not asked for its rank.
 func (j *job) silence() string {
 	offered := "PMI and PMIx were"
 	switch {

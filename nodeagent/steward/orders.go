@@ -4,8 +4,8 @@ import (
 	"score/nodeagent/steward/life"
 )
 
-// applyLife carries out what the machine has decided. Doing so can lead to new
-// decisions: a lost agent is one.
+// applyLife carries out the machine's orders. Doing so can lead to new orders, as when the agent is
+// lost.
 func (s *steward) applyLife() {
 	for {
 		orders := s.life.Take()

@@ -15,21 +15,20 @@ type output struct {
 	rank      uint32
 	stream    uint32
 	ended     bool
-	endNumber uint64      // number of the message that kept its end; 0: none did
-	hasData   bool        // something has come from it; the end of a silent stream is not reported
+	endNumber uint64      // number of the kept message with its end; 0: none
+	hasData   bool        // it has produced output; the end of a silent stream is not reported
 	file      *fileStream // nil: none, or given up
 }
 
-// begin gives the relay a job's streams, its CPUs, and its files, which are the relay's
-// now. The pipes come later.
+// begin gives the relay a job's streams, its CPUs, and its files, which the relay owns from now on.
+// The pipes come later.
 func (r *stdioRelay) begin(order *scorev1.Prepare, cpus []int, outputs []output, f *files) {
 	r.outputs, r.files, r.affinity.cpus = outputs, f, cpus
 	r.input.terminal = order.GetSpec().GetTerminal() != nil
 	r.mark.JobId, r.mark.Attempt, r.mark.NodeIndex = order.GetJobId(), order.GetAttempt(), order.GetNodeIndex()
 }
 
-// add gives the relay the pipes of the next outputs, and the ways to the
-// standard inputs of the same ranks.
+// add gives the relay the pipes of the next outputs and of the same ranks' standard inputs.
 func (r *stdioRelay) add(fds, sinks []int) error {
 	var failed error
 	for _, fd := range fds {
@@ -43,8 +42,8 @@ func (r *stdioRelay) add(fds, sinks []int) error {
 	return failed
 }
 
-// complete reports that no more pipes will come. Streams that have none, of ranks
-// that were never forked, have ended.
+// complete records that no more pipes will come. Streams without a pipe, of ranks that were never
+// forked, have ended.
 func (r *stdioRelay) complete() {
 	if r.allAdded {
 		return
@@ -57,7 +56,7 @@ func (r *stdioRelay) complete() {
 	r.closeFiles()
 }
 
-// mayRead reports whether there is a place for more output, and whether it may be read now.
+// mayRead reports whether there is room for more output and the pace allows reading it now.
 func (r *stdioRelay) mayRead() bool {
 	r.resumeAt = time.Time{}
 	if !r.hasRoom() {
@@ -71,7 +70,7 @@ func (r *stdioRelay) mayRead() bool {
 	return false
 }
 
-// hasRoom reports whether there is a place for more output.
+// hasRoom reports whether there is room for more output.
 func (r *stdioRelay) hasRoom() bool {
 	if r.open == 0 {
 		return false
@@ -82,7 +81,7 @@ func (r *stdioRelay) hasRoom() bool {
 	return r.reader != nil && r.reader.unsent() < outputHighWater && r.kept.size() < outputHighWater
 }
 
-// updateReading watches the pipes, or stops that, as they may be read now.
+// updateReading starts or stops watching the pipes, depending on whether they may be read now.
 func (r *stdioRelay) updateReading() error {
 	want := r.mayRead()
 	if want == r.reading {
@@ -101,7 +100,7 @@ func (r *stdioRelay) readOutputs() {
 	var events [eventBatch]unix.EpollEvent
 	n, err := unix.EpollWait(r.pipes, events[:], 0)
 	if err != nil {
-		return // EINTR: the set is level-triggered and will say it again
+		return // EINTR: the set is level-triggered and reports it again
 	}
 	for i := range events[:n] {
 		if !r.mayRead() {
@@ -111,15 +110,15 @@ func (r *stdioRelay) readOutputs() {
 	}
 }
 
-// unwatchPipe takes a pipe out of the set. Closing it does not: while a rank
-// is between fork and exec it has a copy of every descriptor, and the kernel
-// keeps what is watched until the last copy is gone.
+// unwatchPipe removes a pipe from the set. Closing the pipe does not: while a rank is between fork
+// and exec it has a copy of every descriptor, and the kernel watches a file until its last copy is
+// closed.
 func (r *stdioRelay) unwatchPipe(fd int) {
-	// It fails only for what is not watched, which is what was wanted.
+	// It fails only for a descriptor that is not watched, which is the goal.
 	_ = unix.EpollCtl(r.pipes, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// readOutput reads once from a pipe, and hands on what came.
+// readOutput reads once from a pipe, and stores and sends the output.
 func (r *stdioRelay) readOutput(o *output) {
 	n, err := unix.Read(o.fd, r.buffer[:])
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {

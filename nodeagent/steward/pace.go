@@ -3,26 +3,26 @@ package steward
 import "time"
 
 const (
-	// messageCost is the cost of a message, in bytes, beside its length: the daemons on its way do
-	// about as much work for it as for so many bytes.
+	// messageCost is the fixed cost of a message, in bytes: for each message the daemons on its way
+	// do about as much work as for this many bytes.
 	messageCost = 32 << 10
 	// paceBurst is how much may be read at once after a silence, counted with messageCost: the
 	// occasional output of ordinary programs does not wait.
 	paceBurst = 1 << 20
-	// paceTurn is the pause after the allowance was used up: carrying much now and then costs less
-	// than carrying little often, since everyone on the way has to wake.
+	// paceTurn is the pause after the allowance was used up. Much output now and then costs less
+	// than little output often, since every daemon on the way has to wake.
 	paceTurn = 60 * time.Millisecond
-	// paceLasts is how long a pace holds if the server does not repeat it: the server may be gone.
+	// paceLasts is how long a pace holds without being repeated: the server may be gone.
 	paceLasts = 3 * time.Second
 )
 
-// pace bounds how fast output is read. What may not be read yet waits in the ranks' pipes, and is
-// then read with fewer calls. The zero value has no bound.
+// pace bounds how fast output is read. Output that may not be read yet waits in the ranks' pipes,
+// and is read with fewer calls later. The zero value has no bound.
 type pace struct {
 	rate  uint64 // bytes in a second; 0: no bound
 	until time.Time
-	left  int64     // what may be read, counted with messageCost
-	spent bool      // all was read that might be; left grows to a turn's before more is
+	left  int64     // bytes that may be read, including messageCost for each message
+	spent bool      // the allowance is used up: nothing is read before left reaches turn
 	at    time.Time // of left
 }
 
@@ -37,7 +37,7 @@ func (p *pace) set(now time.Time, rate uint64) {
 
 func (p *pace) bounded(now time.Time) bool { return p.rate > 0 && now.Before(p.until) }
 
-// grow adds what may be read since the last time.
+// grow adds the bytes that have become readable since at.
 func (p *pace) grow(now time.Time) {
 	if !p.bounded(now) {
 		return
@@ -59,7 +59,7 @@ func (p *pace) allows(now time.Time) bool {
 	return !p.bounded(now) || !p.spent
 }
 
-// turn returns the least that is read at once, counted with messageCost.
+// turn returns the bytes, including messageCost, that left must reach before reading resumes.
 func (p *pace) turn() int64 {
 	return int64(min(paceTurn.Seconds()*float64(p.rate), paceBurst/2))
 }

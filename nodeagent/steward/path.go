@@ -40,7 +40,7 @@ func newPath(j *job) *path {
 	key, places := j.order.GetDirectKey(), order.GetPlaces()
 	var salt direct.Salt
 	_, _ = rand.Read(salt[:]) // never fails, see crypto/rand
-	r, err := direct.New(key, order.GetNodeIndex(), salt, func(node uint32) uint16 {
+	paths, err := direct.New(key, order.GetNodeIndex(), salt, func(node uint32) uint16 {
 		if int64(node) >= int64(len(places)) {
 			return 0
 		}
@@ -49,7 +49,7 @@ func newPath(j *job) *path {
 	if err != nil {
 		return nil
 	}
-	return &path{Path: r, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
+	return &path{Path: paths, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
 // hostOf returns the host of a node's agent if it is a numeric address: resolving a name could take
@@ -68,98 +68,98 @@ func sockaddr(host netip.Addr, port uint16) unix.Sockaddr {
 }
 
 // open makes the socket, on the host's address that other nodes use.
-func (r *path) open() (err error) {
+func (p *path) open() (err error) {
 	family := unix.AF_INET
-	if !r.own.Is4() {
+	if !p.own.Is4() {
 		family = unix.AF_INET6
 	}
-	if r.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+	if p.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
-	err = unix.Bind(r.socket, sockaddr(r.own, r.OwnPort()))
-	if errors.Is(err, unix.EADDRINUSE) { // then the others learn its port through the agents
-		err = unix.Bind(r.socket, sockaddr(r.own, 0))
+	err = unix.Bind(p.socket, sockaddr(p.own, p.OwnPort()))
+	if errors.Is(err, unix.EADDRINUSE) { // then other nodes learn the port through the agents
+		err = unix.Bind(p.socket, sockaddr(p.own, 0))
 	}
 	if err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
-	name, err := unix.Getsockname(r.socket)
+	name, err := unix.Getsockname(p.socket)
 	if err != nil {
 		return fmt.Errorf("making the socket for other nodes: %w", err)
 	}
 	switch name := name.(type) {
 	case *unix.SockaddrInet4:
-		r.port = uint16(name.Port)
+		p.port = uint16(name.Port)
 	case *unix.SockaddrInet6:
-		r.port = uint16(name.Port)
+		p.port = uint16(name.Port)
 	}
 	return nil
 }
 
-// close ends the path for good; closing takes the socket out of its loop.
-func (r *path) close() {
-	closeFD(r.socket)
-	r.socket, r.port, r.closed = -1, 0, true
+// close ends the path for good. Closing the socket also removes it from its loop.
+func (p *path) close() {
+	closeFD(p.socket)
+	p.socket, p.port, p.closed = -1, 0, true
 }
 
 // reaches reports whether a message of this size can go to a steward without the agents.
-func (r *path) reaches(job uint64, to reliable.Peer, size int) bool {
-	return r != nil && !r.closed && to.Job == job && size <= direct.MaxData && r.Reaches(to.Node)
+func (p *path) reaches(job uint64, to reliable.Peer, size int) bool {
+	return p != nil && !p.closed && to.Job == job && size <= direct.MaxData && p.Reaches(to.Node)
 }
 
 // missed records that a message was not acknowledged.
-func (r *path) missed(job uint64, to reliable.Peer) {
-	if r != nil && to.Job == job {
-		r.OnMissed(to.Node)
+func (p *path) missed(job uint64, to reliable.Peer) {
+	if p != nil && to.Job == job {
+		p.OnMissed(to.Node)
 	}
 }
 
 // send reports whether the kernel took the packet.
-func (r *path) send(to uint32, p direct.Packet) bool {
-	at := r.to[to]
+func (p *path) send(to uint32, packet direct.Packet) bool {
+	at := p.to[to]
 	if at == nil {
-		host, ok := hostOf(r.places[to])
-		if !ok || host.Is4() != r.own.Is4() {
+		host, ok := hostOf(p.places[to])
+		if !ok || host.Is4() != p.own.Is4() {
 			return false
 		}
-		at = sockaddr(host, r.Port(to))
-		r.to[to] = at
+		at = sockaddr(host, p.Port(to))
+		p.to[to] = at
 	}
-	return unix.Sendto(r.socket, r.Seal(r.out[:0], to, p), unix.MSG_NOSIGNAL, at) == nil
+	return unix.Sendto(p.socket, p.Seal(p.out[:0], to, packet), unix.MSG_NOSIGNAL, at) == nil
 }
 
-// sendDirect sends a message by a datagram. It reports whether it could.
-func (s *steward) sendDirect(l reliable.Message) bool {
-	r := s.messages.path
-	if !r.reaches(s.job.id, l.To, len(l.Data)) {
+// sendDirect sends a message by a datagram, and reports whether it could.
+func (s *steward) sendDirect(m reliable.Message) bool {
+	p := s.messages.path
+	if !p.reaches(s.job.id, m.To, len(m.Data)) {
 		return false
 	}
-	if r.send(l.To.Node, packetOf(l)) {
+	if p.send(m.To.Node, packetOf(m)) {
 		return true
 	}
-	r.OnMissed(l.To.Node)
+	p.OnMissed(m.To.Node)
 	return false
 }
 
-func packetOf(l reliable.Message) direct.Packet {
-	return direct.Packet{Header: l.Header, Collective: l.Kind == messageCollective, Data: l.Data}
+func packetOf(m reliable.Message) direct.Packet {
+	return direct.Packet{Header: m.Header, Collective: m.Kind == messageCollective, Data: m.Data}
 }
 
 // copyDirect sends a datagram with a message that also goes through the agents. If the message is
 // too long it sends a probe.
-func (s *steward) copyDirect(l reliable.Message) {
-	r := s.messages.path
+func (s *steward) copyDirect(m reliable.Message) {
+	p := s.messages.path
 	switch {
-	case r == nil || r.closed || r.Port(l.To.Node) == 0:
-	case len(l.Data) > direct.MaxData:
-		s.probe(l.To.Node)
+	case p == nil || p.closed || p.Port(m.To.Node) == 0:
+	case len(m.Data) > direct.MaxData:
+		s.probe(m.To.Node)
 	default:
-		_ = r.send(l.To.Node, packetOf(l)) // it is lost at worst
+		_ = p.send(m.To.Node, packetOf(m)) // if this fails, the agents' copy still arrives
 	}
 }
 
-// pathTo returns what a node's steward must know to reach this one directly: the port, 0 for none,
-// and the number of its datagrams received here.
+// pathTo returns the fields by which a node's steward learns how to reach this one directly: the
+// port, 0 for none, and the number of its datagrams received here.
 func (s *steward) pathTo(node uint32) (port uint32, received uint64) {
 	if !s.openPath() {
 		return 0, 0
@@ -169,40 +169,40 @@ func (s *steward) pathTo(node uint32) (port uint32, received uint64) {
 
 // openPath opens the socket at its first use, and reports whether there is one.
 func (s *steward) openPath() bool {
-	r := s.messages.path
-	if r == nil || r.closed {
+	p := s.messages.path
+	if p == nil || p.closed {
 		return false
 	}
-	if r.socket >= 0 {
+	if p.socket >= 0 {
 		return true
 	}
-	err := r.open()
+	err := p.open()
 	if err == nil {
-		err = s.loop.watch(r.socket, unix.EPOLLIN, tag{kind: kindPath})
+		err = s.loop.watch(p.socket, unix.EPOLLIN, tag{kind: kindPath})
 	}
 	if err != nil {
-		r.close() // the agents carry all
+		p.close() // the agents carry all messages
 		return false
 	}
 	return true
 }
 
-// updatePath records what a message through the agents says about the path to a node.
+// updatePath records the fields about the path to a node that a message through the agents carries.
 func (s *steward) updatePath(node, port uint32, received uint64) {
-	r := s.messages.path
+	p := s.messages.path
 	if int64(node) >= int64(s.job.nodes) || port > 1<<16-1 || !s.openPath() {
 		return
 	}
-	if uint16(port) != r.Port(node) {
-		delete(r.to, node)
+	if uint16(port) != p.Port(node) {
+		delete(p.to, node)
 	}
-	if r.OnRelayed(node, uint16(port), received) {
+	if p.OnRelayed(node, uint16(port), received) {
 		s.probe(node)
 	}
 }
 
 // probePaths probes the nodes that send pieces of fences to this one, so that the first fence needs
-// no agent. It is for jobs that will have fences.
+// no agent. It is called for jobs that will have fences.
 func (s *steward) probePaths() {
 	if s.messages == nil || s.messages.fences.smallExchange == nil || !s.openPath() {
 		return
@@ -214,8 +214,8 @@ func (s *steward) probePaths() {
 
 // probe sends a packet that may be lost.
 func (s *steward) probe(node uint32) {
-	if r := s.messages.path; r.Port(node) != 0 {
-		_ = r.send(node, direct.Packet{})
+	if p := s.messages.path; p.Port(node) != 0 {
+		_ = p.send(node, direct.Packet{})
 	}
 }
 

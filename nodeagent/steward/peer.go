@@ -25,14 +25,14 @@ type peer struct {
 	rights   *rights // of a connection on which descriptors come; nil: none do
 }
 
-// join makes the peer's events come to l, with the peer's number as index.
+// join registers the peer's descriptor with l, with the peer's number as index.
 func (p *peer) join(l *loop) error {
 	p.loop = l
 	p.interest = unix.EPOLLIN
 	return l.watch(p.fd, p.interest, tag{kindPeer, p.id})
 }
 
-// leave takes the peer out of its loop; the connection stays.
+// leave removes the peer from its loop; the connection stays open.
 func (p *peer) leave() { p.loop.unwatch(p.fd) }
 
 func (p *peer) close() {
@@ -125,7 +125,7 @@ func (p *peer) compact() {
 	p.sent = 0
 }
 
-// want changes which events are reported for the peer.
+// want sets which events are reported for the peer.
 func (p *peer) want(interest uint32) error {
 	if interest == p.interest {
 		return nil
@@ -134,6 +134,6 @@ func (p *peer) want(interest uint32) error {
 	return p.loop.changeWatch(p.fd, interest, tag{kindPeer, p.id})
 }
 
-// pauseReading and resumeReading are the back-pressure towards the sender.
+// pauseReading and resumeReading apply back-pressure to the sender.
 func (p *peer) pauseReading() error  { return p.want(p.interest &^ unix.EPOLLIN) }
 func (p *peer) resumeReading() error { return p.want(p.interest | unix.EPOLLIN) }

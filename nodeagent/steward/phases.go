@@ -5,7 +5,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// phases are the instants at which the phases of the job's start were over here, by CLOCK_MONOTONIC
+// phases holds the instants at which the phases of the job's start ended here, by CLOCK_MONOTONIC
 // in nanoseconds; 0: not reached. Each costs one reading of the clock, so they are always recorded.
 type phases struct {
 	ready, forked          int64
@@ -22,8 +22,8 @@ func (s *steward) onContact(k int) {
 	}
 }
 
-// exchanged records that the data of all nodes for a fence is here, and calls f, which answers the
-// ranks.
+// exchanged records that the data of all nodes for a fence has arrived, and calls f, which answers
+// the ranks.
 func (s *steward) exchanged(kind fence.Kind, f func()) {
 	first := kind == fence.KindFence && s.phases.exchanged == 0
 	if first {

@@ -50,7 +50,7 @@ func (j *job) newPMI() error {
 	return nil
 }
 
-// watchPMI takes the steward's ends of the connections of ranks from low on.
+// watchPMI watches the steward's ends of the connections of ranks from low on.
 func (s *steward) watchPMI(low int, fds []int) {
 	for i, fd := range fds {
 		s.job.ranks[low+i].pmi.fd = fd
@@ -60,7 +60,7 @@ func (s *steward) watchPMI(low int, fds []int) {
 	}
 }
 
-// servePMI reads once from local rank k, or writes what it has not read yet.
+// servePMI reads once from local rank k, or writes data that the rank has not read yet.
 func (s *steward) servePMI(k int, events uint32) {
 	p := &s.job.ranks[k].pmi
 	if p.fd < 0 {
@@ -105,7 +105,7 @@ func (s *steward) readOnce(fd int) (data []byte, more, closed bool) {
 	return s.pmiBuffer[:n], true, false
 }
 
-// closePMI takes the end of rank k's connection.
+// closePMI handles the end of rank k's connection.
 func (s *steward) closePMI(k int) {
 	r := &s.job.ranks[k]
 	if s.job.pmi == nil || r.pmi.fd < 0 {

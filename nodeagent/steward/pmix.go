@@ -24,11 +24,11 @@ type pmixEndpoint struct {
 	server   *pmix.Server
 	listener int
 	address  unix.SockaddrInet4  // of listener
-	asker    *sockowner.Resolver // nil until somebody connects
+	resolver *sockowner.Resolver // nil until somebody connects
 	conns    map[pmix.ConnID]*pmixConn
 	dirs     pmixDirs
 	cleanups []cleanup
-	// addresses are those of the agents of other jobs' nodes, by job.
+	// addresses holds the addresses of the agents of other jobs' nodes, by job.
 	addresses map[uint64][]string
 }
 
@@ -83,12 +83,12 @@ func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err e
 	if !ok {
 		return owner, sockowner.ErrUnknown
 	}
-	if e.asker == nil {
-		if e.asker, err = sockowner.NewResolver(); err != nil {
+	if e.resolver == nil {
+		if e.resolver, err = sockowner.NewResolver(); err != nil {
 			return owner, err
 		}
 	}
-	return e.asker.Owner(at, &e.address)
+	return e.resolver.Owner(at, &e.address)
 }
 
 func (e *pmixEndpoint) close() {
@@ -97,9 +97,9 @@ func (e *pmixEndpoint) close() {
 	}
 	closeFD(e.listener)
 	e.listener = -1
-	if e.asker != nil {
-		e.asker.Close()
-		e.asker = nil
+	if e.resolver != nil {
+		e.resolver.Close()
+		e.resolver = nil
 	}
 	for id, c := range e.conns {
 		closeFD(c.fd)
@@ -107,7 +107,7 @@ func (e *pmixEndpoint) close() {
 	}
 }
 
-// closePMIx ends what is left of the endpoint with its job.
+// closePMIx closes the endpoint at the end of its job.
 func (s *steward) closePMIx() {
 	s.endpoint().close() // closing takes a descriptor out of its loop
 	s.servesPMIx = false
@@ -134,8 +134,8 @@ func (s *steward) watchPMIx() {
 	}
 }
 
-// rankEndedPMIx reads everything that a dead rank has sent, since its good-bye
-// may be in it, and notifies the others.
+// rankEndedPMIx reads everything that a dead rank has sent, which may include its good-bye, and
+// notifies the other ranks.
 func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	e, rank := s.job.pmix, int(s.job.ranks[k].rank)
 	engine := e.server.Engine()
@@ -159,7 +159,7 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	}
 }
 
-// partLost notifies registered ranks that those of another node are gone.
+// partLost notifies registered ranks that the ranks of another node are gone.
 func (s *steward) partLost(node int) {
 	if s.job == nil {
 		return
@@ -191,8 +191,8 @@ func (s *steward) withEngine(f func(*pmi.Engine) error) {
 	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 
-// applyPMIx carries out the server's effects. They are valid until the next call
-// of the server, which some of them lead to.
+// applyPMIx carries out the server's effects. They are valid until the next call of the server, and
+// some effects lead to such a call.
 func (s *steward) applyPMIx(effects []pmix.Effect) {
 	if len(effects) == 0 {
 		return
@@ -245,7 +245,7 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 		return
 	}
 	if p := s.job.ranks[s.job.local[uint32(rank)]].process; p != nil {
-		_ = p.SignalGroup(sig) // one that has just ended needs no signal
+		_ = p.SignalGroup(sig) // it fails only for a rank that has just ended
 	}
 }
 

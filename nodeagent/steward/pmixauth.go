@@ -18,15 +18,15 @@ func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 	}
 }
 
-// finishAdmission does the work that can wait until an admitted client was answered, but not until
-// its next message.
+// finishAdmission does the work that can wait until an admitted client has its answer, but not
+// until its next message.
 func (s *steward) finishAdmission() {
 	s.makeSession()
 	s.loop.expect()
 }
 
-// ownsSocket reports whether a process of the job has a socket: one that was made in the job's
-// control group, or one that such a process holds.
+// ownsSocket reports whether a socket belongs to the job: it was made in the job's control group,
+// or a process of the job holds it.
 func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	if owner.Group != 0 && owner.Group == s.groupID() {
 		return true
@@ -40,7 +40,7 @@ func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	return slices.ContainsFunc(s.jobProcesses(), func(pid int) bool { return sockowner.Holds(pid, owner.Inode) })
 }
 
-// groupID is the number of the job's control group, 0 without one.
+// groupID returns the number of the job's control group, 0 without one.
 func (s *steward) groupID() uint64 {
 	if s.group == nil || s.job.container != s.group {
 		return 0
@@ -52,7 +52,7 @@ func (s *steward) groupID() uint64 {
 	return id
 }
 
-// uid is the user that the ranks run as.
+// uid returns the user that the ranks run as.
 func (j *job) uid() int {
 	if j.user != nil {
 		return int(j.user.UID)

@@ -14,7 +14,7 @@ type pmixConn struct {
 	closing bool            // once all has been written
 }
 
-// acceptPMIx takes a connection; its greeting identifies the client.
+// acceptPMIx accepts a connection; its greeting identifies the client.
 func (s *steward) acceptPMIx() {
 	e := s.endpoint()
 	if e == nil {
@@ -45,7 +45,7 @@ func (s *steward) acceptPMIx() {
 	s.readPMIx(id) // a client greets at once
 }
 
-// servePMIx reads once from a connection, or writes what it has not read yet.
+// servePMIx reads once from a connection, or writes data that the client has not read yet.
 func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if s.endpoint() == nil {
 		return
@@ -74,7 +74,7 @@ func (s *steward) readPMIx(id pmix.ConnID) bool {
 	return more
 }
 
-// onClosedPMIx takes the end of a connection.
+// onClosedPMIx handles the end of a connection.
 func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	e := s.job.pmix
 	c := e.conns[id]
@@ -91,7 +91,7 @@ func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	s.applyPMIx(effects)
 }
 
-// writePMIx writes to a connection, and ends it if that was the last.
+// writePMIx writes to a connection, and closes it if it was to be closed after that.
 func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	c := s.job.pmix.conns[id]
 	if c == nil {
@@ -103,7 +103,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	}
 }
 
-// dropPMIx ends a refused connection, once the refusal was sent.
+// dropPMIx closes a refused connection after the refusal was sent.
 func (s *steward) dropPMIx(id pmix.ConnID) {
 	c := s.job.pmix.conns[id]
 	if c == nil {

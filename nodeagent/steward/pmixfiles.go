@@ -44,20 +44,20 @@ func (d *pmixDirs) makeSession(j *job) error {
 	return makeAs(j.user, d.session)
 }
 
-// makeSession makes that directory, and reports a failure.
+// makeSession makes the session directory, and notes a failure for the user.
 func (s *steward) makeSession() {
 	if err := s.job.pmix.dirs.makeSession(s.job); err != nil {
 		s.note("files of MPI programs may be left behind: " + err.Error())
 	}
 }
 
-// cleanup lists the files that a program wants removed after its end.
+// cleanup names files that a program wants removed after its end.
 type cleanup struct {
 	path         string
 	dir, recurse bool
 }
 
-// remove removes it. It ignores what is gone, or is not the user's.
+// remove removes the files. It ignores files that are gone or are not the user's.
 func (c cleanup) remove() {
 	if c.dir && c.recurse {
 		_ = userfs.RemoveAll(c.path)
@@ -73,7 +73,7 @@ func (c cleanup) remove() {
 // removeLeftovers removes what the ranks have left, as their user; no process of
 // the job exists any more.
 func (j *job) removeLeftovers() {
-	_ = mpidirs.RemoveSegments(j.owner()) // what fails here the agent tries again
+	_ = mpidirs.RemoveSegments(j.owner()) // if this fails, the agent tries again
 	if j.pmix == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (j *job) removeLeftovers() {
 	})
 }
 
-// owner returns the user who owns the ranks' files.
+// owner returns the user who owns the ranks' files; it is never nil.
 func (j *job) owner() *launch.User {
 	if j.user != nil {
 		return j.user

@@ -19,8 +19,8 @@ func jobNumber(name string) (job uint64, ok bool) {
 	return job, err == nil && job != 0 && kvsName(job) == name
 }
 
-// addressOf returns the address of the agent of a node of a job; "" if it is
-// not known, which the agent then reports as unreachable.
+// addressOf returns the address of the agent of a node of a job. For "", not known, the agent
+// reports the node as unreachable.
 func (j *job) addressOf(job uint64, node int) string {
 	if job == j.id {
 		return j.order.GetJob().GetPlaces()[node].GetAddress()
@@ -32,7 +32,7 @@ func (j *job) addressOf(job uint64, node int) string {
 	return addresses[node]
 }
 
-// answerPlaces takes the places of another job's ranks.
+// answerPlaces handles the answer with the places of another job's ranks.
 func (s *steward) answerPlaces(m *scorev1.PlacesReply) {
 	if !s.answered(request{kind: requestPlaces, number: m.GetRequest()}) || s.endpoint() == nil {
 		return

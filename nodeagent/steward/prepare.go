@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare takes a job. All that can fail before the first process, and all that
-// may wait for a file system, is done by a goroutine of its own, so that a kill
-// gets through.
+// prepare accepts a job. A goroutine of its own does everything that can fail before the first
+// process and everything that may wait for a file system, so that a kill gets through.
 func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	if s.job != nil && s.job.id == order.GetJob().GetJobId() {
 		if s.mail.prepared != nil { // a new agent asks again
@@ -95,8 +94,8 @@ func (s *steward) prepared(err error) {
 	s.life.Prepared(s.now(), err == nil, j.silent && j.hasFirst())
 }
 
-// prepare does everything for the job that needs no process of it. Until it
-// is done, the core loop leaves the fields that it uses alone.
+// prepare does everything for the job that needs no process of it. Until it returns, the core loop
+// does not touch the fields that it uses.
 func (j *job) prepare(s *steward) error {
 	if os.Geteuid() == 0 { // before anything can fail: storeReason opens files
 		u := j.order.GetJob().GetUser()
@@ -145,8 +144,8 @@ func (j *job) chooseContainer(s *steward) error {
 	return nil
 }
 
-// chooseLimits takes the submitter's limits, lowered to what can be given to the
-// ranks here, and warns of the difference.
+// chooseLimits takes the submitter's limits, lowers them to those that ranks here can have, and
+// warns of the difference.
 func (j *job) chooseLimits(forker *launch.Forker) {
 	wanted := make([]launch.Limit, 0, len(j.spec.GetLimits()))
 	for _, l := range j.spec.GetLimits() {
@@ -165,9 +164,8 @@ func (j *job) chooseLimits(forker *launch.Forker) {
 		j.node, strings.Join(words, ", ")))
 }
 
-// openStreams opens the files of the ranks' streams and plans the others: their
-// pipes are made right before a rank is forked, since every descriptor there is
-// costs every fork.
+// openStreams opens the files of the ranks' streams and plans the pipes of the others. A rank's
+// pipes are made right before it is forked, since every open descriptor makes every fork slower.
 func (j *job) openStreams() error {
 	if err := j.checkOpenFiles(); err != nil {
 		return err
@@ -197,18 +195,17 @@ func (j *job) openStreams() error {
 func (j *job) failure(err error) string { return fmt.Sprintf("node %s: %v", j.node, err) }
 
 const (
-	// ownFDs is how many descriptors a steward has besides those of ranks, one
-	// batch's ends of pipes included.
+	// ownFDs is the number of descriptors that a steward has besides those of ranks, including one
+	// batch's ends of pipes.
 	ownFDs = 64 + startBatch*fdsPerChild
-	// fdsPerChild is how many ends a rank inherits: three streams and PMI.
+	// fdsPerChild is the number of descriptors that a rank inherits: three streams and PMI.
 	fdsPerChild = 4
-	// fdsPerRank is how many descriptors stay here for each rank besides its
-	// streams: its PMI connection, its PMIx one and its process.
+	// fdsPerRank is the number of descriptors that stay here for each rank besides its streams: its
+	// PMI and PMIx connections and its process.
 	fdsPerRank = 3
 )
 
-// checkOpenFiles finds beforehand whether the job has too many ranks for this
-// process.
+// checkOpenFiles returns an error if the job needs more descriptors than this process may have.
 func (j *job) checkOpenFiles() error {
 	each := fdsPerRank + j.streams()
 	if j.order.GetCgroup() == "" {

@@ -8,7 +8,7 @@ import (
 // Why a detached job could not start is in its output file, since nobody is attached to read it.
 // The first node writes it, into the file of its first rank: the others may have the same file.
 
-// noteReason takes the reason of a kill that comes next.
+// noteReason records the reason of the kill that comes next.
 func (s *steward) noteReason(reason string) {
 	if s.job == nil {
 		return
@@ -29,14 +29,14 @@ func (j *job) writesReason() bool {
 	return j.spec.GetDetached() && j.order.GetJob().GetNodeIndex() == 0
 }
 
-// storeReason writes why the job cannot start. Before that it opens the file, unless the job has
-// opened it. It does not report errors: the job's end has the reason as well.
+// storeReason writes why the job cannot start to its output file, which it opens if necessary. It
+// does not report errors: the job's end carries the reason as well.
 func (j *job) storeReason(reason string) {
 	if !j.writesReason() {
 		return
 	}
 	if j.files != nil {
-		_ = j.outputs[j.errorStream(0)].file.say(j, reason)
+		_ = j.outputs[j.errorStream(0)].file.writeReason(j, reason)
 		return
 	}
 	f, err := newJobFiles(j)
@@ -46,22 +46,22 @@ func (j *job) storeReason(reason string) {
 	defer f.close(func(error) {})
 	o := output{rank: j.ranks[0].rank, stream: uint32(stdoutStream + j.errorStream(0))}
 	if f.open(j, &o) == nil {
-		_ = o.file.say(j, reason)
+		_ = o.file.writeReason(j, reason)
 	}
 }
 
-// errorStream returns the index in outputs of the errors of local rank k.
+// errorStream returns the index in outputs of the error output of local rank k.
 func (j *job) errorStream(k int) int { return (k+1)*j.streams() - 1 }
 
 // storeReason writes why a job cannot start to the file of local rank k.
 func (r *stdioRelay) storeReason(j *job, k int, reason string) {
 	if i := j.errorStream(k); i < len(r.outputs) {
-		_ = r.outputs[i].file.say(j, reason)
+		_ = r.outputs[i].file.writeReason(j, reason)
 	}
 }
 
-// say appends a line of the system. There may be no file.
-func (s *fileStream) say(j *job, reason string) error {
+// writeReason appends a line with the reason. s may be nil: there is no file.
+func (s *fileStream) writeReason(j *job, reason string) error {
 	if s == nil {
 		return nil
 	}

@@ -4,9 +4,9 @@ import (
 	"score/nodeagent/steward/stewardpb"
 )
 
-// renew makes the steward as it was before its job; if it cannot be sure of
-// that, the steward leaves. No process of the job exists, no other goroutine
-// uses the job, and the agent has all its messages.
+// renew resets the steward to its state before the job; if it cannot be sure of that, the steward
+// leaves. No process of the job exists, no other goroutine uses the job, and the agent has all its
+// messages.
 func (s *steward) renew() {
 	s.closePMIx()
 	s.messages.close()
@@ -30,9 +30,9 @@ func (s *steward) renew() {
 	})
 }
 
-// leftClean reports whether the job has left nothing in this process or in its
-// control group that the next one could notice. Without a control group that
-// is unknown: a descendant may have escaped.
+// leftClean reports whether the job has left nothing in this process or in its control group that
+// the next job could notice. Without a control group this is unknown: a descendant may have
+// escaped.
 func (s *steward) leftClean() bool {
 	if s.group == nil || s.job.container != s.group || s.group.Killed() || s.forker.Changed() {
 		return false
@@ -53,14 +53,14 @@ func (s *steward) reportFree() {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: s.status()}})
 }
 
-// renew forgets a job's streams once all of them have ended, which with its
-// processes they do, and reports whether nothing is left of them.
+// renew forgets a job's streams once all of them have ended, which they do at the latest with the
+// job's processes. It reports whether nothing is left of them.
 func (r *stdioRelay) renew() {
 	if r.open > 0 || r.added > 0 && !r.allAdded || r.reader != nil && (!r.lastQueued || r.reader.unsent() > 0) {
 		return // for now
 	}
 	r.closeFiles() // of streams that had none, and so closed none
-	tell, clean := r.onRenewed, !r.storeFailed && (r.files == nil || r.files.closed)
+	onRenewed, clean := r.onRenewed, !r.storeFailed && (r.files == nil || r.files.closed)
 	r.onRenewed = nil
 	r.detach()
 	if clean {
@@ -71,5 +71,5 @@ func (r *stdioRelay) renew() {
 		r.kept, r.pace = unacked{}, pace{}
 		r.affinity.reset()
 	}
-	tell(clean)
+	onRenewed(clean)
 }

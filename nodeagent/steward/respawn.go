@@ -13,15 +13,15 @@ import (
 
 // respawnState is the state of a rank that was started again.
 type respawnState struct {
-	incarnation int  // how often it was
+	incarnation int  // how often it was started again
 	coming      bool // its process is being forked, and life does not know it yet
 	last        *scorev1.RankExited
 	spent       int64 // CPU time of the processes before this one, in nanoseconds
 	resident    uint64
 }
 
-// allowRespawns lets a rank be started again, as it has asked. So the present ranks' output is not
-// all that will come.
+// allowRespawns lets a rank be started again, as it has asked. From now on more output may come
+// than the present ranks'.
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
 	if times > 0 {
@@ -90,7 +90,7 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	return started[0], nil
 }
 
-// respawned notes a rank that was started again, and may have ended again.
+// respawned records a rank that was started again, and may already have ended again.
 func (s *steward) respawned(k, incarnation int, process *launch.Process, err error) {
 	r := &s.job.ranks[k]
 	if r.incarnation != incarnation {
@@ -108,7 +108,7 @@ func (s *steward) respawned(k, incarnation int, process *launch.Process, err err
 		r.process = process
 	}
 	s.onRespawned(k)
-	s.send(rankNews(&stewardpb.RankFailure{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
+	s.send(rankFailureReport(&stewardpb.RankFailure{Rank: r.rank, Incarnation: uint32(incarnation), Pid: int32(process.Pid)}))
 }
 
 // onRespawned reports to life, once, a process that was started again.
@@ -127,7 +127,7 @@ func (s *steward) loseRank(k int) {
 	}
 	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank, e.FencesGiven()) })
 	if s.job.ranks[k].exited.GetSurvived() {
-		s.send(rankNews(&stewardpb.RankFailure{Rank: uint32(rank), Fences: e.FencesGiven()}))
+		s.send(rankFailureReport(&stewardpb.RankFailure{Rank: uint32(rank), Fences: e.FencesGiven()}))
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *steward) onRankFailure(m *stewardpb.RankFailure) {
 	})
 }
 
-func rankNews(m *stewardpb.RankFailure) *stewardpb.FromSteward {
+func rankFailureReport(m *stewardpb.RankFailure) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankFailure{RankFailure: m}}
 }
 
@@ -166,7 +166,7 @@ func (s *steward) engine() *pmi.Engine {
 	return nil
 }
 
-// engineDo drives the engine under the server that the ranks speak with.
+// engineDo calls f with the engine, under the server of the protocol that the ranks speak.
 func (s *steward) engineDo(f func(*pmi.Engine) error) {
 	if s.job.speaksPMIx() || s.job.pmi == nil {
 		s.withEngine(f)
@@ -177,7 +177,7 @@ func (s *steward) engineDo(f func(*pmi.Engine) error) {
 
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
 
-// reopen reports that more pipes may come, if it is not too late to say so.
+// reopen records that more pipes may come, unless the last message was already queued.
 func (r *stdioRelay) reopen() {
 	if !r.lastQueued && (r.files == nil || !r.files.closed) {
 		r.allAdded = false

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// fdsPerContext is how many descriptors a context has: its image and, for peers on
-	// other nodes, its socket.
+	// fdsPerContext is the number of descriptors of a context: its image and, for peers on other
+	// nodes, its socket.
 	fdsPerContext = 2
-	// sparesBatch is how many contexts go in one message: the kernel takes 253 descriptors at a
+	// sparesBatch is the number of contexts in one message: the kernel takes 253 descriptors at a
 	// time.
 	sparesBatch = 100
 	// maxSpares bounds the contexts of a job on one node: far more than an agent has
@@ -24,17 +24,18 @@ const (
 
 var (
 	errSpares = errors.New("a context cannot be kept")
-	errAgent  = errors.New("the agent does not take what was kept for it")
+	errAgent  = errors.New("the agent does not take back the contexts that were kept for it")
 )
 
-// spare holds the descriptors of a context that an agent has made: with them another agent has the
-// same memory and the same socket, also when every rank that had them is stopped.
+// spare holds the descriptors of a context that an agent has made. They give another agent the same
+// memory and socket, even if every rank that has them is stopped.
 type spare struct {
 	context *stewardpb.Context
 	fds     [fdsPerContext]int // the image, and the socket or -1
 }
 
-// spares hold what an agent needs to rebuild a job's contexts after its predecessor was lost.
+// spares holds the descriptors with which an agent rebuilds a job's contexts after its predecessor
+// was lost.
 type spares struct{ all []spare }
 
 func (s *spares) close() {
@@ -46,7 +47,7 @@ func (s *spares) close() {
 	s.all = nil
 }
 
-// openSpares turns a connection into one on which contexts are kept, after it has sent the present
+// openSpares sends the present contexts on a connection, on which the agent then sends further
 // ones.
 func (s *steward) openSpares(p *peer) error {
 	if s.job == nil {
@@ -93,7 +94,7 @@ func (p *peer) sendSpares(some []spare, last bool) error {
 	return nil
 }
 
-// keep stores a context, and confirms that: the agent gives it to nobody before. An error ends the
+// keep stores a context and confirms it; the agent gives it to nobody before. An error closes the
 // connection, by which the agent learns of the failure.
 func (s *steward) keep(p *peer, context *stewardpb.Context) error {
 	want := 1
@@ -116,7 +117,7 @@ func (s *steward) keep(p *peer, context *stewardpb.Context) error {
 	return p.flush()
 }
 
-// rights are descriptors that have come on a connection and belong to no message yet.
+// rights holds descriptors that have come on a connection and belong to no message yet.
 type rights struct {
 	fds     []int
 	lost    bool // the kernel had no room for some

@@ -20,8 +20,7 @@ func (j *job) spawnMessage(rank int, spawn *pmi.SpawnRequest) *stewardpb.FromSte
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Spawn{Spawn: request}}
 }
 
-// directory returns a rank's present working directory if the kernel shows it, else that of its
-// start.
+// directory returns a rank's present working directory if the kernel shows it, else its first one.
 func (j *job) directory(rank uint32) string {
 	if r := &j.ranks[j.local[rank]]; r.process != nil && r.exited == nil {
 		dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.pid()))
@@ -32,7 +31,7 @@ func (j *job) directory(rank uint32) string {
 	return j.commands[j.app(rank)].dir
 }
 
-// spawnApp translates the hints that hydra honours, too (wdir, path, host), and ignores others. A
+// spawnApp translates the hints that hydra also honours (wdir, path, host), and ignores others. A
 // relative path of a program, or of its directory, starts at dir, the directory of the rank that
 // spawns it.
 func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *scorev1.SpawnApp {
@@ -70,7 +69,7 @@ func (s *steward) childEnded(m *scorev1.ChildEnded) {
 	}
 }
 
-// ownEnv leaves out what this steward has set in its ranks' environment: Open MPI passes its own
+// ownEnv removes the variables that this steward has set for its ranks: Open MPI passes its own
 // variables on to processes that it spawns, which may be on another node.
 func (j *job) ownEnv(env []string) []string {
 	if j.pmix == nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start forks the ranks, away from the loop: the first ones speak while the last
+// start forks the ranks in a goroutine of its own: the loop serves the first ones while the last
 // are still to come.
 func (s *steward) start() {
 	s.helpers.Add(1)
@@ -27,7 +27,7 @@ func (s *steward) start() {
 	}()
 }
 
-// forkAll reports whether there is a process for each rank.
+// forkAll forks the ranks, and reports whether each has a process.
 func (s *steward) forkAll(j *job) (whole bool) {
 	j.makeShared()
 	at := monotonicNanos()
@@ -88,7 +88,7 @@ func (s *steward) startEnded() {
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
-		s.relay.post(s.relay.input.markComplete) // complete comes when no process will any more
+		s.relay.post(s.relay.input.markComplete) // complete is called when no process will start any more
 	} else {
 		s.relay.post(s.relay.complete)
 	}

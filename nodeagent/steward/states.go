@@ -12,7 +12,7 @@ func (s *steward) rankStates() []*scorev1.RankState {
 	if s.job == nil {
 		return nil
 	}
-	// With a deadline in the past it checks, and does not wait.
+	// With a deadline in the past WaitFrozen checks and does not wait.
 	frozen := s.life.Phase() == life.Running && s.job.container.WaitFrozen(s.now()) == nil
 	states := make([]*scorev1.RankState, len(s.job.ranks))
 	for k := range states {

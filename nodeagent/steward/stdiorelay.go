@@ -10,22 +10,20 @@ import (
 )
 
 const (
-	// outputChunk is the most output of one message, in bytes: all that a pipe
-	// holds. Each message costs the daemons on its way as much as so many bytes do.
+	// outputChunk is the largest output of one message, in bytes: all that a pipe holds.
 	outputChunk = 64 << 10
-	// outputHighWater is how much output may wait for the reader, in bytes, before the pipes are
-	// left alone and the ranks block: enough that a reader behind a busy network always finds more,
-	// far below what a node would notice, and so little that carrying the rest while the gang is
-	// off costs the next one nothing.
+	// outputHighWater is how much output may wait for the reader, in bytes, before the steward
+	// stops reading the pipes and the ranks block: enough that a reader behind a busy network
+	// always finds more, far below what a node would notice, and so little that sending the rest
+	// while the gang is off costs the next gang nothing.
 	outputHighWater = 512 << 10
 	// stdoutStream and stderrStream number a rank's streams in messages.
 	stdoutStream = 1
 	stderrStream = 2
 )
 
-// stdioRelay carries the ranks' standard streams between their pipes and a reader,
-// in a loop of its own: neither a slow disk under a detached job's files nor a
-// flood of output delays PMI or a kill.
+// stdioRelay moves the ranks' standard streams between their pipes and a reader, in a loop of its
+// own: neither a slow disk under a detached job's files nor a flood of output delays PMI or a kill.
 //
 // An attached job's pipes are read only while the reader keeps up. A detached
 // job's are always read, into files; a reader that does not keep up is dropped.
@@ -45,15 +43,15 @@ type stdioRelay struct {
 	open        int
 	pipes       int       // epoll set of the pipes: one change stops or starts reading all
 	reading     bool      // pipes is watched
-	pace        pace      // at which the pipes are read
+	pace        pace      // of reading the pipes
 	resumeAt    time.Time // when pace allows reading again; zero: it does not stop it
 	affinity    affinity
 	files       *files
-	storeFailed bool // some output could not be stored, and the user was told
+	storeFailed bool // some output could not be stored; the user has a note
 
 	// Input, to the ranks' pipes.
 	input         input
-	inputReported bool   // the reader was told that the ranks have inputOffset
+	inputReported bool   // the reader knows that the ranks have inputOffset
 	inputOffset   uint64 // bytes
 
 	// The reader: at most one, the newest wins; nil: none.
@@ -64,7 +62,7 @@ type stdioRelay struct {
 
 	onRenewed func(clean bool) // called once the job's streams are forgotten; nil: keep them
 
-	// Memory that each message of output uses again.
+	// Buffers that all messages of output share.
 	buffer  [outputChunk]byte
 	message stewardpb.FromSteward
 	body    scorev1.Output     // of message
@@ -133,8 +131,8 @@ func (r *stdioRelay) handle(t tag, events uint32) {
 	}
 }
 
-// attach makes p the reader. It has all output up to has, and gets what comes after that again. It
-// may have sent more than its first message.
+// attach makes p the reader. It has all output up to the number has, and gets later output again.
+// It may have sent more than its first message.
 func (r *stdioRelay) attach(p *peer, has uint64) {
 	r.detach()
 	if err := p.join(r.loop); err != nil {
@@ -151,8 +149,8 @@ func (r *stdioRelay) attach(p *peer, has uint64) {
 	r.takeInput()
 }
 
-// notifyEnds tells a reader that has nothing yet which streams ended before it came, without a
-// number. Ends that are kept come with the output instead. It is false if the reader is lost.
+// notifyEnds tells a new reader, without a number, which streams ended before it came. Ends that
+// are kept come with the output instead. It returns false if the reader is lost.
 func (r *stdioRelay) notifyEnds() bool {
 	for i := range r.outputs {
 		o := &r.outputs[i]
@@ -190,8 +188,7 @@ func (r *stdioRelay) serveReader(events uint32) {
 	r.takeInput()
 }
 
-// settle puts the relay at rest after a batch of events: what waits is written,
-// and the pipes are watched or left alone.
+// settle ends a batch of events: it writes what waits, and starts or stops watching the pipes.
 func (r *stdioRelay) settle() {
 	r.serveAttached()
 	if r.onRenewed != nil {
@@ -202,7 +199,7 @@ func (r *stdioRelay) settle() {
 	}
 }
 
-// serveAttached takes the reader's input, if there is one, and sends what waits for it.
+// serveAttached takes input from the reader, if there is one, and sends it the waiting output.
 func (r *stdioRelay) serveAttached() {
 	if r.reader != nil && r.input.ready() {
 		r.takeInput()
@@ -220,7 +217,7 @@ func (r *stdioRelay) serveAttached() {
 	}
 }
 
-// flushReader queues what the reader is to know, and writes what waits for it.
+// flushReader queues reports for the reader, and writes everything that waits for it.
 func (r *stdioRelay) flushReader() error {
 	if err := r.notifyInput(); err != nil {
 		return err
@@ -231,7 +228,7 @@ func (r *stdioRelay) flushReader() error {
 	return r.reader.flush()
 }
 
-// queueLast queues the last message once every stream has ended, also those of the input: a program
+// queueLast queues the last message once every stream has ended, including the inputs: a program
 // that has closed its output may go on reading.
 func (r *stdioRelay) queueLast() error {
 	if r.lastQueued || !r.allAdded || r.open > 0 || r.input.stillOpen() {
@@ -245,7 +242,7 @@ func (r *stdioRelay) queueLast() error {
 	return nil
 }
 
-// stop ends run; what the reader has not taken by now is lost.
+// stop ends run; output that the reader has not taken by now is lost.
 func (r *stdioRelay) stop() { r.stopped = true }
 
 // release closes everything. The files have their last lines by then.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steward is the process: one loop that owns the control connection, PMI and
-// the job's life, a relay with a loop of its own, and a thread that forks.
+// steward is the state of the process: one loop that owns the control connection, PMI and the job's
+// life, a relay with a loop of its own, and a thread that forks.
 type steward struct {
 	config   config
 	loop     *loop
@@ -45,10 +45,10 @@ type steward struct {
 	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	phases      phases       // of the job's start
 	kept        int          // bytes that came from the job's other nodes
-	keptTold    int          // of kept, what the collector's limit was set for
+	limitSetAt  int          // the value of kept for which the collector's limit was set
 	stopForking atomic.Bool
-	// awaitsMessages: the ranks' processes are gone, and what they gave to fences has not arrived
-	// everywhere.
+	// awaitsMessages is true while the ranks' processes are gone, but messages of their fences have
+	// not arrived everywhere.
 	awaitsMessages bool
 	pending        uint64 // signals that came before the ranks, by number
 
@@ -88,8 +88,9 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	return s, s.loop.watch(listener, unix.EPOLLIN, tag{kind: kindListener})
 }
 
-// joinGroups lets the version 1 halves of the control group count the ranks. It does so now,
-// because the kernel waits for all CPUs when a thread changes its group.
+// joinGroups moves the forking thread into the version 1 halves of the control group, which count
+// the ranks. It does so before there is a job, because the kernel waits for all CPUs when a thread
+// changes its group.
 func (s *steward) joinGroups() {
 	if s.group == nil {
 		return
@@ -176,8 +177,8 @@ func (s *steward) handle(t tag, events uint32) {
 	}
 }
 
-// close ends everything, in the order in which one part needs another. By now
-// no rank lives, or the steward could not be set up.
+// close releases everything, each part before the parts that it uses. By now no rank lives, or the
+// steward could not be set up.
 func (s *steward) close() {
 	if s.relay != nil {
 		s.relay.post(s.relay.stop)

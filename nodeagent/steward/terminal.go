@@ -9,26 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first ends a
-// line that has begun, the second is one without a character.
+// endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first character
+// completes a line that has begun, the second ends the input.
 const endOfInput = "\x04\x04"
 
 const (
 	// terminalMode lets the user write to the terminal, and programs of group tty, like wall(1);
 	// see grantpt(3).
 	terminalMode = 0o620
-	// sameGroup leaves a file's group as it is, which is tty's.
+	// sameGroup makes chown keep a file's group, which is tty.
 	sameGroup = -1
 )
 
-// errTerminal is wrapped by the error of a rank that cannot be given a terminal.
+// errTerminal means that no terminal can be made for a rank.
 var errTerminal = errors.New("no pseudoterminal can be made")
 
 // hasTerminal reports whether a rank's standard streams are a terminal.
 func (j *job) hasTerminal(rank uint32) bool { return rank == 0 && j.spec.GetTerminal() != nil }
 
-// openTerminal gives a rank a pseudoterminal. What the rank writes to it is its standard output;
-// its error output has ended.
+// openTerminal gives a rank a pseudoterminal. Everything that the rank writes to it is its standard
+// output; its error output has ended.
 func (b *batch) openTerminal(j *job, c *childFDs) error {
 	master, slave, err := newTerminal(j.spec.GetTerminal(), j.user)
 	if err != nil {
@@ -50,8 +50,8 @@ func (b *batch) openTerminal(j *job, c *childFDs) error {
 	return notBlocking(silent)
 }
 
-// newTerminal makes a pseudoterminal of a size for a user; nil: the caller's own. The master does
-// not block.
+// newTerminal makes a pseudoterminal of a size for a user, nil for the caller. The master does not
+// block.
 func newTerminal(size *scorev1.Terminal, user *launch.User) (master, slave int, err error) {
 	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -6,61 +6,60 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// unacked is the output of an attached job that was read from the ranks' pipes and that the reader
-// has not acknowledged. A new reader gets it again, so no output is lost with an agent, and none
-// comes twice.
+// unacked holds the output of an attached job that the reader has not acknowledged. A new reader
+// gets it again, so no output is lost with an agent, and none comes twice.
 type unacked struct {
 	frames []byte  // as they are sent, one after the other
 	pieces []piece // of frames from head on
 	head   int     // of pieces
-	start  int     // where the first of them begins
+	start  int     // offset in frames of pieces[head]
 	last   uint64  // number given last
 }
 
-// piece is one message of kept.
+// piece is one message in frames.
 type piece struct {
 	number uint64
 	end    int // in frames
 }
 
-// add frames a message of the number given and keeps it. The frame is valid until the next call.
-func (k *unacked) add(number uint64, m proto.Message) (frame []byte, err error) {
-	at := len(k.frames)
-	if k.frames, err = wire.Append(k.frames, m); err != nil {
+// add frames and keeps the message with this number. The frame is valid until the next call.
+func (u *unacked) add(number uint64, m proto.Message) (frame []byte, err error) {
+	at := len(u.frames)
+	if u.frames, err = wire.Append(u.frames, m); err != nil {
 		return nil, err
 	}
-	k.pieces = append(k.pieces, piece{number: number, end: len(k.frames)})
-	return k.frames[at:], nil
+	u.pieces = append(u.pieces, piece{number: number, end: len(u.frames)})
+	return u.frames[at:], nil
 }
 
-// size returns how many bytes are kept.
-func (k *unacked) size() int { return len(k.frames) - k.start }
+// size returns the number of bytes kept.
+func (u *unacked) size() int { return len(u.frames) - u.start }
 
-// acknowledge drops what the reader has acknowledged, up to the number.
-func (k *unacked) acknowledge(number uint64) {
-	for k.head < len(k.pieces) && k.pieces[k.head].number <= number {
-		k.start = k.pieces[k.head].end
-		k.head++
+// acknowledge drops the messages up to this number.
+func (u *unacked) acknowledge(number uint64) {
+	for u.head < len(u.pieces) && u.pieces[u.head].number <= number {
+		u.start = u.pieces[u.head].end
+		u.head++
 	}
-	if k.start < len(k.frames)/2 {
+	if u.start < len(u.frames)/2 {
 		return
 	}
-	k.frames = k.frames[:copy(k.frames, k.frames[k.start:])]
-	moved := copy(k.pieces, k.pieces[k.head:])
-	k.pieces = k.pieces[:moved]
-	for i := range k.pieces {
-		k.pieces[i].end -= k.start
+	u.frames = u.frames[:copy(u.frames, u.frames[u.start:])]
+	moved := copy(u.pieces, u.pieces[u.head:])
+	u.pieces = u.pieces[:moved]
+	for i := range u.pieces {
+		u.pieces[i].end -= u.start
 	}
-	k.head, k.start = 0, 0
-	if len(k.frames) == 0 && cap(k.frames) > keepOut {
-		k.frames = nil
+	u.head, u.start = 0, 0
+	if len(u.frames) == 0 && cap(u.frames) > keepOut {
+		u.frames = nil
 	}
 }
 
 // has reports whether the message with this number is kept.
-func (k *unacked) has(number uint64) bool {
-	return k.head < len(k.pieces) && number >= k.pieces[k.head].number && number <= k.last
+func (u *unacked) has(number uint64) bool {
+	return u.head < len(u.pieces) && number >= u.pieces[u.head].number && number <= u.last
 }
 
-// all returns the frames that are kept.
-func (k *unacked) all() []byte { return k.frames[k.start:] }
+// all returns the frames of all kept messages.
+func (u *unacked) all() []byte { return u.frames[u.start:] }

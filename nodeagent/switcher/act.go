@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stepPoints are the failpoints before a step's effect is carried out, and before its end is
+// stepPoints holds the failpoints before a step's effect is carried out, and before its end is
 // reported to the machine.
 var stepPoints = [...]struct{ begin, end failpoint.Point }{
 	ctxswitch.Revoke: {failpoint.SwitchRevokeBegin, failpoint.SwitchRevokeEnd},
@@ -19,8 +19,7 @@ var stepPoints = [...]struct{ begin, end failpoint.Point }{
 	ctxswitch.Go:     {failpoint.SwitchGoBegin, failpoint.SwitchGoEnd},
 }
 
-// handle gives the machine an event and carries out its effects, until there
-// are no more.
+// handle gives the machine an event and carries out its effects, and those that follow.
 func (s *Switcher) handle(now int64, event ctxswitch.Event) {
 	s.order(now, event)
 	s.carryOut()
@@ -50,8 +49,8 @@ func (s *Switcher) order(now int64, event ctxswitch.Event) {
 	}
 }
 
-// act carries out one effect. An effect for a job that has gone is dropped:
-// the machine knows, or is about to know.
+// act carries out one effect. It drops an effect for a removed job: the machine knows of the
+// removal, or is about to.
 func (s *Switcher) act(effect ctxswitch.Effect) {
 	j := s.jobs[effect.Job]
 	if j == nil {
@@ -93,7 +92,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	}
 }
 
-// firstCheck decides when to check for the first time whether a job has stopped.
+// firstCheck sets the time of the first check whether a job has stopped.
 func (s *Switcher) firstCheck() {
 	if s.machine.State() == ctxswitch.Stop {
 		s.checkAt, s.pause = 0, eagerPause
@@ -102,8 +101,8 @@ func (s *Switcher) firstCheck() {
 	s.checkAt, s.pause = realtime.Now()+loosePause.Nanoseconds(), lastPause
 }
 
-// checkStopped finds out which of the jobs ordered to stop stand still by now. It does not wait, so
-// that the thread handles commands and boundaries meanwhile.
+// checkStopped reports the jobs that were ordered to stop and stand still by now. It does not wait,
+// so that the thread handles commands and boundaries meanwhile.
 func (s *Switcher) checkStopped() {
 	for {
 		i := slices.IndexFunc(s.freezing, func(f freezing) bool { return f.job.Container.WaitFrozen(time.Time{}) == nil })
@@ -118,8 +117,8 @@ func (s *Switcher) checkStopped() {
 	s.pause = min(2*s.pause, lastPause)
 }
 
-// failed reports once that a container does not obey. The machine finds out
-// by itself, since the answer does not come.
+// failed gives notice, once for each job, that an order to a container failed. The machine notices
+// by itself, since the confirmation does not come.
 func (s *Switcher) failed(j *job, err error) {
 	if err == nil || j.failed {
 		return
@@ -128,7 +127,7 @@ func (s *Switcher) failed(j *job, err error) {
 	s.notify(Notice{Kind: NoticeFailed, Job: j.ID, Err: err})
 }
 
-// observe stores the measurements of a record.
+// observe stores the measurements in a record.
 func (s *Switcher) observe(r *ctxswitch.Record) {
 	s.active.Store(true)
 	s.node.Observe(r)

@@ -1,15 +1,15 @@
-// Package switcher has the thread that switches gangs on one node: it sleeps
-// until the next planned instant, and carries out what package ctxswitch
-// orders, directly on the jobs' containers.
+// Package switcher runs the thread that switches gangs on one node. It sleeps until the next
+// planned instant, and carries out the effects of package ctxswitch directly on the jobs'
+// containers.
 //
-// From its wake-up to the new gang's running the thread hands nothing to
-// another one, allocates nothing and takes no lock, so that neither the
-// garbage collector's work nor a busy goroutine delays a switch; it runs at
-// real-time priority where that is permitted. Others give it
-// commands through an inbox, and get its notices from a bounded channel and Collect.
+// From its wake-up until the new gang runs the thread waits for no other thread, allocates nothing
+// and takes no lock, so that neither the garbage collector nor a busy goroutine delays a switch. It
+// runs at real-time priority where that is permitted. Other goroutines give it commands through an
+// inbox, and read its notices from a bounded channel and its measurements with Collect. Read
+// switcher.go first (the interface), then thread.go and act.go.
 //
-// It neither makes the plan nor starts or kills a process: a job's launch is
-// a function that the caller gives, which must not block.
+// It neither makes the plan nor starts or kills processes: the caller provides the function that
+// launches a job, which must not block.
 //
 //	s := switcher.New(switcher.Options{Raise: raise})
 //	go s.Run(ctx)

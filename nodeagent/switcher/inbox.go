@@ -10,9 +10,9 @@ import (
 type command struct {
 	next  *command
 	event ctxswitch.Event
-	// job comes with EventJobAdded and EventJobAdopted.
+	// job is set for EventJobAdded and EventJobAdopted.
 	job *job
-	// network comes with EventJobConnected, flushes with EventDone.
+	// network is set for EventJobConnected, flushes for EventDone.
 	network Network
 	flushes Flushes
 	// usage gets the answer to EventJobRemoved.
@@ -30,19 +30,19 @@ type inbox struct {
 	top atomic.Pointer[command]
 }
 
-// closedInbox on top says that nobody reads any more.
+// closedInbox as top marks a closed inbox.
 var closedInbox = new(command)
 
 // put adds a command. ok is false if the inbox is closed. first reports whether it was empty, so
 // the reader must be woken.
-func (b *inbox) put(l *command) (first, ok bool) {
+func (b *inbox) put(c *command) (first, ok bool) {
 	for {
 		top := b.top.Load()
 		if top == closedInbox {
 			return false, false
 		}
-		l.next = top
-		if b.top.CompareAndSwap(top, l) {
+		c.next = top
+		if b.top.CompareAndSwap(top, c) {
 			return top == nil, true
 		}
 	}
@@ -53,17 +53,17 @@ func (b *inbox) take() *command {
 	if b.top.Load() == nil {
 		return nil
 	}
-	return turned(b.top.Swap(nil))
+	return reversed(b.top.Swap(nil))
 }
 
-// close returns what had not been read; later commands are refused.
+// close returns the unread commands; later commands are refused.
 func (b *inbox) close() *command {
-	return turned(b.top.Swap(closedInbox))
+	return reversed(b.top.Swap(closedInbox))
 }
 
 func (b *inbox) empty() bool { return b.top.Load() == nil }
 
-func turned(newest *command) *command {
+func reversed(newest *command) *command {
 	var oldest *command
 	for newest != nil && newest != closedInbox {
 		next := newest.next
@@ -73,23 +73,23 @@ func turned(newest *command) *command {
 	return oldest
 }
 
-// answer answers a command's writer when nobody will act on the command.
-func (l *command) answer() {
-	if l.usage != nil {
-		l.usage <- Usage{}
+// answer answers the writer of a command that will not be carried out.
+func (c *command) answer() {
+	if c.usage != nil {
+		c.usage <- Usage{}
 	}
-	if l.report != nil {
-		l.report.filled <- struct{}{}
+	if c.report != nil {
+		c.report.filled <- struct{}{}
 	}
-	if l.alive != nil {
-		close(l.alive)
+	if c.alive != nil {
+		close(c.alive)
 	}
 }
 
-// Usage is what a job has used of the node.
+// Usage is a job's use of the node.
 type Usage struct {
-	Ran         time.Duration // its gang was on, since its launch
-	Slices      uint64        // how often it was let go
+	Ran         time.Duration // the time that its gang was on, since its launch
+	Slices      uint64        // how often it came on
 	LateFreezes uint64        // how often it did not stop in time
-	Switching   time.Duration // from planned instants to its running again
+	Switching   time.Duration // from planned instants until it ran again
 }

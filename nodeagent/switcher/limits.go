@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// checkLimits reports jobs that have been on for as long as they may, or nearly.
+// checkLimits gives notice of jobs that have reached their TimeLimit or NearLimit.
 func (s *Switcher) checkLimits() {
 	for _, j := range s.limited {
 		at, kind := j.nextLimit()
@@ -18,10 +18,10 @@ func (s *Switcher) checkLimits() {
 	}
 }
 
-// noLimit is that of a job of whose limits none is left.
+// noLimit is the next limit of a job without further limits.
 const noLimit time.Duration = -1
 
-// nextLimit returns for how long the job must have been on for its next notice.
+// nextLimit returns the time on at which the job's next notice is due.
 func (j *job) nextLimit() (time.Duration, NoticeKind) {
 	switch {
 	case j.endNoticed:
@@ -33,8 +33,7 @@ func (j *job) nextLimit() (time.Duration, NoticeKind) {
 	}
 }
 
-// nextLimit is the instant at which the first job comes to its limit if it
-// goes on running.
+// nextLimit returns the instant at which the first job reaches its next limit if it stays on.
 func (s *Switcher) nextLimit() int64 {
 	at := ctxswitch.Never
 	for _, j := range s.limited {

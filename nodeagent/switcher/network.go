@@ -6,37 +6,38 @@ import (
 	"time"
 )
 
-// networkMargin is how long before a step's deadline the network must answer, but at most half of
-// the time: a multiple of the time that an answer takes to reach the thread on a busy machine.
+// networkMargin is how long before a step's deadline the network must answer, at most half of the
+// time that is left: a multiple of the time that an answer takes to reach the thread on a busy
+// machine.
 const networkMargin = 200 * time.Microsecond
 
-// Network takes a job's contexts from their channels and brings them back.
+// Network removes a job's contexts from their channels and restores them.
 type Network interface {
-	// Order begins a step, one of Revoke, Flush, Save and Load. It is called by the switching
-	// thread: it must not allocate, nor wait for longer than processes take to let go of their
-	// contexts. If the step is over at once, it returns the outcome. Else Stepped reports its end,
-	// with the same number, by the instant by of CLOCK_MONOTONIC.
+	// Order begins a step, one of Revoke, Flush, Save and Load. It is called on the switching
+	// thread: it must not allocate, nor wait for longer than processes take to release their
+	// contexts. If the step is over at once, it returns the outcome. Otherwise Stepped reports its
+	// end, with the same number, before the instant by of CLOCK_MONOTONIC.
 	Order(step ctxswitch.Step, number uint64, by int64) (flushes Flushes, over bool)
-	// Contexts is how many channels of the node they take at most.
+	// Contexts returns the largest number of channels of the node that the job's contexts take.
 	Contexts() int
-	// Pause reports that the job's processes were ordered to stand still, Resume that they run
-	// again, whether or not its contexts left their channels. Neither waits.
+	// Pause reports that the job's processes were ordered to stop, Resume that they run again,
+	// whether or not the contexts left their channels. Neither waits.
 	Pause()
 	Resume()
 }
 
-// Flushes count contexts that left their channels.
+// Flushes counts contexts that left their channels, by outcome.
 type Flushes struct {
-	Clean  uint64 // with all that they had sent answered
-	CutOff uint64 // with something unanswered, which is sent again later if it was lost
-	Held   uint64 // not at all, since the process was stopped with the driver lock in hand
+	Clean  uint64 // every message was answered
+	CutOff uint64 // some messages were unanswered; lost ones are sent again later
+	Held   uint64 // it did not leave, since its process was stopped while it held the driver lock
 }
 
 func (f *Flushes) add(more Flushes) {
 	f.Clean, f.CutOff, f.Held = f.Clean+more.Clean, f.CutOff+more.CutOff, f.Held+more.Held
 }
 
-// Connected reports that the job's contexts have part in its switches from now on.
+// Connected reports that the job has contexts, which take part in its switches from now on.
 func (s *Switcher) Connected(id ctxswitch.JobID, network Network) {
 	s.post(&command{event: ctxswitch.JobConnected(id, network.Contexts()), network: network})
 }

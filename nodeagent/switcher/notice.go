@@ -13,13 +13,13 @@ const (
 	NoticeTimeNear
 	// NoticeWarn: the job's processes did not stop in time, Late times in a row.
 	NoticeWarn
-	// NoticeLaunchFailed: Job.Launch gave Err.
+	// NoticeLaunchFailed: Job.Launch returned Err.
 	NoticeLaunchFailed
-	// NoticeFailed: an order to the container gave Err; reported once for a job.
+	// NoticeFailed: an order to the container returned Err; given once for a job.
 	NoticeFailed
 )
 
-// Notice is a message of the thread to the rest of the agent.
+// Notice is a message from the thread to the rest of the agent.
 type Notice struct {
 	Kind NoticeKind
 	Job  ctxswitch.JobID
@@ -27,11 +27,11 @@ type Notice struct {
 	Err  error
 }
 
-// maxNotices bounds what waits for a slow reader: some for every job of a
-// crowded node. What does not fit is counted in Report.LostNotices.
+// maxNotices bounds the notices that wait for a slow reader: some for every job of a crowded node.
+// Further notices are counted in Report.LostNotices and dropped.
 const maxNotices = 256
 
-// notify never blocks: the thread does not wait for anybody.
+// notify gives a notice without blocking: the thread waits for nobody.
 func (s *Switcher) notify(n Notice) {
 	select {
 	case s.notices <- n:

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// MaxBoundaries is how many switches a report can hold: those of a second
-	// with slices of 1 ms. Of more, the oldest are dropped and counted.
+	// MaxBoundaries is the largest number of switches in a report: those of a second with slices of
+	// 1 ms. If there are more, the oldest are dropped and counted.
 	MaxBoundaries = 1024
 	// boundaryJobs is the number of jobs per boundary for which memory is allocated at once.
 	boundaryJobs = 8
-	// collectAhead keeps the work of a report away from a switch.
+	// collectAhead is the least time between the work of a report and the next switch.
 	collectAhead = time.Millisecond
 )
 
@@ -23,19 +23,19 @@ type Boundary struct {
 	Round   int64
 	Pos     int
 	Planned int64 // cluster nanoseconds
-	Running int64 // cluster nanoseconds when the new jobs ran
+	Running int64 // cluster nanoseconds at which the new jobs ran
 	In, Out []ctxswitch.JobID
 }
 
-// JobReport holds the measurements since the last report for one job that was
-// switched or is on, and its usage so far.
+// JobReport holds the measurements of one job since the last report, if it was switched or is on,
+// and its usage so far.
 type JobReport struct {
 	ID       ctxswitch.JobID
 	Measures *ctxswitch.Measures
 	Usage    Usage
 	Flushes  Flushes
 
-	departed bool // nobody else has the measures
+	departed bool // the job was removed: only the report has the measures
 }
 
 // Report holds the measurements since the last report. Make it with NewReport
@@ -46,11 +46,11 @@ type Report struct {
 	Boundaries []Boundary // oldest first
 	Dropped    uint64     // boundaries that did not fit
 	Missed     uint64     // boundaries that passed before the thread woke
-	Late       uint64     // freezes that did not come in time
+	Late       uint64     // jobs that did not stop in time
 	Switches   uint64
 	Launches   uint64
 	Flushes    Flushes
-	// LostNotices did not fit into the channel.
+	// LostNotices counts notices that did not fit into the channel.
 	LostNotices uint64
 
 	filled chan struct{}
@@ -80,7 +80,7 @@ func (r *Report) Empty() bool {
 		r.Missed == 0 && r.Late == 0 && r.LostNotices == 0
 }
 
-// reset empties the report after it was read.
+// reset empties the report for reuse.
 func (r *Report) reset() {
 	*r.Node = ctxswitch.Measures{}
 	for _, j := range r.Jobs {
@@ -93,10 +93,9 @@ func (r *Report) reset() {
 	*r = Report{Node: r.Node, Jobs: r.Jobs[:0], Boundaries: r.Boundaries[:0], filled: r.filled}
 }
 
-// Collect fills the report with what was measured since the last Collect. One
-// caller at a time, always with the same report: its memory and the thread's
-// change places. It is false when ctx or the thread has ended; then the report
-// must not be used again.
+// Collect fills the report with the measurements since the last Collect. It is for one caller at a
+// time, always with the same report, because it swaps the report's memory with the thread's. It
+// returns false if ctx or the thread has ended; then the report must not be used again.
 func (s *Switcher) Collect(ctx context.Context, r *Report) bool {
 	r.reset()
 	if !s.post(&command{report: r}) {
@@ -110,11 +109,11 @@ func (s *Switcher) Collect(ctx context.Context, r *Report) bool {
 	}
 }
 
-// Idle reports whether nothing was measured since the last Collect and no job is
-// held, so that there is no need to wake the thread.
+// Idle reports whether nothing was measured since the last Collect and there is no job, so that
+// there is no need to wake the thread.
 func (s *Switcher) Idle() bool { return !s.active.Load() }
 
-// fill is Collect's other side, on the thread.
+// fill does the part of Collect that runs on the thread.
 func (s *Switcher) fill(r *Report, now int64) {
 	s.node, r.Node = r.Node, s.node
 	s.boundaries.exchange(r)
@@ -125,7 +124,7 @@ func (s *Switcher) fill(r *Report, now int64) {
 		r.Jobs = append(r.Jobs, JobReport{ID: j.ID, Measures: j.swapMeasures(), Usage: s.usage(j, now), Flushes: j.flushes})
 		j.flushes = Flushes{}
 	}
-	s.active.Store(len(s.jobs) > 0) // the usage of those that are on grows
+	s.active.Store(len(s.jobs) > 0) // the usage of jobs that are on grows
 	r.Jobs = append(r.Jobs, s.departed...)
 	clear(s.departed)
 	s.departed = s.departed[:0]
@@ -154,7 +153,7 @@ type ring struct {
 	dropped uint64
 }
 
-// add returns the slot for one more.
+// add returns the slot for one more boundary.
 func (b *ring) add() *Boundary {
 	slot := &b.slots[b.next]
 	b.next = (b.next + 1) % MaxBoundaries
@@ -166,12 +165,12 @@ func (b *ring) add() *Boundary {
 	return slot
 }
 
-// exchange gives the report what is held and takes its memory.
+// exchange gives the report the boundaries, and takes the report's memory.
 func (b *ring) exchange(r *Report) {
 	free := r.Boundaries[:MaxBoundaries]
 	r.Boundaries, r.Dropped = b.slots[:b.held], b.dropped
 	if b.held == MaxBoundaries {
-		// The oldest is where the next would have gone.
+		// The oldest is at next.
 		slices.Reverse(b.slots[:b.next])
 		slices.Reverse(b.slots[b.next:])
 		slices.Reverse(b.slots)

@@ -12,11 +12,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// How often the thread checks whether a job has stopped. If others wait for it: at once, since
-// processes on other CPUs take some ten microseconds, then after the eager pause, then after twice
-// as long each time. If nobody waits, a check takes 25 us of the incoming job's slice, with its
-// timer and two switches of the CPU: the next planned instant is early enough, or in long slices
-// the loose pause.
+// The pauses between checks whether a job has stopped. If another job waits for that, the thread
+// checks at once, since processes on other CPUs take some ten microseconds to stop, then after the
+// eager pause, which doubles each time. If no job waits, a check only costs the incoming job 25 us
+// of its slice for a timer and two CPU switches: the thread checks at the next planned instant or,
+// in long slices, after the loose pause.
 const (
 	eagerPause = 20 * time.Microsecond
 	loosePause = 25 * time.Millisecond
@@ -25,17 +25,17 @@ const (
 
 // Options of a Switcher.
 type Options struct {
-	// Raise gives the calling thread real-time priority; nil: the thread runs like any other, as
-	// it does where Raise fails.
+	// Raise gives the calling thread real-time priority. If it is nil or fails, the thread runs
+	// like any other.
 	Raise func() error
-	// Channels is how many contexts may stay on their channels, those of jobs that are off
-	// included; see ctxswitch.Config.
+	// Channels is the number of contexts that may stay on their channels, including those of jobs
+	// that are off; see ctxswitch.Config.
 	Channels int
 	// Logger default: none.
 	Logger *zap.Logger
 }
 
-// Switcher is the switching thread of one node, and the way to speak to it.
+// Switcher is the switching thread of one node with its interface to other goroutines.
 type Switcher struct {
 	options Options
 	logger  *zap.Logger
@@ -45,18 +45,18 @@ type Switcher struct {
 	active  atomic.Bool // something was measured since the last report
 	stopped atomic.Bool // Run shall return
 
-	// What follows belongs to the thread.
+	// The following fields belong to the thread.
 	machine     *ctxswitch.Machine
 	jobs        map[ctxswitch.JobID]*job
-	limited     []*job             // those with a time limit
-	todo        []ctxswitch.Effect // in order; done up to done
+	limited     []*job             // jobs with a time limit
+	todo        []ctxswitch.Effect // in order; effects before done are carried out
 	done        int
 	lead        lead
 	ticked      int64 // when the machine's last deadline came
 	freezing    []freezing
-	checkAt     int64         // when they are checked next
-	pause       time.Duration // from that check to the one after
-	report      *Report       // asked for, not yet filled
+	checkAt     int64         // when the freezing jobs are checked next
+	pause       time.Duration // between that check and the following one
+	report      *Report       // requested, not yet filled
 	node        *ctxswitch.Measures
 	departed    []JobReport
 	boundaries  ring
@@ -65,8 +65,7 @@ type Switcher struct {
 	lostNotices uint64
 }
 
-// New makes a switcher without plan and jobs. Its commands are answered only
-// while Run runs.
+// New makes a switcher without plan and jobs. Commands are answered only while Run runs.
 func New(options Options) (*Switcher, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -90,16 +89,16 @@ func New(options Options) (*Switcher, error) {
 // Notices returns the channel of the thread's notices.
 func (s *Switcher) Notices() <-chan Notice { return s.notices }
 
-// Plan passes a plan to the thread, which obeys only the newest. The plan
-// must not be changed afterwards.
+// Plan gives a plan to the thread, which obeys only the newest. The caller must not change the plan
+// after that.
 func (s *Switcher) Plan(p *ctxswitch.Plan) { s.post(&command{event: ctxswitch.PlanArrived(p)}) }
 
-// Offset sets how far the clock of that term's leader is ahead.
+// Offset sets how far the clock of this term's leader is ahead.
 func (s *Switcher) Offset(term uint64, offset int64) {
 	s.post(&command{event: ctxswitch.OffsetChanged(term, offset)})
 }
 
-// Add adds a prepared job, which has no process yet.
+// Add adds a prepared job without processes.
 func (s *Switcher) Add(j Job) *Handle {
 	added := newJob(j)
 	event := ctxswitch.JobAdded(j.ID, 0)
@@ -110,8 +109,8 @@ func (s *Switcher) Add(j Job) *Handle {
 	return &added.handle
 }
 
-// Adopt adds a job that a former agent has launched; frozen: its processes
-// were ordered to stop. Its Launch is not called.
+// Adopt adds a job that a former agent has launched; frozen means that its processes were ordered
+// to stop. Launch is not called.
 func (s *Switcher) Adopt(j Job, frozen bool) *Handle {
 	adopted := newJob(j)
 	adopted.handle.on.Store(!frozen)
@@ -128,14 +127,14 @@ func (s *Switcher) Launched(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobLaunched(id)})
 }
 
-// Respawned reports that a process of a job was born after the others, which no signal to stop has
-// reached.
+// Respawned reports that a process of a job was forked later than the others: signals to stop have
+// not reached it.
 func (s *Switcher) Respawned(id ctxswitch.JobID) {
 	s.post(&command{event: ctxswitch.JobRespawned(id)})
 }
 
-// Remove forgets a job whose processes have ended or must not continue. After the answer the thread
-// no longer touches the job's container. The answer always comes, also after the thread has ended.
+// Remove removes a job whose processes have ended or must not continue. After the answer the thread
+// no longer touches the job's container. The answer always comes, even after the thread has ended.
 func (s *Switcher) Remove(id ctxswitch.JobID) <-chan Usage {
 	usage := make(chan Usage, 1)
 	l := &command{event: ctxswitch.JobRemoved(id), usage: usage}
@@ -162,51 +161,51 @@ func (s *Switcher) Alive(ctx context.Context) error {
 // errEnded means that Run has returned.
 var errEnded = errors.New("the switching thread has ended")
 
-// post wakes the thread only when it is not yet about to read.
-func (s *Switcher) post(l *command) bool {
-	first, ok := s.inbox.put(l)
+// post queues a command, and wakes the thread if it is not yet about to read.
+func (s *Switcher) post(c *command) bool {
+	first, ok := s.inbox.put(c)
 	if first {
 		s.wake()
 	}
 	return ok
 }
 
-// read acts on one command.
-func (s *Switcher) read(l *command) {
-	if l.alive != nil {
-		close(l.alive)
+// execute carries out one command.
+func (s *Switcher) execute(c *command) {
+	if c.alive != nil {
+		close(c.alive)
 		return
 	}
 	now := realtime.Now()
-	if l.report != nil {
-		s.report = l.report
+	if c.report != nil {
+		s.report = c.report
 		return
 	}
-	switch l.event.Kind {
+	switch c.event.Kind {
 	case ctxswitch.EventJobAdded, ctxswitch.EventJobAdopted:
-		if s.jobs[l.job.ID] != nil {
+		if s.jobs[c.job.ID] != nil {
 			return
 		}
-		s.jobs[l.job.ID] = l.job
+		s.jobs[c.job.ID] = c.job
 		s.active.Store(true)
-		if l.job.TimeLimit > 0 {
-			s.limited = append(s.limited, l.job)
+		if c.job.TimeLimit > 0 {
+			s.limited = append(s.limited, c.job)
 		}
 	case ctxswitch.EventJobRemoved:
-		l.usage <- s.forget(l.event.Job, now)
+		c.usage <- s.forget(c.event.Job, now)
 	case ctxswitch.EventJobConnected:
-		if j := s.jobs[l.event.Job]; j != nil {
-			j.network = l.network
+		if j := s.jobs[c.event.Job]; j != nil {
+			j.network = c.network
 			j.rest(!j.handle.On())
 		}
 	case ctxswitch.EventDone:
-		s.countFlushes(l.event.Job, l.flushes)
+		s.countFlushes(c.event.Job, c.flushes)
 	default:
 	}
-	s.handle(now, l.event)
+	s.handle(now, c.event)
 }
 
-// fillReport waits for a moment in which no switch is due.
+// fillReport fills a requested report if no switch is due soon.
 func (s *Switcher) fillReport() {
 	if s.report == nil {
 		return
@@ -238,8 +237,7 @@ func (s *Switcher) forget(id ctxswitch.JobID, now int64) Usage {
 	return usage
 }
 
-// maxDeparted bounds the jobs whose last measurements wait for a report that
-// nobody asks for.
+// maxDeparted bounds the removed jobs whose last measurements wait for a report.
 const maxDeparted = 1024
 
 func without[T any](list []T, unwanted func(T) bool) []T {

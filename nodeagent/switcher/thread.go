@@ -10,11 +10,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run is the thread. It returns when ctx has ended. It thaws nothing: a
-// frozen job can be killed frozen.
+// Run is the loop of the thread. It returns when ctx has ended. It leaves frozen jobs frozen: they
+// can be killed so.
 func (s *Switcher) Run(ctx context.Context) {
-	// Never unlocked: the thread ends with the goroutine, and its priority
-	// with it.
+	// Never unlocked: the thread ends with the goroutine, and so does its priority.
 	runtime.LockOSThread()
 	defer s.end()
 	stop := context.AfterFunc(ctx, func() {
@@ -31,7 +30,7 @@ func (s *Switcher) Run(ctx context.Context) {
 	}
 }
 
-// raisePriority raises what is permitted.
+// raisePriority raises the thread's priority if that is permitted.
 func (s *Switcher) raisePriority() {
 	if s.options.Raise == nil {
 		return
@@ -41,7 +40,7 @@ func (s *Switcher) raisePriority() {
 	}
 }
 
-// sleep returns at the instant, or early for a command.
+// sleep sleeps until the instant, or until a command comes.
 func (s *Switcher) sleep(instant int64) {
 	var err error
 	switch {
@@ -53,15 +52,15 @@ func (s *Switcher) sleep(instant int64) {
 		_, _, err = s.sleeper.Until(instant)
 	}
 	if err != nil {
-		// Our own descriptors cannot fail so; only avoid spinning.
+		// This cannot happen with our own descriptors; the pause avoids spinning.
 		s.logger.Error("the switching thread cannot sleep", zap.Error(err))
 		time.Sleep(lastPause)
 	}
 }
 
-// sleepPunctually sleeps until the instant of a switch: it wakes a little early
-// and spins for the rest. There is such an instant only while several jobs take
-// turns, so that a lone one never pays for it.
+// sleepPunctually sleeps until the instant of a switch: it wakes a little early and spins for the
+// rest. There is such an instant only while several jobs take turns, so a lone job never pays for
+// it.
 func (s *Switcher) sleepPunctually(instant int64) error {
 	late, woken, err := s.sleeper.Until(s.lead.before(s.ticked, instant))
 	if err != nil || woken {
@@ -69,22 +68,22 @@ func (s *Switcher) sleepPunctually(instant int64) error {
 	}
 	s.lead.woke(late)
 	if len(s.freezing) > 0 {
-		s.checkStopped() // while there is time; the last check may have been before the last switch
+		s.checkStopped() // while there is time: the last check may be older than the last switch
 		s.carryOut()
 	}
 	for realtime.Now() < instant && s.inbox.empty() {
-		continue // no timer is as exact as this
+		continue // spin: no timer is as exact
 	}
 	return nil
 }
 
-// wake ends the thread's sleep. An error means that it has ended.
+// wake ends the thread's sleep. An error means that the thread has ended.
 func (s *Switcher) wake() { _ = s.sleeper.Wake() }
 
-// end refuses later commands and answers those that nobody will act on.
+// end refuses later commands and answers the remaining ones.
 func (s *Switcher) end() {
-	for l := s.inbox.close(); l != nil; l = l.next {
-		l.answer()
+	for c := s.inbox.close(); c != nil; c = c.next {
+		c.answer()
 	}
 	if s.report != nil {
 		s.report.filled <- struct{}{}
@@ -94,11 +93,11 @@ func (s *Switcher) end() {
 
 // round does everything that is due now.
 func (s *Switcher) round() {
-	for l := s.inbox.take(); l != nil; {
-		next := l.next
-		l.next = nil
-		s.read(l)
-		l = next
+	for c := s.inbox.take(); c != nil; {
+		next := c.next
+		c.next = nil
+		s.execute(c)
+		c = next
 	}
 	if realtime.Now() >= s.machine.Deadline() {
 		s.tick()
@@ -111,9 +110,8 @@ func (s *Switcher) round() {
 	s.fillReport()
 }
 
-// tick reports to the machine that its deadline has come. It first reports
-// the jobs that stand still by now, since the deadline may belong to a freeze
-// that is over.
+// tick reports to the machine that its deadline has come. Before that it reports the jobs that
+// stand still by now, since the deadline may belong to a completed freeze.
 func (s *Switcher) tick() {
 	loose := s.machine.Loose()
 	if len(s.freezing) > 0 {

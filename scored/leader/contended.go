@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// maxCarrierCPUs is the largest number of CPUs that the daemons and scrun use at once to carry one
-// job's output. A host with that many CPUs to spare beside the gangs of a row carries it without
+// maxCarrierCPUs is the largest number of CPUs that the daemons and scrun use at once to forward
+// one job's output. A host with that many spare CPUs beside the gangs of a row forwards it without
 // cost to others.
 const maxCarrierCPUs = 3
 
-// Host is a host that carries a job's output.
+// Host is a host that forwards a job's output.
 type Host struct {
-	Name string // as in nodes' addresses, or the alias of it
+	Name string // as in nodes' addresses, or its alias
 	CPUs int    // 0: as many as its nodes have together
 }
 
 // Contended returns the hosts on which other gangs use the CPUs while the job is on, so that
-// carrying its output takes CPU time from them. In slices without other gangs a job pays for its
+// forwarding its output takes CPU time from them. In slices without other gangs a job pays for its
 // output itself.
 func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
 	return consult(ctx, a.leader, func(c *controller, answer func([]Host, error)) {

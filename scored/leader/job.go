@@ -62,7 +62,7 @@ type part struct {
 	cut           *scorev1.Cut // the node's last report on the ranks' sleep; nil: none, or they are awake
 }
 
-// job is a job as the controller knows it, until its end is known to all that must know it.
+// job is the controller's state of a job, until everybody concerned knows its end.
 type job struct {
 	id      uint64
 	spec    *scorev1.JobSpec

@@ -102,16 +102,16 @@ func (n *node) state(jobs int) scorev1.NodeState {
 
 // closedTo names the nodes that a waiting job could use if they were not drained or away; empty:
 // none.
-func (cert *controller) closedTo(j *job) string {
+func (c *controller) closedTo(j *job) string {
 	var words []string
-	for _, n := range cert.sortedNodes() {
+	for _, n := range c.sortedNodes() {
 		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {
 			continue
 		}
 		switch {
 		case n.drain != nil:
 			words = append(words, fmt.Sprintf("%s is drained by %s%s", n.name, n.drain.By, because(n.drain)))
-		case n.link == nil && cert.members.cutOff(n.name):
+		case n.link == nil && c.members.cutOff(n.name):
 			words = append(words, "the certificate of "+n.name+" was revoked")
 		case n.link == nil && n.inMatrix:
 			words = append(words, n.name+" is silent")

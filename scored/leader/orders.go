@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The fate of a job is in the log before its ranks are killed: otherwise a new leader would think
-// that killed ranks ended by themselves. See DESIGN.md, "Decided, then killed".
+// The verdict on a job is in the log before its ranks are killed: otherwise a new leader would
+// think that killed ranks ended by themselves. See DESIGN.md, "Decided, then killed".
 
 // orderEnd logs how a job ends before its ranks are killed. What a rank did need not be logged: its
 // node reports it again to the next leader.

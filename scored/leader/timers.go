@@ -2,7 +2,7 @@ package leader
 
 import "container/heap"
 
-// timerKind says which deadline a timer is for.
+// timerKind identifies the deadline that a timer is for.
 type timerKind uint8
 
 const (

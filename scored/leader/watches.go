@@ -58,7 +58,7 @@ func (c *controller) silent(n *node) bool {
 	return n.lastMessage <= c.now-(c.silence()-linkCheck).Nanoseconds()
 }
 
-// suspicion is what a node has found of one that it watches.
+// suspicion is a node's finding about a node that it watches.
 type suspicion struct {
 	found scorev1.Reachability
 	at    int64 // when its report came

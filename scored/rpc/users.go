@@ -29,7 +29,7 @@ type Switches interface {
 type UserOptions struct {
 	Leader   *leader.Leader
 	Switches Switches
-	// Agents reaches the agents' PeerService at any address, and checks their certificates.
+	// Agents calls the agents' PeerService at any address, and checks their certificates.
 	Agents *http.Client
 	// ExpectAgent records which node's agent answers at an address, so that Agents refuses others
 	// there.

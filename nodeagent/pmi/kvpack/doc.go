@@ -19,10 +19,9 @@
 //	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back bytes before; a
 //	                                length of 0 is none, and without back
 //
-// So a process takes one byte instead of its name space and rank, a key one byte (also when it
-// contains the rank), and a size one or two bytes. What the cards of a node have in common
-// (addresses of the host, attributes of its interfaces) is there once. Random data is not
-// shortened.
+// So a process takes one byte instead of its name space and rank, a key one byte (even if it
+// contains the rank), and a size one or two bytes. Parts that the cards of a node share (addresses
+// of the host, attributes of its interfaces) are there once. Random data is not shortened.
 //
 // Input is hostile: every number is checked, and the memory that reading takes is bounded by
 // MaxGrowth.

@@ -24,32 +24,34 @@ const (
 type Pack struct {
 	index map[template]int
 	table []template
-	// sets is the part behind the table without its count; set is the open one.
+	// sets holds the finished sets without their count; set is the open one.
 	sets  []byte
 	set   []byte
 	pairs int
 	ranks int
 	open  int // the rank of the open set, -1: none
-	next  int // one more than the rank of the last set
+	next  int // the last set's rank plus one
 	plain int
 }
 
-// template is a key with the rank's number taken out at hole-1, or whole with hole 0.
+// template is a key without the rank's number, which belongs at hole-1. With hole 0 it is the whole
+// key.
 type template struct {
 	text string
 	hole int
 }
 
-// NewPack returns an empty pack with room for so many bytes.
+// NewPack returns an empty pack with room for size bytes.
 func NewPack(size int) *Pack {
 	return &Pack{index: make(map[template]int), sets: make([]byte, 0, size), open: -1}
 }
 
-// PlainBytes is what the pairs so far take as lines of text: key, value and two separators each,
-// without a word on whose they are.
+// PlainBytes returns the size of the pairs so far as lines of text: key, value and two separators
+// each, without the ranks.
 func (p *Pack) PlainBytes() int { return p.plain }
 
-// Add adds a value of a rank. Ranks come in ascending order, the pairs of one together.
+// Add adds a value of a rank. Ranks must come in ascending order, with all pairs of a rank
+// together.
 func (p *Pack) Add(rank int, key, value string) {
 	if rank != p.open {
 		p.close()
@@ -97,7 +99,7 @@ func (p *Pack) Append(dst []byte) []byte {
 	return append(dst, body...)
 }
 
-// tableGuess is about what a key takes in the table, in bytes.
+// tableGuess is the approximate size of a key in the table, in bytes.
 const tableGuess = 24
 
 func (p *Pack) appendBody(dst []byte) []byte {
@@ -123,7 +125,7 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// cut takes the rank's number out of a key, where it stands last as a number of its own:
+// cut removes the rank's number from a key, at its last place as a number of its own:
 // "P12-businesscard".
 func cut(key string, rank int) template {
 	var buf [20]byte
@@ -142,7 +144,7 @@ func cut(key string, rank int) template {
 	return template{text: key}
 }
 
-// fill puts it back.
+// fill returns the key for a rank, the inverse of cut.
 func (t template) fill(rank int) string {
 	if t.hole == 0 {
 		return t.text
@@ -152,7 +154,7 @@ func (t template) fill(rank int) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// appendValue packs values that are hex digits two to a byte.
+// appendValue appends a value. Hex digits are packed two to a byte.
 func appendValue(dst []byte, value string) []byte {
 	form := hexForm(value)
 	dst = binary.AppendUvarint(dst, uint64(len(value))*valueForms|uint64(form))
@@ -165,7 +167,8 @@ func appendValue(dst []byte, value string) []byte {
 	return dst
 }
 
-// hexForm is how a value is written: digits only are capital, as MPICH's.
+// hexForm returns the form of a value. Decimal digits alone count as capital hex digits, as MPICH
+// writes them.
 func hexForm(value string) int {
 	if len(value) == 0 || len(value)%2 != 0 {
 		return valueRaw

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// ErrMalformed means that data is not what a Pack makes.
+// ErrMalformed means that data does not come from a Pack.
 var ErrMalformed = errors.New("packed cards that contradict themselves")
 
-// Limits bound what is read.
+// Limits bounds the data that Read accepts.
 type Limits struct {
 	// Ranks is the number of ranks of the job; a rank is below it.
 	Ranks int
-	// Key and Value are the longest there may be, in bytes.
+	// Key and Value are the largest lengths, in bytes.
 	Key, Value int
 }
 
-// Read reads what a Pack has made, in its order. Keys and values are substrings of one text. The
-// error wraps ErrMalformed, or is the one that each has returned.
+// Read calls each for every value of a Pack, in the order of Add. Keys and values are substrings of
+// one text. The error wraps ErrMalformed, or is the error of each.
 func Read(data string, limits Limits, each func(rank int, key, value string) error) error {
 	r := newReader(data)
 	switch r.Number() {
@@ -98,7 +98,7 @@ type reader struct{ leb128.Reader }
 
 func newReader(text string) *reader { return &reader{leb128.NewReader(text)} }
 
-// value reads what appendValue wrote.
+// value reads a value that appendValue wrote.
 func (r *reader) value(limit uint64) string {
 	head := r.Number()
 	size, form := head/valueForms, head%valueForms

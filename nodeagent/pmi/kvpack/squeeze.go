@@ -7,8 +7,8 @@ const (
 	shortest = 4
 	// longest is the longest match, which bounds the memory of a reader.
 	longest = 512
-	// window is how far back a pointer goes: the cards of a node's ranks, and pointers of three
-	// bytes at most.
+	// window is the largest distance of a pointer: it covers the cards of a node's ranks with
+	// pointers of at most three bytes.
 	window = 1 << 20
 	// tableBits is the logarithm of the number of remembered places; 16 KiB of them stay in a
 	// processor's cache.
@@ -18,9 +18,9 @@ const (
 	MaxGrowth = longest / 3
 )
 
-// dictionary precedes all data, so that the first card of a node is short, too: keys of MPICH and
-// Open MPI, and the beginnings of their cards, in the order of the body. Changing it changes the
-// format.
+// dictionary precedes all data, so that even the first card of a node is short. It has keys of
+// MPICH and Open MPI and the beginnings of their cards, in the order of a body. A change of it
+// changes the format.
 const dictionary = "-bcast-1-/dev/shm/mpich_shar_tmp" + "-allgather-shm-1-" +
 	"P-businesscard" + "description#$port#$ifname#127.0.0.1$" +
 	"btl.openib.4.1mtl.psm2.4.1mtl.ofi.4.1osc.rdma.4.1pml.ucx" + "\x00\x0bbtl.tcp.4.1\x00\x00\x0cpml.base.2.0\x00\x02" +
@@ -82,7 +82,7 @@ func matching(text []byte, from, at int) int {
 	return n
 }
 
-// hashAt mixes the bytes there; the multiplier is 2^32 divided by the golden ratio.
+// hashAt hashes the bytes at a place; the multiplier is 2^32 divided by the golden ratio.
 func hashAt(text []byte, at int) uint32 {
 	const golden = 2654435769
 	if at+shortest > len(text) {
@@ -91,7 +91,7 @@ func hashAt(text []byte, at int) uint32 {
 	return binary.LittleEndian.Uint32(text[at:]) * golden >> (32 - tableBits)
 }
 
-// spread undoes squeeze, to exactly size bytes; ok is false when the tokens do not make that.
+// spread reverses compress. ok is false if the tokens do not yield exactly size bytes.
 func spread(r *reader, size int) (text string, ok bool) {
 	out := make([]byte, 0, len(dictionary)+size)
 	out = append(out, dictionary...)
@@ -112,7 +112,7 @@ func spread(r *reader, size int) (text string, ok bool) {
 		}
 		from := len(out) - int(back)
 		for i := range int(length) {
-			out = append(out, out[from+i]) // what is copied may just have been written
+			out = append(out, out[from+i]) // source and destination may overlap
 		}
 	}
 	return string(out[len(dictionary):]), r.Left() == 0

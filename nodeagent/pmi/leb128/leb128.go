@@ -1,12 +1,11 @@
-// Package leb128 takes numbers, and pieces that such numbers measure, off a text that is not
-// trusted: what the nodes of a job send each other. The numbers are unsigned LEB128, as
-// encoding/binary appends them.
+// Package leb128 reads numbers and length-prefixed pieces from untrusted text, such as messages
+// between the nodes of a job. The numbers are unsigned LEB128, as encoding/binary appends them.
 package leb128
 
 import "encoding/binary"
 
-// Reader takes numbers and pieces off a text. After the first mistake Bad is true and it gives
-// zeros, so one check after several reads is enough.
+// Reader reads numbers and pieces of a text. After the first mistake Bad is true and all reads
+// return zeros, so one check after several reads is enough.
 type Reader struct {
 	text string
 	bad  bool
@@ -15,7 +14,7 @@ type Reader struct {
 // NewReader returns a Reader of text. The chunks that it returns are substrings of text.
 func NewReader(text string) Reader { return Reader{text: text} }
 
-// Left returns how many bytes have not been read.
+// Left returns the number of unread bytes.
 func (r *Reader) Left() int { return len(r.text) }
 
 // Bad reports whether there was a mistake.
@@ -44,13 +43,13 @@ func (r *Reader) Number() uint64 {
 	return r.Fail()
 }
 
-// Signed reads a number that was zigzag encoded.
+// Signed reads a zigzag-encoded number.
 func (r *Reader) Signed() int64 {
 	n := r.Number()
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// Count reads how many things follow that take at least size bytes each.
+// Count reads the number of elements that follow, each of at least size bytes.
 func (r *Reader) Count(size int) int {
 	n := r.Number()
 	if n > uint64(len(r.text)/size) {
@@ -59,7 +58,7 @@ func (r *Reader) Count(size int) int {
 	return int(n)
 }
 
-// Chunk takes n bytes.
+// Chunk reads n bytes.
 func (r *Reader) Chunk(n uint64) string {
 	if n > uint64(len(r.text)) {
 		r.Fail()

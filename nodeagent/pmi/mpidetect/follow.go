@@ -7,21 +7,19 @@ import (
 	"strings"
 )
 
-// maxFollowed bounds the libraries that are inspected: an MPI comes with the first or second layer,
-// and programs of hundreds of libraries do not name it last.
+// maxFollowed bounds the inspected libraries: an MPI is in the first or second layer, and programs
+// of hundreds of libraries do not name it last.
 const maxFollowed = 128
 
-// systemDirs are where the dynamic loaders of common systems look last; the
-// loader's own cache of them has the same content in another form.
+// systemDirs lists the directories in which the dynamic loaders of common systems look last.
 var systemDirs = []string{
 	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 	"/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 }
 
-// Follow is Inspect that also inspects the libraries of the program and theirs: an MPI may come in
-// only by way of another library. The nearest library determines the family. libraryPath is the
-// program's LD_LIBRARY_PATH. A library that is not found, or is damaged, is skipped: the loader
-// will report it.
+// Follow is Inspect that also inspects the program's libraries and theirs: an MPI may come in only
+// through another library. The nearest library determines the family. libraryPath is the program's
+// LD_LIBRARY_PATH. A library that is missing or damaged is skipped: the loader will report it.
 func Follow(path, libraryPath string) (Report, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF || report.Family != None {
@@ -52,16 +50,17 @@ func Follow(path, libraryPath string) (Report, error) {
 	return report, nil
 }
 
-// layer is a file whose libraries are looked for.
+// layer is a file with the search path for its libraries.
 type layer struct {
 	path string
 	Report
-	// rpath are the directories of DT_RPATH: the file's, then those of the files that load it.
+	// rpath holds the directories of DT_RPATH: the file's own, then those of the files that load
+	// it.
 	rpath []string
 }
 
-// newLayer returns the layer of a file. loader are the DT_RPATH directories of the file that loads
-// it. DT_RUNPATH voids the file's own DT_RPATH.
+// newLayer returns the layer of a file. loader holds the DT_RPATH directories of the file that
+// loads it. DT_RUNPATH overrides the file's own DT_RPATH.
 func newLayer(path string, report Report, loader []string) layer {
 	l := layer{path: path, Report: report}
 	if len(report.runpath) == 0 {
@@ -71,9 +70,9 @@ func newLayer(path string, report Report, loader []string) layer {
 	return l
 }
 
-// searchDirs returns the directories in which the loader looks for the file's libraries, in order,
-// before those of the system; see ld.so(8). DT_RPATH comes first, unless the file has a DT_RUNPATH,
-// which holds for the file's own libraries alone.
+// searchDirs returns the directories in which the loader looks for the file's libraries before the
+// system's, in order; see ld.so(8). DT_RPATH comes first, unless the file has a DT_RUNPATH, which
+// applies to the file's own libraries only.
 func (l *layer) searchDirs(libraryPath string) (dirs []string) {
 	if len(l.runpath) == 0 {
 		dirs = append(dirs, l.rpath...)
@@ -82,8 +81,8 @@ func (l *layer) searchDirs(libraryPath string) (dirs []string) {
 	return append(dirs, directories(l.runpath, l.path)...)
 }
 
-// directories splits the search paths of the file at path. LD_LIBRARY_PATH may have semicolons,
-// too.
+// directories splits the search paths of the file at path. LD_LIBRARY_PATH may also have
+// semicolons.
 func directories(paths []string, path string) (dirs []string) {
 	origin := filepath.Dir(path)
 	for _, list := range paths {

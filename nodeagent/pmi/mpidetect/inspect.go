@@ -13,31 +13,30 @@ import (
 	"syscall"
 )
 
-// ErrDamaged is an ELF file whose headers contradict themselves. The kernel
-// would refuse most of them, too.
+// ErrDamaged means that the headers of an ELF file contradict each other. The kernel would refuse
+// most such files, too.
 var ErrDamaged = errors.New("damaged ELF file")
 
-// Bounds on what is read from a file, so that a hostile file takes neither
-// memory nor time. Real programs stay far below.
+// Bounds on the data read from a file, so that a hostile file takes neither memory nor time. Real
+// programs stay far below.
 const (
-	// maxSegments is the number of program headers; compilers make about 13.
+	// maxSegments bounds the program headers; compilers make about 13.
 	maxSegments = 128
-	// maxDynamic is the number of dynamic entries; about 30 are usual.
+	// maxDynamic bounds the dynamic entries; about 30 are usual.
 	maxDynamic = 4096
-	// maxNeeded is the number of libraries named directly.
+	// maxNeeded bounds the libraries that the file itself names.
 	maxNeeded = 256
-	// maxPaths is the number of search paths in a file; one or two are usual.
+	// maxPaths bounds the search paths in a file; one or two are usual.
 	maxPaths = 8
-	// maxText is the length of a library's name or a search path; names may have 255
-	// in file systems, and paths name a few directories.
+	// maxText bounds the length of a library's name or a search path: file names have up to 255
+	// bytes, and paths name a few directories.
 	maxText = 2047
 )
 
-// Inspect returns what the file looks like. Errors are those of opening and
-// reading, and ErrDamaged.
+// Inspect returns the report on the file at path. Errors are those of opening and reading, and
+// ErrDamaged.
 func Inspect(path string) (Report, error) {
-	// A pipe must neither block the opening nor the reading, and no terminal may become the
-	// caller's.
+	// A pipe must block neither opening nor reading, and a terminal must not become the caller's.
 	file, err := userfs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Report{}, err
@@ -49,7 +48,7 @@ func Inspect(path string) (Report, error) {
 	return InspectReader(file)
 }
 
-// InspectReader is Inspect for a file that is open.
+// InspectReader is Inspect for an open file.
 func InspectReader(r io.ReaderAt) (Report, error) {
 	var ident [elf.EI_NIDENT]byte
 	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {
@@ -86,11 +85,11 @@ type file struct {
 	r     io.ReaderAt
 	order binary.ByteOrder
 	class elf.Class
-	// rpath and runpath are where the file says its libraries are.
+	// rpath and runpath are the search paths for libraries that the file names.
 	rpath, runpath []string
 }
 
-// segment is a program header, as far as it matters here.
+// segment has the needed fields of a program header.
 type segment struct {
 	kind                  elf.ProgType
 	offset, address, size uint64
@@ -124,7 +123,7 @@ func indexOf(segments []segment, kind elf.ProgType) int {
 	return slices.IndexFunc(segments, func(s segment) bool { return s.kind == kind })
 }
 
-// header reads the file header in its wider form.
+// header reads the file header, in its 64-bit form for both classes.
 func (f *file) header() (elf.Header64, error) {
 	if f.class == elf.ELFCLASS64 {
 		var h elf.Header64
@@ -275,7 +274,7 @@ func (f *file) names(segments []segment, table, size uint64, places []uint64) ([
 	return names, nil
 }
 
-// fileOffset finds where an address of memory lies in the file.
+// fileOffset returns the offset in the file of an address in memory.
 func fileOffset(segments []segment, address uint64) (uint64, bool) {
 	for _, s := range segments {
 		if s.kind == elf.PT_LOAD && address >= s.address && address-s.address < s.size {

@@ -9,30 +9,32 @@ import (
 	"strings"
 )
 
-// Library is a library that a program needs, by itself or by way of another.
+// Library is a library that a program needs, directly or through another library.
 type Library struct {
-	// Name is the name by which the loader searches for it, Path its place on this host.
+	// Name is the name by which the loader searches for it, Path its path on this host.
 	Name, Path string
-	// System means that it is where the system's own libraries are.
+	// System means that it is in a directory of the system's own libraries.
 	System bool
-	// Base means that it belongs to the C library, which fits only the loader that it came with.
+	// Base means that it is a part of the C library, which works only with the loader that it came
+	// with.
 	Base bool
 }
 
 // maxLibraries bounds the libraries of a program.
 const maxLibraries = 512
 
-// ErrLibrary is a library that the program needs and this host lacks, or too many of them.
-var ErrLibrary = errors.New("the program's libraries cannot be told")
+// ErrLibrary means that this host lacks a library that the program needs, or that there are too
+// many.
+var ErrLibrary = errors.New("the program's libraries cannot be determined")
 
-// baseLibraries are the parts of the C library, by the beginnings of their names.
+// baseLibraries lists the prefixes of the names of the C library's parts.
 var baseLibraries = []string{
 	"ld-linux", "ld-musl", "ld64.so", "libc.so", "libm.so", "libmvec.so", "libpthread.so", "libdl.so", "librt.so",
 	"libresolv.so", "libutil.so", "libnsl.so", "libnss_", "libanl.so", "libBrokenLocale.so", "libthread_db.so", "linux-vdso",
 }
 
-// loaderConfig names the directories in which the dynamic loader looks beside the usual ones;
-// ld.so(8), ldconfig(8).
+// loaderConfig names further directories in which the dynamic loader looks; see ld.so(8),
+// ldconfig(8).
 const loaderConfig = "/etc/ld.so.conf"
 
 // Libraries returns all libraries that a program needs, the nearest first; none for a script or a
@@ -83,8 +85,8 @@ func isBase(name string) bool {
 // maxConfigDepth bounds files that include each other.
 const maxConfigDepth = 8
 
-// loaderDirs are the directories of the dynamic loader's configuration; what of it cannot be read
-// has none.
+// loaderDirs returns the directories in the dynamic loader's configuration. It skips files that it
+// cannot read.
 func loaderDirs(path string, depth int) []string {
 	data, err := os.ReadFile(path)
 	if err != nil || depth == maxConfigDepth {
@@ -104,7 +106,7 @@ func loaderDirs(path string, depth int) []string {
 	return dirs
 }
 
-// includedDirs are the directories of the files that an include of the file at path names.
+// includedDirs returns the directories in the files that an include line of the file at path names.
 func includedDirs(path string, patterns []string, depth int) (dirs []string) {
 	for _, pattern := range patterns {
 		if !filepath.IsAbs(pattern) {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Family is the protocol that a program seems to speak with its launcher.
+// Family is the kind of parallel program, which determines its protocol with the launcher.
 type Family uint8
 
 const (
-	// None: nothing parallel in it, or not a binary at all (a script).
+	// None: not a parallel program, or not a binary at all (a script).
 	None Family = iota
 	// MPICH: MPICH or one of its descendants; speaks PMI-1, some PMI-2.
 	MPICH
 	// OpenMPI speaks PMIx.
 	OpenMPI
-	// PMIx: calls PMIx itself, without Open MPI.
+	// PMIx calls PMIx itself, without Open MPI.
 	PMIx
-	// PMI2: calls a PMI library of its own, as Slurm's libpmi2.
+	// PMI2 calls a PMI library, such as Slurm's libpmi2.
 	PMI2
 	// StaticUnknown: statically linked, so its family is not visible.
 	StaticUnknown
@@ -45,9 +45,9 @@ func (f Family) String() string {
 // their launcher.
 func (f Family) Parallel() bool { return f == MPICH || f == OpenMPI || f == PMIx || f == PMI2 }
 
-// libraries maps beginnings of library names to families. The version tells
-// MPICH's libmpi from Open MPI's: 12 and 0 are the ABI of MPICH and its
-// descendants, 20 and 40 and later Open MPI's.
+// libraries maps prefixes of library names to families. The version distinguishes MPICH's libmpi
+// from Open MPI's: 12 and 0 are the ABI of MPICH and its descendants, 20 and 40 and later Open
+// MPI's.
 var libraries = []struct {
 	prefix string
 	family Family
@@ -76,8 +76,8 @@ var libraries = []struct {
 	{"libpmi.so", PMI2},
 }
 
-// familyOf returns the family that the named libraries show. An MPI wins over
-// the PMI library it may come with.
+// familyOf returns the family by the names of the libraries. An MPI takes precedence over the PMI
+// library that it may come with.
 func familyOf(needed []string) Family {
 	found := None
 	for _, name := range needed {
@@ -100,21 +100,21 @@ func libraryFamily(name string) Family {
 	return None
 }
 
-// Report is what a file looks like.
+// Report is the result of Inspect.
 type Report struct {
 	Family Family
-	// ELF is false for scripts and other files; the rest is empty then.
+	// ELF is false for scripts and other files; the other fields are empty then.
 	ELF     bool
 	Machine elf.Machine
 	Class   elf.Class
-	// Needed are the names of the libraries, in the order of the file.
+	// Needed holds the names of the libraries, in the order of the file.
 	Needed []string
 	// rpath and runpath are the search paths of the file itself: DT_RPATH, DT_RUNPATH.
 	rpath, runpath []string
 }
 
-// machines are the ELF machine and class of Go's names for architectures, and
-// whether the 32-bit programs of the second machine run there too.
+// machines maps Go's names of architectures to ELF machine and class, and to a second machine of
+// which 32-bit programs run there, too.
 var machines = map[string]struct {
 	machine elf.Machine
 	class   elf.Class
@@ -130,18 +130,17 @@ var machines = map[string]struct {
 	"loong64": {elf.EM_LOONGARCH, elf.ELFCLASS64, elf.EM_NONE},
 }
 
-// Runs reports whether a host of the architecture goarch (as runtime.GOARCH
-// names it) can run the file. It is true for what is no ELF file, which the
-// kernel decides by its first line, and for architectures unknown here. A host
-// may run foreign programs through binfmt_misc all the same; whoever refuses
-// should name Machine, and leave the last word to a try.
+// Runs reports whether a host of the architecture goarch (as runtime.GOARCH names it) can run the
+// file. It is true for files that are not ELF, since the kernel decides by their first line, and
+// for unknown architectures. A host may still run foreign programs through binfmt_misc, so a caller
+// should only warn, and name Machine.
 func (r *Report) Runs(goarch string) bool {
 	host, known := machines[goarch]
 	if !r.ELF || !known {
 		return true
 	}
 	if r.Machine == host.machine {
-		// Machine x86-64 in class 32 is x32, which hosts of amd64 mostly run.
+		// Machine x86-64 in class 32 is x32, which most amd64 hosts run.
 		return r.Class == host.class || host.machine == elf.EM_X86_64
 	}
 	return host.also != elf.EM_NONE && r.Machine == host.also

@@ -1,8 +1,8 @@
 package mpidetect
 
-// Offers returns the interfaces that a launcher offers to a program of the family, unless its user
-// chooses. What a script, or a program that may run one, will start is unknown, so it is offered
-// both: each MPI takes its own, and none in Debian is disturbed by the other. A static program is
+// Offers returns the interfaces that a launcher offers to a program of the family, unless the user
+// chooses. Scripts, and programs that may run one, are offered both, since it is unknown what they
+// start: each MPI uses its own, and no MPI in Debian is disturbed by the other. A static program is
 // not Open MPI, which loads its parts.
 func (f Family) Offers() (pmi, pmix bool) {
 	switch f {
@@ -15,7 +15,7 @@ func (f Family) Offers() (pmi, pmix bool) {
 	return true, true
 }
 
-// Describe says in words what a program was built with.
+// Describe returns words for what a program was built with.
 func (f Family) Describe() string {
 	switch f {
 	case MPICH:

@@ -1,10 +1,8 @@
-// Package pmi1 is the text of PMI-1: lines of key=value pairs, and the blocks
-// of lines that ask for new processes. It parses and writes, and knows nothing
-// of what the commands do; see package wire.
+// Package pmi1 parses and writes the text of PMI-1: lines of key=value pairs, and the blocks of
+// lines that ask for new processes. It does not know what the commands do; see package wire.
 //
-// The format has no escapes: a value ends at a blank or a line end, inside a
-// spawn block at the line end only. Replies are byte for byte those of MPICH's
-// hydra.
+// The format has no escapes: a value ends at a blank or a line end, and inside a spawn block only
+// at the line end. Replies are byte for byte those of MPICH's hydra.
 //
 //	var line pmi1.Line
 //	if err := line.Parse(text); err != nil { ... }
@@ -14,8 +12,8 @@ package pmi1
 // Bounds of the format, as the clients compile them in (PMIU_MAXLINE and
 // MAXKEYVALS of MPICH's simple PMI).
 const (
-	// MaxLine is the longest line with its line end. Clients cut what is longer.
+	// MaxLine is the longest line with its line end. Clients truncate longer lines.
 	MaxLine = 1024
-	// MaxPairs is the most pairs on a line.
+	// MaxPairs is the largest number of pairs on a line.
 	MaxPairs = 64
 )

@@ -60,7 +60,7 @@ func (l *Line) Get(key string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Need returns a value that the command cannot be without.
+// Need returns the value of a required key.
 func (l *Line) Need(key string) ([]byte, error) {
 	value, ok := l.Get(key)
 	if !ok {
@@ -69,7 +69,7 @@ func (l *Line) Need(key string) ([]byte, error) {
 	return value, nil
 }
 
-// Int returns a value that must be a decimal number.
+// Int returns the value of a required key that must be a decimal number.
 func (l *Line) Int(key string) (int, error) {
 	value, err := l.Need(key)
 	if err != nil {

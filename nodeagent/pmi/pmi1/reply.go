@@ -9,10 +9,10 @@ import (
 
 // Replies without variable parts.
 const (
-	// InitOK answers an init: this server speaks PMI 1.1. A client of 1.2 then
-	// keeps to plain barriers.
+	// InitOK answers an init: this server speaks PMI 1.1. A client of 1.2 then uses plain barriers
+	// only.
 	InitOK = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
-	// InitOK2 answers a client that asks for PMI-2; all that follows is framed.
+	// InitOK2 answers a client that asks for PMI-2; frames follow.
 	InitOK2 = "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n"
 	// InitRefused answers unknown versions. The client aborts.
 	InitRefused     = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n"
@@ -53,8 +53,8 @@ func AppendKVSName(dst []byte, name string) []byte {
 	return append(dst, '\n')
 }
 
-// AppendValue appends the reply to a get that found something. ok is false
-// when the value cannot be written: PMI-2 clients of the same job may put blanks.
+// AppendValue appends the reply to a get that found a value. ok is false if PMI-1 cannot express
+// the value: PMI-2 clients of the same job may put blanks.
 func AppendValue(dst []byte, value string) (out []byte, ok bool) {
 	const head = "cmd=get_result rc=0 msg=success value="
 	if len(head)+len(value) >= MaxLine || strings.ContainsAny(value, " \n\x00") {
@@ -65,8 +65,8 @@ func AppendValue(dst []byte, value string) (out []byte, ok bool) {
 	return append(dst, '\n'), true
 }
 
-// AppendMissing appends the reply to a get that found nothing. what is the kind
-// of name that is unknown.
+// AppendMissing appends the reply to a get that found nothing. what is the kind of the unknown
+// name.
 func AppendMissing(dst []byte, what string, name []byte) []byte {
 	dst = append(dst, "cmd=get_result rc=-1 msg="...)
 	dst = append(dst, what...)
@@ -75,8 +75,8 @@ func AppendMissing(dst []byte, what string, name []byte) []byte {
 	return append(dst, "_not_found value=unknown\n"...)
 }
 
-// AppendLookup appends the reply to a lookup that found a port. A port that a
-// PMI-2 program published may not fit; it is then as good as missing.
+// AppendLookup appends the reply to a lookup that found a port. A port of a PMI-2 program that
+// PMI-1 cannot express counts as missing.
 func AppendLookup(dst []byte, port string) []byte {
 	const head, tail = "cmd=lookup_result port=", " info=ok rc=0 msg=success\n"
 	if len(head)+len(port)+len(tail) >= MaxLine || strings.ContainsAny(port, " \n\x00") {
@@ -87,9 +87,8 @@ func AppendLookup(dst []byte, port string) []byte {
 	return append(dst, tail...)
 }
 
-// AppendSpawn appends the reply to a spawn. Like hydra's it may be as short as
-// rc=0; it includes the codes of the processes if they fit the line, and
-// clients take missing ones for success.
+// AppendSpawn appends the reply to a spawn. It includes the codes of the processes if they fit into
+// the line; clients take missing codes for success, as with hydra's short reply rc=0.
 func AppendSpawn(dst []byte, result *pmi.SpawnResult) []byte {
 	if result.Failed != "" {
 		dst = append(dst, "cmd=spawn_result rc=-1 msg="...)
@@ -118,7 +117,7 @@ func AppendSpawn(dst []byte, result *pmi.SpawnResult) []byte {
 	return append(dst, '\n')
 }
 
-// maxReason is the room for words in a refusal.
+// maxReason bounds the reason in a refusal, in bytes.
 const maxReason = 512
 
 func unblank(r rune) rune {

@@ -17,8 +17,7 @@ import (
 //	...
 //	endcmd
 //
-// A spawn of several commands is as many blocks one after the other; the
-// request is complete after the last.
+// A spawn of several commands is a sequence of blocks; the request is complete after the last.
 type Spawn struct {
 	request pmi.SpawnRequest
 	block   map[string]string
@@ -39,8 +38,8 @@ func (s *Spawn) Begin() {
 	s.block = make(map[string]string)
 }
 
-// Line takes a line of a block. It returns the request after the last line of
-// the last block, else nil.
+// Line handles a line of a block. It returns the request after the last line of the last block,
+// before that nil.
 func (s *Spawn) Line(text []byte) (*pmi.SpawnRequest, error) {
 	if len(text) >= MaxLine {
 		return nil, fmt.Errorf("%w: a line of %d bytes, the most is %d", pmi.ErrTooLong, len(text), MaxLine-1)
@@ -89,8 +88,8 @@ func (s *Spawn) endBlock() (*pmi.SpawnRequest, error) {
 	return &request, nil
 }
 
-// addApp turns the block into a command. The given keys are repeated in each
-// block and taken once.
+// addApp turns the block into a command. Preput keys are repeated in each block, and read from the
+// first.
 func (s *Spawn) addApp() error {
 	app := pmi.SpawnApp{Command: s.block["execname"]}
 	var err error
@@ -148,7 +147,7 @@ func (s *Spawn) pairs(count, key, value string) ([]pmi.KV, error) {
 	return pairs, nil
 }
 
-// count reads how many lines of a sort the block has; a missing count is none.
+// count reads the number of lines of one kind in the block; a missing count is 0.
 func (s *Spawn) count(key string) (int, error) {
 	if _, ok := s.block[key]; !ok {
 		return 0, nil

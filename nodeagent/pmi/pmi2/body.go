@@ -9,11 +9,11 @@ import (
 
 type pair struct{ key, value []byte }
 
-// Body is the parsed body of a frame. It refers to the frame, which parsing
-// changes, and is reused.
+// Body is the parsed body of a frame. It refers to the frame, which parsing changes. It can be
+// reused.
 type Body struct{ pairs []pair }
 
-// Parse splits a body into pairs. Doubled ';' are undone in place.
+// Parse splits a body into pairs. It unescapes doubled ';' in place.
 func (b *Body) Parse(text []byte) error {
 	b.pairs = b.pairs[:0]
 	for len(text) > 0 {
@@ -34,7 +34,7 @@ func (b *Body) Parse(text []byte) error {
 	return nil
 }
 
-// cutValue takes the value up to its single ';' off the text.
+// cutValue splits the text after the value that ends at a single ';'.
 func cutValue(text []byte) (value, rest []byte, ok bool) {
 	end := bytes.IndexByte(text, ';')
 	for write := end; end >= 0; {
@@ -67,7 +67,7 @@ func (b *Body) Get(key string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Need returns a value that the command cannot be without.
+// Need returns the value of a required key.
 func (b *Body) Need(key string) ([]byte, error) {
 	value, ok := b.Get(key)
 	if !ok {
@@ -76,7 +76,7 @@ func (b *Body) Need(key string) ([]byte, error) {
 	return value, nil
 }
 
-// Int returns a value that must be a number, or the default when it is absent.
+// Int returns a value that must be a number, or absent if the key is missing.
 func (b *Body) Int(key string, absent int) (int, error) {
 	value, ok := b.Get(key)
 	if !ok {
@@ -93,13 +93,12 @@ func parseInt(key, text string) (int, error) {
 	return int(n), nil
 }
 
-// StaleBytes is the excess length of frames of MPICH 4.0 and older: the
-// length counts the header, and the bytes behind the last pair are left over
-// from the frame before.
+// StaleBytes is the excess length of frames of MPICH 4.0 and older: their length includes the
+// header, and the bytes behind the last pair are left over from the previous frame.
 const StaleBytes = 6
 
-// Stale returns how many bytes a client appends to each of its frames. Its
-// fullinit shows that, since the last pair there is always threaded=.
+// Stale returns the number of stale bytes at the end of each frame of a client. Its fullinit shows
+// them, since the last pair there is always threaded=.
 func Stale(fullinit []byte) int {
 	if endsWell(fullinit) || len(fullinit) < StaleBytes {
 		return 0

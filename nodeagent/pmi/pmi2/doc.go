@@ -1,7 +1,6 @@
-// Package pmi2 is the framing and text of PMI-2: a length of six characters,
-// then pairs key=value, each closed by ';', which inside a value is doubled. It
-// parses and writes, and knows nothing of what the commands do; see package
-// wire.
+// Package pmi2 parses and writes the frames of PMI-2: a length of six characters, then pairs
+// key=value, each ended by ';', which is doubled inside a value. It does not know what the commands
+// do; see package wire.
 //
 //	size, err := pmi2.Length(header)
 //	var body pmi2.Body
@@ -20,5 +19,5 @@ const (
 	MaxThread = 64
 )
 
-// ThreadKey marks the thread of a client that asks; the answer repeats it.
+// ThreadKey is the key of the mark of the requesting thread; the answer repeats it.
 const ThreadKey = "thrid"

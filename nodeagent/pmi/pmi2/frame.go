@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Length reads a frame's header: decimal digits, filled up with blanks behind or, by MPICH from 4.2 on,
-// in front of them.
+// Length reads a frame's header: decimal digits, padded with blanks on the right or, by MPICH from
+// 4.2 on, on the left.
 func Length(header []byte) (int, error) {
 	digits := bytes.TrimRight(header, " ")
 	if len(digits) == len(header) {
@@ -36,8 +36,7 @@ type Frame struct {
 	start int
 }
 
-// Begin starts a frame at the end of dst. thread is echoed where the request
-// had one.
+// Begin starts a frame at the end of dst. thread is the request's thread mark, "" if it had none.
 func Begin(dst []byte, command, thread string) Frame {
 	f := Frame{dst: append(dst, "      "...), start: len(dst)}
 	f.Pair("cmd", command)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Spawn reads a spawn request: the given keys first, then one group of pairs
-// per command, each begun by subcmd.
+// Spawn reads a spawn request: first the preput keys, then one group of pairs per command, each
+// begun by subcmd.
 //
 //	spawn;ncmds=1;preputcount=1;ppkey0=K;ppval0=V;
 //	subcmd=exe;maxprocs=2;argc=1;argv0=a;infokeycount=1;infokey0=wdir;infoval0=/tmp;
 //
-// Clients disagree about what names the numbers carry (infokey0 counts per
-// command), so the pairs are taken in their order and the counts are checked.
+// Clients disagree about the numbers in the keys (some count infokey0 per command), so the pairs
+// are read in order and only the counts are checked.
 func (b *Body) Spawn() (*pmi.SpawnRequest, error) {
 	s := spawnReader{request: &pmi.SpawnRequest{}}
 	for _, p := range b.pairs[1:] {

@@ -5,7 +5,7 @@ import (
 	"score/nodeagent/pmi/pmi2"
 )
 
-// answer2 appends the response to a held request of PMI-2.
+// answer2 appends the response to a held PMI-2 request.
 func (x *session) answer2(dst []byte, event *pmi.Event) []byte {
 	thread := x.thread(event.Tag)
 	switch event.Kind {

@@ -2,21 +2,19 @@ package wire
 
 import "score/nodeagent/pmi"
 
-// Kind says what an Effect asks for.
+// Kind is the kind of an Effect.
 type Kind uint8
 
 const (
 	// Reply: write Bytes to Rank. Bytes are valid until the next call of the
 	// server.
 	Reply Kind = iota + 1
-	// FenceReady: exchange Bytes with the other nodes of the job under number
-	// Seq and give the data of all of them to FenceDone. Jobs of one node have
-	// none. The caller may keep Bytes.
+	// FenceReady: exchange Bytes with the other nodes of the job under number Seq and give the data
+	// of all nodes to FenceDone. Jobs of one node have no such effect. The caller may keep Bytes.
 	FenceReady
 	// NameOp: carry out Name on the name table and answer with NameResult.
 	NameOp
-	// SpawnRequest: start a job for Rank as Spawn says and answer with
-	// SpawnResult.
+	// SpawnRequest: start the job that Spawn describes for Rank, and answer with SpawnResult.
 	SpawnRequest
 	// Abort: Rank ends the job with exit code Code, for the reason Message,
 	// which may be empty. It gets no reply.
@@ -30,14 +28,12 @@ const (
 	// Join: write Bytes to Rank, together with the descriptor of the node's store of keys.
 	// Engine.PublishTo was called with that store.
 	Join
-	// Violation: Rank broke the protocol, or with Rank -1 the data of a fence
-	// was wrong. Err is the sentence for the user. The job must end: a client
-	// that is refused mostly hangs.
+	// Violation: Rank broke the protocol or, if Rank is NoRank, the data of a fence was wrong. Err
+	// is the sentence for the user. The job must end: a client that is refused usually hangs.
 	Violation
 )
 
-// Effect is something for the caller to do. Only the fields named at its kind
-// are set.
+// Effect is a task for the caller. Only the fields that its kind mentions are set.
 type Effect struct {
 	Kind    Kind
 	Rank    int
@@ -50,5 +46,5 @@ type Effect struct {
 	Err     error
 }
 
-// NoRank is the rank of a Violation that is not one rank's.
+// NoRank is the rank of a Violation that no rank of this node has caused.
 const NoRank = -1

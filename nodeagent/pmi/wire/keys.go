@@ -6,8 +6,8 @@ import (
 	"score/nodeagent/pmi"
 )
 
-// nextKeys returns the body of the first frame of a client of package keys, with its op before it,
-// and how many bytes it takes.
+// nextKeys returns the first frame of a client of package keys, its op and body, and its length in
+// the input.
 func nextKeys(data []byte) (part []byte, size int, err error) {
 	if len(data) < wire.HeadBytes {
 		return nil, 0, nil
@@ -23,7 +23,7 @@ func nextKeys(data []byte) (part []byte, size int, err error) {
 	return data[wire.HeadBytes-1 : size], size, nil
 }
 
-// onHello admits a client of package keys.
+// onHello handles the hello of a client of package keys.
 func (x *session) onHello(s *Server, line []byte) error {
 	if string(line)+"\n" != wire.Hello {
 		return fmt.Errorf("%w: %.32q; program and cluster need the same version of score", pmi.ErrMalformed, line)
@@ -80,7 +80,7 @@ func (x *session) keysFrame(s *Server, frame []byte) error {
 	return fmt.Errorf("%w: %v with %d bytes", pmi.ErrMalformed, op, len(body))
 }
 
-// done answers a request that is carried out at once.
+// done answers a request that was carried out at once.
 func (x *session) done(s *Server, op wire.Op) {
 	start := len(s.out)
 	s.out = wire.Append(s.out, op, nil)
@@ -93,7 +93,7 @@ func (x *session) commitKeys(s *Server, body []byte) error {
 	})
 }
 
-// scopes maps scopes of package keys to those of the engine.
+// scopes maps scopes of package keys to the engine's.
 var scopes = [...]pmi.Scope{wire.Global: pmi.ScopeGlobal, wire.Node: pmi.ScopeNode, wire.Remote: pmi.ScopeRemote}
 
 // answerKeys appends the answer to a fence or barrier.

@@ -12,16 +12,16 @@ type Server struct {
 	engine   *pmi.Engine
 	sessions []session
 	effects  []Effect
-	// out holds the replies of one call.
+	// out holds the replies of one call to the server.
 	out []byte
-	// line and body are scratch for the request being read.
+	// line and body are reused for each request.
 	line pmi1.Line
 	body pmi2.Body
 	// ended is set after Abort or Violation.
 	ended bool
 }
 
-// NewServer returns the server of an engine, which then belongs to it.
+// NewServer returns a server for an engine, which it owns from then on.
 func NewServer(engine *pmi.Engine) *Server {
 	s := &Server{engine: engine, sessions: make([]session, len(engine.LocalRanks()))}
 	for i, rank := range engine.LocalRanks() {
@@ -30,15 +30,15 @@ func NewServer(engine *pmi.Engine) *Server {
 	return s
 }
 
-// Engine returns the engine, for questions.
+// Engine returns the engine, for reading its state.
 func (s *Server) Engine() *pmi.Engine { return s.engine }
 
-// Ended reports whether the job must end or has been told to.
+// Ended reports whether an Abort or a Violation has ended the job.
 func (s *Server) Ended() bool { return s.ended }
 
-// Feed takes bytes that a rank of this node has sent, in pieces of any size. It
-// may change them and does not keep them. The effects are for any rank, since
-// one arrival releases a whole fence; they are valid until the next call.
+// Feed handles bytes that a rank of this node has sent, in pieces of any size. It may change data
+// and does not keep it. The effects may be for other ranks, since one arrival releases a whole
+// fence; they are valid until the next call.
 func (s *Server) Feed(rank int, data []byte) []Effect {
 	s.begin()
 	session := s.session(rank)
@@ -58,22 +58,20 @@ func (s *Server) Feed(rank int, data []byte) []Effect {
 	return s.effects
 }
 
-// RankGone takes the end of a rank's connection. The phase is the one the rank
-// was in: pmi.PhaseActive means that it failed, whatever its exit status.
+// RankGone handles the end of a rank's connection. It returns the rank's phase: pmi.PhaseActive
+// means that the rank failed, whatever its exit status.
 func (s *Server) RankGone(rank int) (pmi.Phase, []Effect) {
 	s.begin()
 	phase, err := s.engine.OnDisconnected(rank)
 	s.session(rank).drop()
-	// A rank that failed is reported by its phase; that others wait for it is
-	// then only a consequence.
+	// The phase of a failed rank is report enough; that others wait for it is only a consequence.
 	if err != nil && phase != pmi.PhaseActive && !s.ended {
 		s.violate(NoRank, err)
 	}
 	return phase, s.effects
 }
 
-// Do lets the server around it drive the engine: f calls it, and what follows is carried out. The
-// error of f ends the job.
+// Do calls f with the engine and returns the effects. An error of f ends the job.
 func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	s.begin()
 	if s.ended {
@@ -87,8 +85,8 @@ func (s *Server) Do(f func(*pmi.Engine) error) []Effect {
 	return s.effects
 }
 
-// OnRespawned notes that a rank of this node, whose connection has ended, was started again and has
-// another one.
+// OnRespawned records that a rank of this node, whose connection has ended, was started again with
+// a new connection.
 func (s *Server) OnRespawned(rank, incarnation int) []Effect {
 	*s.session(rank) = session{rank: rank}
 	return s.Do(func(e *pmi.Engine) error {
@@ -97,9 +95,8 @@ func (s *Server) OnRespawned(rank, incarnation int) []Effect {
 	})
 }
 
-// FenceDone takes the data of all nodes for the fence that FenceReady began,
-// this node's included, in any order, and releases the ranks. A repeated call
-// does nothing.
+// FenceDone ends the fence of a FenceReady with the data of all nodes, including this one, in any
+// order, and releases the ranks. A repeated call does nothing.
 func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
 	s.begin()
 	if s.ended {
@@ -113,8 +110,8 @@ func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
 	return s.effects
 }
 
-// NameResult takes the answer to a NameOp: ok is false when the name is taken
-// (publish) or unknown (lookup, unpublish); port is what a lookup found.
+// NameResult answers a NameOp: ok is false if the name is taken (publish) or unknown (lookup,
+// unpublish); port is the result of a lookup.
 func (s *Server) NameResult(id uint64, ok bool, port string) []Effect {
 	s.begin()
 	if s.ended {
@@ -125,7 +122,7 @@ func (s *Server) NameResult(id uint64, ok bool, port string) []Effect {
 	return s.effects
 }
 
-// SpawnResult takes the answer to a SpawnRequest.
+// SpawnResult answers a SpawnRequest.
 func (s *Server) SpawnResult(id uint64, result pmi.SpawnResult) []Effect {
 	s.begin()
 	if s.ended {
@@ -157,8 +154,8 @@ func (s *Server) violate(rank int, err error) {
 	s.effects = append(s.effects, Effect{Kind: Violation, Rank: rank, Err: err})
 }
 
-// reply adds what has been appended to out since start. Should out move to a
-// larger array later, the old one keeps the bytes.
+// reply adds a Reply with the bytes appended to out since start. If out moves to a larger array
+// later, the old array keeps the bytes.
 func (s *Server) reply(rank, start int) {
 	s.effects = append(s.effects, Effect{Kind: Reply, Rank: rank, Bytes: s.out[start:len(s.out):len(s.out)]})
 }
@@ -197,6 +194,6 @@ func (s *Server) deliverOne(event *pmi.Event) {
 	case pmi.EventFinalized:
 		s.effects = append(s.effects, Effect{Kind: Finalized, Rank: event.Rank})
 	case pmi.EventCard, pmi.EventGroup, pmi.EventNotice, pmi.EventRelay, pmi.EventPlaces:
-		// Of PMIx.
+		// Events of PMIx.
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"score/nodeagent/pmi/pmi2"
 )
 
-// mode is how a session reads its input.
+// mode is the format of a session's input.
 type mode uint8
 
 const (
@@ -21,33 +21,32 @@ const (
 	modeKeys
 )
 
-// session is the conversation with one rank.
+// session is the state of the conversation with one rank.
 type session struct {
 	rank int
 	mode mode
-	// rest is input that is not a whole line or frame yet.
+	// rest is an incomplete line or frame at the end of the input.
 	rest []byte
-	// busy is the PMI-1 command that is held; its clients ask one at a time.
+	// busy is the held PMI-1 command; PMI-1 clients wait for each answer.
 	busy string
 	// gone is set when the connection has ended.
 	gone bool
 	// spoken is set after the first line; only that can be a handshake.
 	spoken bool
 	spawn  pmi1.Spawn
-	// full is set after fullinit, which says how many stale bytes follow in
-	// each frame of this client.
+	// full is set after fullinit, which shows how many stale bytes end each frame of this client.
 	full  bool
 	stale int
-	// tag numbers the held requests of PMI-2, threads holds the marks of those
-	// whose client has threads.
+	// tag numbers the held PMI-2 requests; threads holds their thread marks, for clients with
+	// threads.
 	tag     pmi.Tag
 	threads map[pmi.Tag]string
-	// asked is what a client of package keys waits for.
+	// asked is the request whose answer a client of package keys waits for.
 	asked wire.Op
 }
 
-// protocol is what the client speaks, by its first byte: that of the hello of package keys
-// begins no line of PMI.
+// protocol returns the client's protocol by its first byte: no line of PMI begins like a hello of
+// package keys.
 func (x *session) protocol(data []byte) pmi.Protocol {
 	first := data
 	if len(x.rest) > 0 {
@@ -59,13 +58,13 @@ func (x *session) protocol(data []byte) pmi.Protocol {
 	return pmi.ProtocolPMI
 }
 
-// drop ends the session of a rank that has gone.
+// drop ends the session of a disconnected rank.
 func (x *session) drop() {
 	x.gone = true
 	x.rest, x.threads, x.spawn = nil, nil, pmi1.Spawn{}
 }
 
-// feed handles all whole lines and frames and keeps the rest.
+// feed handles all complete lines and frames, and keeps the rest.
 func (x *session) feed(s *Server, data []byte) error {
 	if len(x.rest) > 0 {
 		x.rest = append(x.rest, data...)
@@ -84,10 +83,10 @@ func (x *session) feed(s *Server, data []byte) error {
 		if err := x.request(s, part); err != nil {
 			return err
 		}
-		// Effects keep the order in which they were caused.
+		// Deliver now, so that effects keep the order of their causes.
 		s.deliver()
 	}
-	// A frame that comes byte by byte must not be moved for each of them.
+	// A frame that comes byte by byte is not moved for each byte.
 	if len(x.rest) > 0 && len(data) == whole {
 		return nil
 	}
@@ -96,8 +95,8 @@ func (x *session) feed(s *Server, data []byte) error {
 	return nil
 }
 
-// next returns the first line or frame of the input and how many bytes it takes
-// there, 0 if it is not whole.
+// next returns the first line or frame of the input and its length in the input, 0 if it is
+// incomplete.
 func (x *session) next(data []byte) (part []byte, size int, err error) {
 	switch x.mode {
 	case modeFrames:
@@ -159,12 +158,12 @@ func (x *session) answer(dst []byte, event *pmi.Event) []byte {
 	return x.answer1(dst, event)
 }
 
-// abortText is why a program aborts, empty if it does not say. MPICH from 4.2 on says so in "message",
-// by either protocol; others have a key of the protocol.
+// abortText returns a program's reason to abort; it may be empty. MPICH from 4.2 on sends it as
+// "message" in both protocols, other clients under the protocol's own key.
 func abortText(get func(key string) ([]byte, bool), key string) string {
 	text, ok := get("message")
 	if !ok {
-		text, _ = get(key) // none is an empty one
+		text, _ = get(key) // a missing reason is empty
 	}
 	return string(text)
 }

@@ -80,8 +80,8 @@ func (x *session) command1(s *Server, line *pmi1.Line, command []byte) error {
 	return nil
 }
 
-// handshake answers a client that came over PMI_PORT. The connection already
-// identifies it, so the id is only checked.
+// handshake answers a client that connected through PMI_PORT. The connection already identifies it,
+// so the id is only checked.
 func (x *session) handshake(s *Server, line *pmi1.Line, first bool) error {
 	if !first {
 		return fmt.Errorf("%w: initack is only a client's first word", pmi.ErrOrder)
@@ -100,10 +100,10 @@ func (x *session) handshake(s *Server, line *pmi1.Line, first bool) error {
 }
 
 func claims(id int) error {
-	return fmt.Errorf("%w: it says that it is rank %d; leave PMI_ID and PMI_RANK as the launcher set them", pmi.ErrIdentity, id)
+	return fmt.Errorf("%w: it claims to be rank %d; leave PMI_ID and PMI_RANK as the launcher set them", pmi.ErrIdentity, id)
 }
 
-// init1 reads the version a client wants and switches to framed PMI-2 for it.
+// init1 reads the version that a client wants, and switches the session to frames for PMI-2.
 func (x *session) init1(s *Server, line *pmi1.Line) error {
 	version, err := line.Int("pmi_version")
 	if err != nil {
@@ -224,7 +224,7 @@ func (x *session) spawnLine(s *Server, text []byte) error {
 	return s.engine.Spawn(x.rank, 0, request)
 }
 
-// answer1 appends the reply to a held request of PMI-1.
+// answer1 appends the reply to a held PMI-1 request.
 func (x *session) answer1(dst []byte, event *pmi.Event) []byte {
 	x.busy = ""
 	switch event.Kind {

@@ -6,11 +6,10 @@ import (
 	"score/nodeagent/pmi/pmi2"
 )
 
-// rcUnknown answers a command that this server does not know. Clients try
-// extensions and live with the refusal.
+// rcUnknown answers an unknown command. Clients try extensions and cope with the refusal.
 const rcUnknown = 14
 
-// request2 is one PMI-2 request: its pairs and whom to answer.
+// request2 is one PMI-2 request: its pairs and the thread to answer.
 type request2 struct {
 	*pmi2.Body
 	thread string
@@ -89,8 +88,8 @@ func (x *session) command2(s *Server, request *request2, command []byte) error {
 	return x.unknown2(s, request, command)
 }
 
-// unknown2 refuses a command and leaves the client alive. hydra ends the job
-// here, and so breaks programs that only try a command.
+// unknown2 refuses a command without ending the job. hydra ends it, which breaks programs that only
+// try a command.
 func (x *session) unknown2(s *Server, request *request2, command []byte) error {
 	if len(command) > pmi.MaxKey {
 		return fmt.Errorf("%w: a command of %d bytes", pmi.ErrTooLong, len(command))
@@ -109,7 +108,7 @@ func (x *session) begin2(s *Server, request *request2, name string) pmi2.Frame {
 	return f
 }
 
-// end2 closes a response and adds it to the effects.
+// end2 completes a response and adds it to the effects.
 func (x *session) end2(s *Server, f *pmi2.Frame) {
 	start := len(s.out)
 	s.out = f.End()
@@ -259,8 +258,7 @@ func (x *session) hold(request *request2) pmi.Tag {
 	return x.tag
 }
 
-// thread returns the mark of the thread that made a held request, and forgets
-// it.
+// thread returns and forgets the mark of the thread that made a held request.
 func (x *session) thread(tag pmi.Tag) string {
 	thread := x.threads[tag]
 	delete(x.threads, tag)

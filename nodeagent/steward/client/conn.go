@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// answerWait is how long a steward may take to report its state, and to take an order. Its loop
+	// answerWait is how long a steward may take to report its state, and to read an order. Its loop
 	// never waits for anything else.
 	answerWait = 10 * time.Second
 )
@@ -25,20 +25,20 @@ const (
 // ErrGone means that the steward has closed the connection or does not react.
 var ErrGone = errors.New("steward is gone")
 
-// Events receive what a connection reads.
+// Events are the callbacks of a connection.
 type Events struct {
-	// Message takes one message; the next comes when it returns.
+	// Message handles one message; the next comes when it returns.
 	Message func(*stewardpb.FromSteward)
-	// Closed is called once, last, with the reason; nil after Close.
+	// Closed is the last call. Its error is the reason, nil after Close.
 	Closed func(error)
 }
 
-// Conn is a control connection, for one job. Its methods may be called from any
-// goroutine, also from Events.Message; Close not from there.
-type Conn struct{ line *line }
+// Conn is a control connection for one job. Its methods may be called from any goroutine and,
+// except for Close, from Events.Message.
+type Conn struct{ shared *sharedConn }
 
-// line is the connection that the Conns of a steward's jobs share.
-type line struct {
+// sharedConn is the connection that the Conns of a steward's successive jobs share.
+type sharedConn struct {
 	stream stream
 	events Events
 	done   chan struct{}
@@ -46,8 +46,8 @@ type line struct {
 	closed bool // by Close
 }
 
-// Dial connects to the steward that listens at socket, and takes over its control from any other
-// agent. Messages that the former agent may have missed come right away.
+// Dial connects to the steward that listens at socket, and takes its control over from any other
+// agent. Messages that the former agent may have missed come at once.
 func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.Status, error) {
 	c, status, err := Connect(ctx, socket)
 	if err != nil {
@@ -60,23 +60,23 @@ func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.
 // Connect is Dial for callers that must know the steward's state before they get messages. Messages
 // come after Listen, which must be called once, and before Close.
 func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, error) {
-	l := &line{done: make(chan struct{})}
-	c := &Conn{line: l}
-	l.stream.owner = c
-	if err := l.stream.dial(ctx, socket, &stewardpb.Open{}); err != nil {
+	shared := &sharedConn{done: make(chan struct{})}
+	c := &Conn{shared: shared}
+	shared.stream.owner = c
+	if err := shared.stream.dial(ctx, socket, &stewardpb.Open{}); err != nil {
 		return nil, nil, err
 	}
 	var first stewardpb.FromSteward
-	_ = l.stream.conn.SetReadDeadline(answerDeadline(ctx))
-	err := l.stream.receive(&first)
+	_ = shared.stream.conn.SetReadDeadline(answerDeadline(ctx))
+	err := shared.stream.receive(&first)
 	if err == nil && first.GetStatus() == nil {
-		err = fmt.Errorf("%w: it does not say what it has", ErrGone)
+		err = fmt.Errorf("%w: it does not report its state", ErrGone)
 	}
 	if err != nil {
-		l.stream.conn.Close()
+		shared.stream.conn.Close()
 		return nil, nil, err
 	}
-	_ = l.stream.conn.SetReadDeadline(time.Time{})
+	_ = shared.stream.conn.SetReadDeadline(time.Time{})
 	return c, first.GetStatus(), nil
 }
 
@@ -91,45 +91,45 @@ func answerDeadline(ctx context.Context) time.Time {
 
 // Listen starts the calls of Events.
 func (c *Conn) Listen(events Events) {
-	c.line.events = events
-	go c.line.listen()
+	c.shared.events = events
+	go c.shared.listen()
 }
 
-func (l *line) listen() {
-	defer close(l.done)
+func (s *sharedConn) listen() {
+	defer close(s.done)
 	for {
 		m := new(stewardpb.FromSteward)
-		if err := l.stream.receive(m); err != nil {
-			l.mu.Lock()
-			if l.closed {
+		if err := s.stream.receive(m); err != nil {
+			s.mu.Lock()
+			if s.closed {
 				err = nil
 			}
-			l.mu.Unlock()
-			l.stream.conn.Close()
-			l.events.Closed(err)
+			s.mu.Unlock()
+			s.stream.conn.Close()
+			s.events.Closed(err)
 			return
 		}
-		l.events.Message(m)
+		s.events.Message(m)
 	}
 }
 
 // Next returns the connection for the steward's next job, after the steward has reported that it is
 // free. From now on sends on c fail with ErrGone: a late order must not reach another job.
 func (c *Conn) Next() *Conn {
-	next := &Conn{line: c.line}
-	c.line.stream.mu.Lock()
-	c.line.stream.owner = next
-	c.line.stream.mu.Unlock()
+	next := &Conn{shared: c.shared}
+	c.shared.stream.mu.Lock()
+	c.shared.stream.owner = next
+	c.shared.stream.mu.Unlock()
 	return next
 }
 
 // Close ends the connection and waits until no event is under way.
 func (c *Conn) Close() {
-	c.line.mu.Lock()
-	c.line.closed = true
-	c.line.mu.Unlock()
-	c.line.stream.conn.Close()
-	<-c.line.done
+	c.shared.mu.Lock()
+	c.shared.closed = true
+	c.shared.mu.Unlock()
+	c.shared.stream.conn.Close()
+	<-c.shared.done
 }
 
 // Prepare orders the steward to prepare a job; Prepared answers.
@@ -147,17 +147,17 @@ func (c *Conn) Signal(signal int32) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Signal{Signal: signal}})
 }
 
-// Ending says that the next signals end the job: a rank that dies does not end the others.
+// Ending announces that the next signals end the job: a rank that dies does not end the others.
 func (c *Conn) Ending() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Ending{Ending: true}})
 }
 
-// Reason says why the job is killed next. It is for the output file of a job that has not started.
+// Reason gives the reason of the next Kill, for the output file of a job that has not started.
 func (c *Conn) Reason(reason string) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Reason{Reason: reason}})
 }
 
-// Kill ends the job here, whatever it is doing; NodeDone answers.
+// Kill ends the job on this node, whatever its state; NodeDone answers.
 func (c *Conn) Kill() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Kill{Kill: true}})
 }
@@ -178,7 +178,7 @@ func (c *Conn) PartLost(lost *stewardpb.PartLost) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_PartLost{PartLost: lost}})
 }
 
-// ChildEnded reports that what the job has spawned has left.
+// ChildEnded reports that a job which this one spawned has ended.
 func (c *Conn) ChildEnded(m *scorev1.ChildEnded) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_ChildEnded{ChildEnded: m}})
 }
@@ -198,13 +198,12 @@ func (c *Conn) Spawn(reply *scorev1.SpawnReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Spawn{Spawn: reply}})
 }
 
-// Relay hands over a message of another steward, RelayFailed gives back one that
-// could not be delivered.
+// Relay delivers a message of another steward.
 func (c *Conn) Relay(m *stewardpb.Relay) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Relay{Relay: m}})
 }
 
-// RelayFailed gives back a message that could not be delivered.
+// RelayFailed returns a message that could not be delivered.
 func (c *Conn) RelayFailed(m *stewardpb.Relay) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_RelayFailed{RelayFailed: m}})
 }
@@ -214,7 +213,7 @@ func (c *Conn) Places(reply *scorev1.PlacesReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Places{Places: reply}})
 }
 
-// AskRankStates asks for the ranks' states; RankStatesReply answers with the number.
+// AskRankStates asks for the ranks' states; RankStatesReply answers, with the same number.
 func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
 }
@@ -229,8 +228,7 @@ func (c *Conn) Pace(rate uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Pace{Pace: rate}})
 }
 
-// Forget reports that the job's end is known for good: the steward exits, once
-// its output has been read.
+// Forget reports that the job's end is committed: the steward exits once its output has been read.
 func (c *Conn) Forget() error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Forget{Forget: true}})
 }
@@ -243,7 +241,7 @@ func (c *Conn) Recycle() error {
 }
 
 func (c *Conn) send(m *stewardpb.ToSteward) error {
-	return c.line.stream.send(c, m, time.Now().Add(answerWait))
+	return c.shared.stream.send(c, m, time.Now().Add(answerWait))
 }
 
 // stream is a framed connection; one may send while another receives.

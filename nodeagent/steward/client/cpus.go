@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startOn starts a program whose threads all keep to the given CPUs; none: to those of this
-// process. A process inherits the CPUs of the thread that forks it, so a separate thread forks,
-// which ends with its goroutine.
+// startOn starts a program on the given CPUs, or on those of this process if there are none. A
+// process inherits the CPUs of the thread that forks it, so a separate thread forks, which ends
+// with its goroutine.
 func startOn(cpus []int, cmd *exec.Cmd) error {
 	if len(cpus) == 0 {
 		return cmd.Start()

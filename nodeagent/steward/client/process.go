@@ -17,7 +17,7 @@ type Process struct {
 	// Pid is its process id.
 	Pid   int
 	cmd   *exec.Cmd // of a child
-	pidfd *os.File  // of one that is no child
+	pidfd *os.File  // of a process that is no child
 	watch syscall.RawConn
 	done  chan struct{}
 	ended func() bool
@@ -39,16 +39,16 @@ func Find(socket string, pid int) (*Process, error) {
 	p.ended, p.kill = p.strangerEnded, p.killStranger
 	go func() {
 		defer close(p.done)
-		// It fails only when the file is closed, which nobody does before.
+		// It fails only when the file is closed, which happens after the end.
 		_ = p.watch.Read(func(uintptr) bool { return p.strangerEnded() })
 		p.pidfd.Close()
 	}()
 	return p, nil
 }
 
-// awaitExit waits in Go's poller until a child has exited, for Wait would wait in a system call:
-// that takes a thread, and one of the agent's few processors until the runtime's monitor notices. It
-// returns early where the kernel has no pidfd that can be polled.
+// awaitExit waits in Go's poller until a child has exited. Wait alone would wait in a system call,
+// which takes a thread, and one of the agent's few processors until the runtime's monitor notices.
+// awaitExit returns early if the kernel has no pidfd that can be polled.
 func awaitExit(child *os.Process) {
 	copied := -1
 	err := child.WithHandle(func(handle uintptr) {
@@ -68,7 +68,7 @@ func awaitExit(child *os.Process) {
 	}
 }
 
-// readable reports whether a descriptor is, as a pidfd is after the end of its process.
+// readable reports whether a descriptor is readable, as a pidfd is after the end of its process.
 func readable(fd uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)
@@ -108,12 +108,12 @@ func (p *Process) killStranger() {
 	_ = p.watch.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // the same
 }
 
-// killWait bounds the wait for the end of a steward that was killed. The kernel takes milliseconds,
-// but one that hangs in it, as on a dead file system, may stay for ever.
+// killWait bounds the wait for the end of a killed steward. The kernel takes milliseconds, but a
+// process that hangs in it, as on a dead file system, may stay for ever.
 const killWait = 2 * time.Second
 
-// Kill ends the steward by force. Its ranks die with it; what they have started
-// is left to the control group. It waits for the end, as far as that comes within killWait.
+// Kill kills the steward and waits for its end, at most for killWait. Its ranks die with it;
+// processes that they started are left to the control group.
 func (p *Process) Kill() {
 	p.kill()
 	timer := time.NewTimer(killWait)

@@ -20,7 +20,7 @@ import (
 // Spare are the descriptors of a context.
 type Spare struct {
 	Channel, Rank uint32
-	// Image is the context's memory, Socket its way to other nodes; nil: it has none.
+	// Image is the context's memory, Socket its socket for other nodes; nil: it has none.
 	Image, Socket *os.File
 }
 
@@ -30,21 +30,21 @@ type Spares struct {
 	mu   sync.Mutex // one question at a time
 	conn *net.UnixConn
 	in   wire.Decoder
-	fds  []int // that have come and belong to no context yet
+	fds  []int // received, and not yet assigned to a context
 }
 
 const (
 	// sparesControl is room for the descriptors of one message: the kernel sends 253.
 	sparesControl = 2 << 10
-	// maxSpares bounds what a steward may say that it keeps.
+	// maxSpares bounds the contexts that a steward may report.
 	maxSpares = 16 << 10
 )
 
-// errSpares means that a steward sent descriptors without saying what they belong to.
-var errSpares = errors.New("steward does not tell what it keeps")
+// errSpares means that the descriptors of a steward do not match the contexts that it names.
+var errSpares = errors.New("steward's descriptors do not match its contexts")
 
-// DialSpares connects to the steward that listens at socket, and returns what
-// it keeps for a job. The files are the caller's.
+// DialSpares connects to the steward that listens at socket, and returns the contexts that it keeps
+// for a job. The caller owns the files.
 func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spare, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -66,8 +66,8 @@ func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spar
 	return s, kept, nil
 }
 
-// Keep gives the steward copies of a context's descriptors. When it returns without
-// an error they are safe. It waits for as long as a steward may take to answer.
+// Keep gives the steward copies of a context's descriptors. If it returns without an error, they
+// survive this agent. It waits for the steward's answer for at most answerWait.
 func (s *Spares) Keep(spare Spare) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Spares) Keep(spare Spare) error {
 	return err
 }
 
-// descriptor is the file's, without the change of its mode that Fd makes.
+// descriptor returns the file's descriptor. Unlike Fd it does not make the file blocking.
 func descriptor(file *os.File) (fd int, err error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -101,10 +101,10 @@ func descriptor(file *os.File) (fd int, err error) {
 	return fd, err
 }
 
-// Close ends the connection; what is kept stays kept. A call of Keep returns.
+// Close ends the connection; the steward keeps its contexts. A pending call of Keep returns.
 func (s *Spares) Close() { _ = s.conn.Close() }
 
-// drop closes what came when the rest is missing.
+// drop closes the files of an incomplete answer.
 func (s *Spares) drop(kept []Spare) {
 	_ = s.conn.Close()
 	for _, k := range kept {
@@ -188,7 +188,7 @@ func (s *Spares) receive() (*stewardpb.Spares, error) {
 		n, length, flags, _, err := s.conn.ReadMsgUnix(s.in.Space(), control)
 		s.in.Filled(n)
 		if err != nil || n == 0 {
-			return nil, fmt.Errorf("%w: it ended the connection for contexts", ErrGone)
+			return nil, fmt.Errorf("%w: it closed the connection for contexts", ErrGone)
 		}
 		if err := s.sort(control[:length], flags); err != nil {
 			return nil, err

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Self is the program that runs now, whatever was put in its place since it was started:
-// an agent and its stewards must be of one build.
+// Self is the path of the running program, even if its file was replaced since it was started: an
+// agent and its stewards must be of one build.
 const Self = "/proc/self/exe"
 
 // Slot is the place of a steward on its node.
@@ -33,10 +33,10 @@ type Slot struct {
 	Cgroups bool
 	// Grace is how long a job goes on without an agent; 0: it ends at once.
 	Grace time.Duration
-	// CPUs are those that it keeps to, as the kernel numbers them; none: all that this process may
+	// CPUs are the kernel's numbers of the CPUs that it keeps to; none: all that this process may
 	// use.
 	CPUs []int
-	// Stderr takes the steward's own complaints, which are rare; nil: dropped.
+	// Stderr gets the steward's own error messages, which are rare; nil: they are dropped.
 	Stderr *os.File
 }
 
@@ -45,13 +45,13 @@ const (
 	socketSuffix = ".sock"
 )
 
-// Socket is the path of a slot's socket.
+// Socket returns the path of a slot's socket.
 func Socket(runDir string, number int) string {
 	return filepath.Join(runDir, socketPrefix+strconv.Itoa(number)+socketSuffix)
 }
 
-// Slots lists the slots that have a socket in runDir: an agent that was
-// restarted finds its stewards so. Some may have ended.
+// Slots lists the slots that have a socket in runDir, so that a restarted agent finds its stewards.
+// Some may have ended.
 func Slots(runDir string) ([]int, error) {
 	entries, err := os.ReadDir(runDir)
 	if err != nil {
@@ -73,8 +73,8 @@ func Slots(runDir string) ([]int, error) {
 	return numbers, nil
 }
 
-// Start starts a warm steward in a slot that is free. It can be dialled at once:
-// its socket listens already.
+// Start starts a warm steward in a free slot. It can be dialled at once: its socket is already
+// listening.
 func Start(slot Slot) (*Process, error) {
 	p := &Process{Socket: Socket(slot.RunDir, slot.Number), done: make(chan struct{})}
 	p.ended, p.kill = p.childEnded, p.killChild
@@ -90,7 +90,7 @@ func Start(slot Slot) (*Process, error) {
 		"--cgroups="+strconv.FormatBool(slot.Cgroups),
 		"--agent-grace", slot.Grace.String())
 	if slot.Exe == Self {
-		p.cmd.Args[0] = "scored" // what people look for in a list of processes
+		p.cmd.Args[0] = "scored" // the name that people look for in a list of processes
 	}
 	p.cmd.ExtraFiles = []*os.File{listener} // descriptor 3
 	if slot.Stderr != nil {
@@ -107,12 +107,12 @@ func Start(slot Slot) (*Process, error) {
 	go func() {
 		defer close(p.done)
 		awaitExit(p.cmd.Process)
-		_ = p.cmd.Wait() // how it ended matters to nobody: that it ended does
+		_ = p.cmd.Wait() // only its end matters, not its status
 	}()
 	return p, nil
 }
 
-// listen makes the socket and returns its descriptor.
+// listen makes the socket and returns its file.
 func listen(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("making a steward's socket: %w", err)

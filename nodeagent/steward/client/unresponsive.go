@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillUnresponsive kills the steward that listens at the socket and does not answer, because it is
-// stopped or too slow. It finds the process by the socket that it holds, since the steward cannot
-// tell its pid. If the steward has ended it finds nothing.
+// KillUnresponsive kills a steward that listens at the socket but does not answer, because it is
+// stopped or too slow. It finds the process by its open socket, since the steward cannot report its
+// pid. If the steward has ended, it does nothing.
 func KillUnresponsive(socket string) {
 	inodes := listeners(socket)
 	if len(inodes) == 0 {
@@ -43,7 +43,7 @@ func killHolder(pid int, inodes []uint64) {
 	}
 }
 
-// listeners returns the inodes by which /proc/PID/fd names the sockets that listen at the path.
+// listeners returns the inodes of the sockets that listen at the path, as /proc/PID/fd shows them.
 func listeners(socket string) (inodes []uint64) {
 	table, err := os.Open("/proc/net/unix")
 	if err != nil {

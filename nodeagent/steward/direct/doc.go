@@ -1,12 +1,12 @@
 // Package direct lets the stewards of a job exchange messages without their agents: it seals and
-// opens datagrams, and decides which nodes they reach. It is a machine without I/O; its user has
+// opens datagrams, and decides which nodes they reach. It is a machine without I/O; its caller has
 // the socket. A fence of small pieces takes a seventh to a twelfth of the time that it takes
 // through the agents, and a tenth of their CPU time (docs/BENCHMARKS.md).
 //
 // AES-GCM seals a datagram with a key that only the stewards of one attempt of one job have: their
-// agents derive it from the cluster's key. Everything else, also from other jobs, is dropped. A
-// datagram may be lost or come twice. Package reliable makes up for both, and the agents carry what
-// does not arrive.
+// agents derive it from the cluster's key. All other datagrams, including those of other jobs, are
+// dropped. A datagram may be lost or come twice. Package reliable handles both, and messages that
+// do not arrive go through the agents.
 //
 //	path, err := direct.New(key, node, salt, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
 //	path.OnRelayed(peer, port, received)    // a message through the agents has brought these

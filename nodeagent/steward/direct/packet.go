@@ -6,18 +6,18 @@ import (
 	"score/nodeagent/steward/reliable"
 )
 
-// Packet is what a datagram carries.
+// Packet is the content of a datagram.
 type Packet struct {
 	reliable.Header
-	// Received tells the receiver how many of its datagrams have arrived.
+	// Received is the number of the receiver's datagrams that have arrived at the sender.
 	Received uint64
-	// Collective: the message is one of an exchange, and not the engine's.
+	// Collective marks a message of a fence; all others are the PMI engine's.
 	Collective bool
 	// Data is the message, if the header has a number.
 	Data []byte
 }
 
-// ErrPacket is returned for data that is no packet.
+// ErrPacket means that data is no packet.
 var ErrPacket = errors.New("this is no packet")
 
 // Flags of a packet. Its form is
@@ -39,7 +39,7 @@ func (p *Packet) append(dst []byte) []byte {
 	return append(dst, p.Data...)
 }
 
-// parse reads a packet, whose data is that of text.
+// parse reads a packet. Its data is a part of text, not a copy.
 func parse(text []byte) (p Packet, err error) {
 	if len(text) == 0 || text[0]&^flagCollective != 0 {
 		return Packet{}, ErrPacket

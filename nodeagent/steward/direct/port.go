@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// firstPort and ports are where stewards listen: above what Linux gives out by itself
-	// (ip_local_port_range), and below the end.
+	// firstPort and ports are the range in which stewards listen: above the ports that Linux
+	// assigns by itself (ip_local_port_range).
 	firstPort = 61000
 	ports     = 1<<16 - firstPort
 	portLabel = "score steward: port of a node, 1"
 )
 
-// PortOf returns the port at which the steward of a node, whose agent has that address, listens if
-// the port is free, so that the others can send to it before they know its port. Without the job's
-// key it cannot be predicted.
+// PortOf returns the port at which a node's steward listens if it is free, so that others can send
+// to it before it has told them its port. agent is the address of the node's agent. The port cannot
+// be predicted without the job's key.
 func PortOf(key []byte, node uint32, agent string) uint16 {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(portLabel)) // a hash never fails

@@ -13,24 +13,24 @@ const (
 	// KeySize is the length of a job's key, in bytes: AES-256 and HMAC-SHA-256 have no use for
 	// more.
 	KeySize = sha256.Size
-	// MaxDatagram bounds a datagram, in bytes: six packets of an Ethernet. What is longer goes by
-	// the agents, whose connections repeat what a network drops of it.
+	// MaxDatagram bounds a datagram, in bytes: six Ethernet packets. Longer messages go through the
+	// agents, since TCP repeats only the lost part of a message.
 	MaxDatagram = 8 << 10
-	// MaxData is the most data of a packet that fits.
-	MaxData = MaxDatagram - headerSize - tagSize - maxEnvelope
-	// maxEnvelope is what flags and numbers take at most.
-	maxEnvelope = 1 + 6*binary.MaxVarintLen64
-	tagSize     = 16
+	// MaxData is the largest data of a packet that fits into a datagram.
+	MaxData = MaxDatagram - headerSize - tagSize - maxHeaderSize
+	// maxHeaderSize is the largest size of flags and numbers.
+	maxHeaderSize = 1 + 6*binary.MaxVarintLen64
+	tagSize       = 16
 )
 
 // A datagram begins with its sender, and with the salt and counter for its key and nonce:
 //
 //	datagram := version from[4] salt[16] counter[8] sealed
 //
-// Each sender has a key of its own, from the job's, its place in the job and a random salt, so that
-// no two stewards ever seal two datagrams with the same key and nonce, though a job's number and
-// attempt may come again, after the cluster was set back to a backup. The receiver is sealed with
-// it, so that nobody can redirect it.
+// Each sender derives a key of its own from the job's key, its place in the job and a random salt.
+// So no two stewards ever seal datagrams with the same key and nonce, even if a job's number and
+// attempt come again after the cluster was restored from a backup. The receiver is authenticated
+// too, so that nobody can redirect a datagram.
 const (
 	version     = 1
 	saltSize    = len(Salt{})
@@ -44,10 +44,11 @@ const (
 	senderLabel = "score steward: key of a sender, 1"
 )
 
-// Salt is 16 random bytes, drawn for each steward and job: part of what its datagrams' key is made of.
+// Salt is 16 random bytes, drawn for each steward and job, from which the key of its datagrams is
+// derived.
 type Salt [16]byte
 
-// JobKey is the key of the stewards of one attempt of a job.
+// JobKey returns the key of the stewards of one attempt of a job.
 func JobKey(clusterKey, cluster string, job uint64, attempt uint32) []byte {
 	mac := hmac.New(sha256.New, []byte(clusterKey))
 	mac.Write([]byte(jobLabel)) // a hash never fails
@@ -63,7 +64,7 @@ type sealer struct {
 	key     []byte
 	own     cipher.AEAD
 	counter uint64
-	header  [headAndTo]byte // of this steward's datagrams; the last bytes are the receiver
+	header  [headAndTo]byte // of this steward's datagrams; the receiver comes last
 	theirs  map[uint32]*sender
 	// nonce, opened and plain are reused for each datagram.
 	nonce  [nonceSize]byte
@@ -71,13 +72,13 @@ type sealer struct {
 	plain  []byte
 }
 
-// sender is another steward, whose salt has been proved.
+// sender is another steward whose salt is authentic: it has sent a valid datagram.
 type sender struct {
 	salt Salt
 	aead cipher.AEAD
 }
 
-// newSealer fails if the key has not KeySize bytes.
+// newSealer returns an error if the key does not have KeySize bytes.
 func newSealer(key []byte, self uint32, salt Salt) (*sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("a key of %d bytes, not of %d", len(key), KeySize)
@@ -118,7 +119,7 @@ func (s *sealer) seal(dst []byte, to uint32, p *Packet) []byte {
 	return s.own.Seal(dst, s.nonce[:], s.plain, s.header[:])
 }
 
-// open opens a datagram to this steward, in its place.
+// open opens a datagram to this steward in place.
 func (s *sealer) open(self uint32, datagram []byte) (text []byte, from uint32, err error) {
 	if len(datagram) < headerSize+tagSize || datagram[0] != version {
 		return nil, 0, ErrPacket

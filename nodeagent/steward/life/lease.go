@@ -2,9 +2,9 @@ package life
 
 import "time"
 
-// Lease lets the job's ranks live until an instant. A job that was never given a
-// lease needs none; one that was ends when it lapses, whether there is an agent
-// or not, so that the cluster may begin it again elsewhere.
+// Lease lets the job's ranks live until an instant. A job that was never given a lease needs none.
+// A job with a lease ends when the lease expires, with or without an agent, so that the cluster may
+// start it again elsewhere.
 func (m *Machine) Lease(now, until time.Time) {
 	if m.phase == Free || m.phase == Gone {
 		return
@@ -15,8 +15,8 @@ func (m *Machine) Lease(now, until time.Time) {
 	m.Tick(now)
 }
 
-// lapses ends a job whose lease is over.
-func (m *Machine) lapses(now time.Time) {
+// expireLease ends a job if its lease has expired.
+func (m *Machine) expireLease(now time.Time) {
 	if !m.leased() || now.Before(m.leaseUntil) {
 		return
 	}
@@ -30,7 +30,7 @@ func (m *Machine) lapses(now time.Time) {
 	m.Abort(now, abort)
 }
 
-// leased reports whether there is something that a lease would end.
+// leased reports whether the job has a lease that can still end it.
 func (m *Machine) leased() bool {
 	if m.leaseUntil.IsZero() || m.killed {
 		return false

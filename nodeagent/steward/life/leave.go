@@ -26,8 +26,8 @@ func (m *Machine) Drained(now time.Time) {
 	m.Tick(now)
 }
 
-// Forget reports that the job's end is known to the cluster: nobody will ask for
-// it again. A job that still runs is ended.
+// Forget reports that the job's end is committed: nobody will ask for it again. A job that still
+// runs is ended.
 func (m *Machine) Forget(now time.Time) {
 	if m.phase != Over {
 		m.Kill(now)
@@ -38,9 +38,8 @@ func (m *Machine) Forget(now time.Time) {
 	m.Tick(now)
 }
 
-// Recycle is Forget by an agent that wants to use the steward again: once
-// there is nobody to wait for, it becomes free instead of leaving, if the job
-// left nothing in doubt.
+// Recycle is Forget by an agent that wants to use the steward again. Once nobody needs the job any
+// more, the steward becomes free instead of leaving, if mayServeAgain.
 func (m *Machine) Recycle(now time.Time) {
 	m.again = m.phase != Free
 	m.Forget(now)
@@ -60,21 +59,21 @@ func (m *Machine) Renewed(now time.Time, ok bool) {
 	m.Tick(now) // the agent may have been lost meanwhile
 }
 
-// mayServeAgain is the rule by which a steward is used again: nothing unusual
-// has happened, so that what it holds of the job is known. A kill may still be
-// under way when the last rank is gone; output that nobody read is still there.
+// mayServeAgain reports whether the steward may take another job: nothing unusual has happened, so
+// its remaining state is known. A kill may still be under way when the last rank is gone, and
+// unread output is still there.
 func (m *Machine) mayServeAgain() bool {
 	return m.again && !m.killed && !m.aborted && !m.failed && m.lostAt.IsZero() && m.served < maxJobs &&
 		(m.drained || m.rules.Detached || !m.started)
 }
 
-// Tick does what is due at now.
+// Tick handles all deadlines up to now.
 func (m *Machine) Tick(now time.Time) {
 	if m.phase == Gone {
 		return
 	}
-	m.orphaned(now)
-	m.lapses(now)
+	m.endOrphan(now)
+	m.expireLease(now)
 	m.watchRanks(now)
 	if m.phase == Renewing && !now.Before(m.renewFrom.Add(renewWait)) {
 		m.enter(now, Gone)
@@ -89,8 +88,8 @@ func (m *Machine) Tick(now time.Time) {
 	m.enter(now, Gone)
 }
 
-// orphaned ends the job of a steward whose agent has been away too long.
-func (m *Machine) orphaned(now time.Time) {
+// endOrphan ends the job of a steward whose agent has been away too long.
+func (m *Machine) endOrphan(now time.Time) {
 	if m.lostAt.IsZero() || now.Before(m.lostAt.Add(m.grace)) {
 		return
 	}
@@ -99,7 +98,7 @@ func (m *Machine) orphaned(now time.Time) {
 	}
 }
 
-// watchRanks handles what ranks should have done by now.
+// watchRanks handles the deadlines of ranks: silence, and a closed connection without an exit.
 func (m *Machine) watchRanks(now time.Time) {
 	if m.phase != Running || m.killed || m.ending {
 		return
@@ -127,8 +126,7 @@ func (m *Machine) mayLeave(now time.Time) bool {
 	return ok && !now.Before(at)
 }
 
-// leaveAt returns when the steward of no job, or of a job that is over, has nobody
-// left to wait for.
+// leaveAt returns when a steward whose job is over, or that has none, stops waiting.
 func (m *Machine) leaveAt() (time.Time, bool) {
 	if !m.lostAt.IsZero() {
 		return m.lostAt.Add(m.grace), true
@@ -142,7 +140,7 @@ func (m *Machine) leaveAt() (time.Time, bool) {
 	switch {
 	case m.drained:
 		return time.Time{}, true
-	case m.reader: // its hanging up is the way out
+	case m.reader: // it leaves when the reader closes the connection
 		return time.Time{}, false
 	case m.rules.Detached || !m.started:
 		return time.Time{}, true

@@ -2,21 +2,19 @@ package life
 
 import "time"
 
-// Machine is the life of a steward: of one job on one node and, if all went
-// well, of the jobs after it. It has one caller; it takes every instant as an
-// input.
+// Machine is the state machine of a steward: of one job on one node and, if all goes well, of the
+// jobs after it. It is for one goroutine; every instant is an input.
 type Machine struct {
 	config Config
 	orders []Order
-	lostAt time.Time // since when there is no agent; zero: there is one
+	lostAt time.Time // when the agent was lost; zero: there is one
 	grace  time.Duration
 	served int // jobs taken
 
 	job
 }
 
-// job is the complete state of one job: the next one starts with the zero
-// value, which is Free.
+// job is the complete state of one job. The next job starts with the zero value, which is Free.
 type job struct {
 	phase      Phase
 	rules      Rules
@@ -24,27 +22,27 @@ type job struct {
 	unborn     int  // ranks that may still be forked: all until Start is over
 	alive      int  // forked and not reaped
 	respawning int  // reaped, and to be forked once more
-	failed     bool // some rank has, and the gang went on
+	failed     bool // a rank has failed, and the gang went on
 	closed     int  // alive ranks that closed their PMI connection too early
 
-	ending  bool // the ranks shall end by themselves, and one that fails does not end the others
+	ending  bool // the ranks shall end by themselves; a failure does not end the others
 	killed  bool // Kill was ordered
-	ended   bool // Kill was ordered by the agent, or for want of one, not because of a failure
-	aborted bool // one reason is enough
+	ended   bool // Kill was ordered by the agent, or because the agent was lost, not because of a failure
+	aborted bool // ReportAbort was ordered; it is ordered once
 	spoken  bool // some rank made contact
 	noted   bool // the note on silence was given
 
 	started   bool // at least one rank was forked
-	drained   bool // every byte of output has reached a reader
+	drained   bool // all output has reached a reader
 	reader    bool // a reader is attached
-	forgotten bool // the job's end is known to the cluster
+	forgotten bool // the job's end is committed
 	again     bool // the agent would use the steward again
 
-	leaseUntil time.Time // the ranks live no longer; zero: they have no lease
+	leaseUntil time.Time // end of the ranks' lease; zero: they have none
 	launchedAt time.Time
 	overAt     time.Time
 	renewFrom  time.Time
-	lingerFrom time.Time // the last instant at which a reader might still have come
+	lingerFrom time.Time // when the wait for a reader of the output began
 }
 
 type rank struct {
@@ -53,23 +51,23 @@ type rank struct {
 	finalized bool
 	exit      Exit
 	closedAt  time.Time // when it closed its PMI connection too early
-	due       bool      // to be forked once more when the others have been
-	respawns  int       // that it has left
-	begun     int       // respawns that it has had
+	due       bool      // to be forked again after all ranks were forked
+	respawns  int       // that are left
+	begun     int       // respawns so far
 }
 
-// New is a free steward's machine; its agent has yet to connect.
+// New returns the machine of a free steward whose agent has yet to connect.
 func New(now time.Time, config Config) *Machine {
 	return &Machine{config: config, lostAt: now, grace: max(config.Grace, firstContact)}
 }
 
-// Phase returns where the job is.
+// Phase returns the phase of the job.
 func (m *Machine) Phase() Phase { return m.phase }
 
-// Killed reports whether the ranks were ordered to end.
+// Killed reports whether Kill was ordered.
 func (m *Machine) Killed() bool { return m.killed }
 
-// Forgotten reports whether the job's end is known to the cluster.
+// Forgotten reports whether Forget or Recycle was called.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
 // Rank returns how far local rank k has come and, once dead, how it ended.
@@ -84,7 +82,7 @@ func (m *Machine) Take() []Order {
 
 func (m *Machine) order(kind OrderKind) { m.orders = append(m.orders, Order{Kind: kind}) }
 
-// Prepare takes a job. It reports whether the steward was free for it.
+// Prepare begins a job, and reports whether the steward was free for it.
 func (m *Machine) Prepare(now time.Time, rules Rules) bool {
 	if m.phase != Free {
 		return false
@@ -137,8 +135,8 @@ func (m *Machine) Started(_ time.Time, k int) {
 	}
 }
 
-// StartFailed reports that a rank could not be forked: no other will be, and
-// those that were must end.
+// StartFailed reports that a rank could not be forked: no other will be, and the forked ones must
+// end.
 func (m *Machine) StartFailed(now time.Time, abort Abort) { m.Abort(now, abort) }
 
 // StartEnded reports that no more ranks will be forked.
@@ -162,8 +160,8 @@ func (m *Machine) Spoke(k int) { m.ranks[k].spoken, m.spoken = true, true }
 // Finalized reports that rank k said good-bye on its PMI connection.
 func (m *Machine) Finalized(k int) { m.ranks[k].finalized = true }
 
-// Closed reports that rank k's PMI connection has ended. Without a good-bye that
-// is a failure, but an exit status that comes soon is the better reason.
+// Closed reports that rank k's PMI connection has ended. Without a good-bye that is a failure, but
+// an exit status that follows soon is the better reason.
 func (m *Machine) Closed(now time.Time, k int) {
 	r := &m.ranks[k]
 	if r.state == Dead || !r.spoken || r.finalized || m.survives(r) {
@@ -175,8 +173,8 @@ func (m *Machine) Closed(now time.Time, k int) {
 	}
 }
 
-// Exited reports that rank k was reaped. The caller must report what came on its
-// PMI connection first.
+// Exited reports that rank k was reaped. The caller must first report the last events of its PMI
+// connection.
 func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	r := &m.ranks[k]
 	if r.state != Alive {
@@ -203,12 +201,12 @@ func (m *Machine) Exited(now time.Time, k int, exit Exit) {
 	m.reapedAll(now)
 }
 
-// fails is the failure rule: whether this end of one rank ends the gang.
+// fails reports whether this end of a rank ends the gang: the failure rule.
 func (m *Machine) fails(exit Exit) bool {
 	return exit.Signal != 0 || exit.OutOfMemory || exit.BeforeFinalize || m.rules.KillOnBadExit && exit.Code != 0
 }
 
-// reapedAll goes on when no rank lives and none will be born.
+// reapedAll begins Sweeping if no rank lives and none will be forked.
 func (m *Machine) reapedAll(now time.Time) {
 	if m.phase != Running || m.alive+m.respawning > 0 {
 		return
@@ -217,8 +215,8 @@ func (m *Machine) reapedAll(now time.Time) {
 	m.enter(now, Sweeping)
 }
 
-// noteSilence warns the user, once, of a program that looks like MPI and never
-// spoke PMI: each process then runs as "rank 0 of 1".
+// noteSilence warns the user, once, of a program that looks like MPI but never spoke PMI: each of
+// its processes runs as "rank 0 of 1".
 func (m *Machine) noteSilence() {
 	if !m.rules.Silent || m.spoken || m.noted || m.killed {
 		return
@@ -240,16 +238,16 @@ func (m *Machine) Abort(_ time.Time, abort Abort) {
 	m.kill()
 }
 
-// Ending reports that the ranks get a signal by which the job shall end. Those that handle it go on
-// when it has killed others, until they have ended or Kill is ordered.
+// Ending reports that the ranks get a signal that shall end the job. Ranks that handle it go on
+// after it has killed others, until they have ended or Kill is ordered.
 func (m *Machine) Ending() {
 	if m.phase != Free {
 		m.ending = true
 	}
 }
 
-// Kill is the agent's order to end the job. It is always answered by
-// ReportDone, in the end or, if the job is over, at once.
+// Kill ends the job by the agent's order. ReportDone always follows: at once if the job is over,
+// else after its end.
 func (m *Machine) Kill(now time.Time) {
 	switch m.phase {
 	case Free, Sweeping, Renewing, Gone:
@@ -282,7 +280,7 @@ func (m *Machine) Swept(now time.Time) {
 	m.order(ReportDone)
 }
 
-// enter begins a phase. Nothing else changes the phase.
+// enter begins a phase. No other method changes the phase.
 func (m *Machine) enter(now time.Time, phase Phase) {
 	switch m.phase = phase; phase {
 	case Free:

@@ -2,7 +2,8 @@ package life
 
 import "time"
 
-// AllowRespawns lets local rank k be started again so often, counted from now, when it fails.
+// AllowRespawns lets local rank k be started again the given number of times from now on when it
+// fails.
 func (m *Machine) AllowRespawns(k, times int) {
 	m.ranks[k].respawns = min(max(times, 0), MaxRespawns)
 }
@@ -11,7 +12,7 @@ func (m *Machine) AllowRespawns(k, times int) {
 func (m *Machine) survives(r *rank) bool { return m.rules.Recover || r.respawns > 0 }
 
 // respawn orders a new process for a dead rank, if that is allowed. Any end but exit code 0 after
-// the good-bye is a failure here. After an end for want of memory the rank is not started again,
+// the good-bye is a failure here. A rank that was killed for lack of memory is not started again,
 // since the next process needs as much.
 func (m *Machine) respawn(k int, exit Exit) bool {
 	r := &m.ranks[k]
@@ -30,7 +31,7 @@ func (m *Machine) respawn(k int, exit Exit) bool {
 	return true
 }
 
-// begin orders what is due for a rank.
+// begin orders the respawn of a rank or, after a kill, reports its exit instead.
 func (m *Machine) begin(k int) {
 	r := &m.ranks[k]
 	r.due = false
@@ -42,7 +43,7 @@ func (m *Machine) begin(k int) {
 	m.orders = append(m.orders, Order{Kind: Respawn, Rank: k, Incarnation: r.begun})
 }
 
-// beginDue begins ranks again that died while others were still being forked.
+// beginDue orders the respawns of ranks that died while others were still being forked.
 func (m *Machine) beginDue() {
 	for k := range m.ranks {
 		if m.ranks[k].due {
@@ -51,8 +52,8 @@ func (m *Machine) beginDue() {
 	}
 }
 
-// Respawned reports that rank k was forked once more. One that was born after the kill was ordered
-// is killed as well.
+// Respawned reports that rank k was forked again. A rank that was forked after the kill is killed,
+// too.
 func (m *Machine) Respawned(_ time.Time, k int) {
 	r := &m.ranks[k]
 	if r.state != Dead || m.respawning == 0 {
@@ -66,8 +67,8 @@ func (m *Machine) Respawned(_ time.Time, k int) {
 	}
 }
 
-// RespawnFailed reports that rank k could not be forked again, or need not be since the gang ends.
-// Its last end counts.
+// RespawnFailed reports that rank k could not be forked again, or need not be because the gang
+// ends. Its last exit counts.
 func (m *Machine) RespawnFailed(now time.Time, k int, abort Abort) {
 	if m.ranks[k].state != Dead || m.respawning == 0 {
 		return

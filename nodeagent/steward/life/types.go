@@ -2,14 +2,14 @@ package life
 
 import "time"
 
-// Phase tells how far the job's part on this node has come.
+// Phase is the state of the job's part on this node.
 type Phase uint8
 
 const (
 	// Free: the steward is warm and waits for a job.
 	Free Phase = iota
-	// Preparing: program, directory and files are being checked, descriptors
-	// made. No process of the job exists.
+	// Preparing: program, directory and files are being checked, and descriptors made. No process
+	// of the job exists.
 	Preparing
 	// Ready: everything that can fail beforehand has succeeded. The job waits
 	// for its first slice. No process of it exists.
@@ -21,11 +21,10 @@ const (
 	Running
 	// Sweeping: every rank has been reaped; what they left behind is killed.
 	Sweeping
-	// Over: no process of the job exists. Output may still wait for a reader,
-	// and the agent may still ask how it ended.
+	// Over: no process of the job exists. Output may still wait for a reader, and the agent may
+	// still ask how the job ended.
 	Over
-	// Renewing: nothing of the job is needed any more, and the steward becomes
-	// free for the next one.
+	// Renewing: the job is not needed any more, and the steward is being reset for the next one.
 	Renewing
 	// Gone: the steward must exit.
 	Gone
@@ -35,7 +34,7 @@ var phaseNames = [...]string{"free", "preparing", "ready", "starting", "running"
 
 func (p Phase) String() string { return phaseNames[p] }
 
-// RankState tells how far one local rank has come.
+// RankState is the state of one local rank.
 type RankState uint8
 
 const (
@@ -53,21 +52,21 @@ type Exit struct {
 	Signal      int
 	CoreDumped  bool
 	OutOfMemory bool // the kernel killed it for the job's memory limit
-	// The machine fills in what follows.
-	BeforeFinalize bool // had spoken PMI and not said good-bye
-	ByUs           bool // died by the kill that the system ordered
+	// The machine sets the following fields.
+	BeforeFinalize bool // it had spoken PMI and not said good-bye
+	ByUs           bool // it died by a kill that the machine ordered
 	Survived       bool // a failure, after which the gang goes on without the rank
 }
 
-// sigkill is the one signal a kill of ours can show up as.
+// sigkill is the signal by which a rank dies after Kill.
 const sigkill = 9
 
-// Rules hold what the machine must know of a job.
+// Rules holds the options of a job.
 type Rules struct {
 	Ranks         int  // local ranks
 	KillOnBadExit bool // any exit code but zero ends the gang
 	Detached      bool // the output is not kept for a reader
-	// Recover: a rank that fails does not end the gang; Respawn: it is started again so often.
+	// Recover: a rank that fails does not end the gang. Respawn is how often it is started again.
 	Recover bool
 	Respawn int
 	// Silent: warn if no rank speaks PMI, since the program looks like MPI and
@@ -75,15 +74,15 @@ type Rules struct {
 	Silent bool
 }
 
-// Config holds what the machine must know of its steward.
+// Config holds the options of the steward.
 type Config struct {
-	// Grace is how long the job goes on without an agent; 0: it does not.
+	// Grace is how long the job goes on without an agent; 0: it ends at once.
 	Grace time.Duration
 }
 
 const (
-	// firstContact is how long a new steward waits for its agent at least: the
-	// agent connects right after starting it, so only a dead agent takes longer.
+	// firstContact is the least time that a new steward waits for its agent: the agent connects
+	// right after starting it, so only a dead agent takes longer.
 	firstContact = 10 * time.Second
 	// silenceNote is the delay of the warning about a job that looks like MPI
 	// and never speaks PMI: longer than any MPI_Init takes to its first PMI
@@ -93,20 +92,18 @@ const (
 	// connection without finalize. Dying closes it too, a moment before the exit
 	// status is known, and the status is the better reason to report.
 	exitAfterClose = time.Second
-	// forgetWait is how long the end of a job is kept for a connected agent
-	// that does not report the end as committed: longer than the election of
-	// a leader.
+	// forgetWait is how long the end of a job is kept for a connected agent that has not reported
+	// it as committed: longer than the election of a leader.
 	forgetWait = 10 * time.Minute
-	// drainLinger is how long output is kept for a reader after the job was
-	// forgotten: readers connect when the job starts, so only one that never
-	// will takes longer.
+	// drainLinger is how long output is kept for a reader after the job was forgotten: readers
+	// connect when the job starts, so a reader that takes longer will never come.
 	drainLinger = 10 * time.Second
-	// renewWait is how long Renewing may take. It takes microseconds, unless a
-	// foreign process holds a descriptor of the ranks.
+	// renewWait bounds Renewing. It takes microseconds, unless a process outside the job holds a
+	// descriptor of the ranks.
 	renewWait = time.Second
-	// maxJobs is how many jobs one steward serves. It bounds the sum of leaks,
-	// and divides the cost of starting a process, some 10 ms of CPU time, among
-	// so many jobs that it is negligible.
+	// maxJobs is the number of jobs that one steward serves. It bounds the sum of leaks, and
+	// spreads the cost of starting a process, some 10 ms of CPU time, over enough jobs to be
+	// negligible.
 	maxJobs = 256
 	// MaxRespawns bounds how often a rank is started again, whatever was asked for: a rank that
 	// fails at once must not fork for ever.
@@ -127,7 +124,7 @@ const (
 	ReportLaunched
 	// ReportExit tells the agent of the end of rank Order.Rank.
 	ReportExit
-	// Respawn forks rank Order.Rank once more, for the Order.Incarnation-th time; Respawned or
+	// Respawn forks rank Order.Rank again, as incarnation Order.Incarnation; Respawned or
 	// RespawnFailed answers it.
 	Respawn
 	// ReportAbort tells the agent why the gang must end (Order.Abort).
@@ -136,11 +133,11 @@ const (
 	ReportDone
 	// NoteSilence tells the user that no rank spoke PMI.
 	NoteSilence
-	// Renew makes the steward as it was before the job; Renewed answers it.
+	// Renew resets the steward to its state before the job; Renewed answers it.
 	Renew
 	// ReportFree tells the agent that the steward waits for a job again.
 	ReportFree
-	// Leave exits the steward.
+	// Leave ends the steward.
 	Leave
 )
 
@@ -156,7 +153,7 @@ type Order struct {
 	Kind  OrderKind
 	Rank  int // local index, for ReportExit and Respawn
 	Abort Abort
-	// Incarnation counts the processes of the rank before the one that Respawn forks.
+	// Incarnation is the number of the rank's processes before the one that Respawn forks.
 	Incarnation int
 }
 
@@ -165,5 +162,5 @@ type Abort struct {
 	Rank     int // local index, or -1
 	ExitCode int // what the job should exit with
 	Message  string
-	Lapsed   bool // the lease is over, see Machine.Lease
+	Lapsed   bool // the lease has expired, see Machine.Lease
 }

@@ -10,10 +10,11 @@ import (
 
 // Bounds, each with its reason.
 const (
-	// maxOpen bounds the messages that are not acknowledged, of all peers: each rank
-	// of a large node asks for a few others' keys at once.
+	// maxOpen bounds the unacknowledged messages to all peers together: each rank of a large node
+	// asks for the keys of a few others at once.
 	maxOpen = 4096
-	// MaxBytes bounds their bytes: the keys of some ranks of the largest size.
+	// MaxBytes bounds the bytes of unacknowledged messages: the keys of some ranks of the largest
+	// size.
 	MaxBytes = 128 << 20
 	// repeatAfter is when a message is repeated for the first time: a new agent is
 	// there within about a second. The time doubles up to maxRepeat, since a large
@@ -27,7 +28,7 @@ const (
 	ackDelay = 100 * time.Millisecond
 )
 
-// ErrFull is wrapped by the error of Send when too much waits to be acknowledged.
+// ErrFull means that too many messages are unacknowledged; Send wraps it.
 var ErrFull = errors.New("too many messages to other nodes are not acknowledged")
 
 // Peer is the steward of a node of a job.
@@ -36,7 +37,7 @@ type Peer struct {
 	Node uint32
 }
 
-// Header is what a message carries besides its data.
+// Header is the part of a message besides its data.
 type Header struct {
 	// Stream is the sender's stream; a later one has a larger number.
 	Stream uint64
@@ -50,7 +51,7 @@ type Header struct {
 	AckStream, Ack uint64
 }
 
-// Message is a message that the caller carries to a peer.
+// Message is a message that the caller must send to a peer.
 type Message struct {
 	To Peer
 	Header
@@ -68,7 +69,7 @@ type SendOptions struct {
 	// RepeatAfter is the time to the first repetition of an unacknowledged message, at least
 	// ackDelay; 0: the time after which an agent may have died with it.
 	RepeatAfter time.Duration
-	// Timeout is the time after which it is given up; 0: the constant Timeout.
+	// Timeout is the time after which it counts as lost; 0: the constant Timeout.
 	Timeout time.Duration
 }
 
@@ -92,9 +93,9 @@ type peer struct {
 	last uint64    // number of the last message to it
 	open []unacked // not acknowledged, by number
 
-	stream uint64          // of what comes from it
-	upTo   uint64          // all up to it has come, or will not
-	beyond map[uint64]bool // what has come beyond
+	stream uint64          // of the messages from it
+	upTo   uint64          // all messages up to this number have come, or will not
+	beyond map[uint64]bool // later messages that have come
 	ackAt  time.Time       // when an acknowledgement is due at the latest; zero: none is
 }
 
@@ -105,7 +106,7 @@ type unacked struct {
 	data   []byte
 	again  time.Time     // when it is repeated
 	pause  time.Duration // until the repetition after that
-	until  time.Time     // when it is given up
+	until  time.Time     // when it counts as lost
 }
 
 func (e *Endpoint) peer(at Peer) *peer {
@@ -117,8 +118,8 @@ func (e *Endpoint) peer(at Peer) *peer {
 	return p
 }
 
-// Send takes a message, which must not be changed any more, and returns the messages to carry. The
-// error wraps ErrFull.
+// Send numbers and keeps a message, and returns it for sending. The caller must not change data
+// after that. The error wraps ErrFull.
 func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
 	if e.open == maxOpen || e.bytes+len(data) > MaxBytes {
 		return Message{}, ErrFull
@@ -140,7 +141,8 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 	return e.message(to, p, &k), nil
 }
 
-// message makes a message, with the pending acknowledgement.
+// message makes a message that carries the pending acknowledgement; k is nil for an acknowledgement
+// alone.
 func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, AckStream: p.stream, Ack: p.upTo}}
 	if len(p.open) > 0 {
@@ -153,7 +155,7 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 	return l
 }
 
-// Receive takes a header, and reports whether its message is fresh: there is one, and it has not
+// Receive handles a header, and reports whether its message is fresh: there is one, and it has not
 // come before.
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
@@ -185,8 +187,7 @@ func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	return true
 }
 
-// advance records that all messages up to a number have come, or will not, and those that follow
-// without a gap.
+// advance raises upTo to the number, and further over messages that have come without a gap.
 func (p *peer) advance(upTo uint64) {
 	if upTo > p.upTo {
 		p.upTo = upTo
@@ -209,8 +210,8 @@ func (e *Endpoint) acknowledged(p *peer, upTo uint64) {
 	e.open -= n
 }
 
-// Withdraw takes back a message to a peer that is not there any more; ok is false when it
-// is not open.
+// Withdraw removes an unacknowledged message to a peer that is gone; ok is false if there is none
+// with the number.
 func (e *Endpoint) Withdraw(to Peer, number uint64) (message Message, ok bool) {
 	p := e.peer(to)
 	i := slices.IndexFunc(p.open, func(k unacked) bool { return k.number == number })
@@ -223,7 +224,7 @@ func (e *Endpoint) Withdraw(to Peer, number uint64) (message Message, ok bool) {
 	return message, true
 }
 
-// Acknowledge returns the acknowledgements that are due, or will be.
+// Acknowledge returns all pending acknowledgements, due or not.
 func (e *Endpoint) Acknowledge() (messages []Message) {
 	for _, to := range e.sorted() {
 		if p := e.peers[to]; !p.ackAt.IsZero() {
@@ -243,8 +244,8 @@ func (e *Endpoint) Awaits(kind Kind) bool {
 	return false
 }
 
-// ResendAll returns all unacknowledged messages: another agent has come, and the one before may
-// have lost them.
+// ResendAll returns all unacknowledged messages, for a new agent: the previous one may have lost
+// them.
 func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]
@@ -273,7 +274,7 @@ func (e *Endpoint) wake(at time.Time) {
 	}
 }
 
-// Tick returns the messages to carry now, and those given up.
+// Tick returns the messages to send now, and those that count as lost.
 func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	e.due = time.Time{}
 	for _, to := range e.sorted() {
@@ -301,7 +302,7 @@ func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	return messages, lost
 }
 
-// sorted lists the peers in a fixed order, unlike that of a map.
+// sorted lists the peers in a fixed order, so that the effects do not depend on the map's.
 func (e *Endpoint) sorted() []Peer {
 	peers := make([]Peer, 0, len(e.peers))
 	for at := range e.peers {

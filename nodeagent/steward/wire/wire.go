@@ -1,6 +1,6 @@
-// Package wire frames the messages between an agent and a steward: each is its
-// length as a varint and then its protobuf encoding. It does no I/O: Append
-// writes into the caller's buffer, Decoder takes bytes as they come.
+// Package wire frames the messages between an agent and a steward: the length as a varint, then the
+// protobuf encoding. It does no I/O: Append writes into the caller's buffer, Decoder takes bytes as
+// they come.
 //
 //	frame, err := wire.Append(nil, &stewardpb.ToSteward{...})
 //	n, err := conn.Read(decoder.Space())
@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Protocol numbers what agents and stewards say to each other. An agent takes over the stewards
-// of a former one only if they speak its own, whatever versions of the program both are.
+// Protocol is the version of the messages between agents and stewards. An agent adopts a steward of
+// another agent only if the number is the same, whatever the versions of the two programs.
 const Protocol = 2
 
 const (
@@ -48,7 +48,7 @@ func Append(b []byte, m proto.Message) ([]byte, error) {
 // Decoder cuts a byte stream into message bodies. The zero value is ready.
 type Decoder struct {
 	buffer     []byte
-	head, tail int // what has been read and not been taken
+	head, tail int // the part of the buffer that was read but not returned yet
 }
 
 // Space returns the memory for the next bytes of the stream.
@@ -62,7 +62,7 @@ func (d *Decoder) Space() []byte {
 	if len(d.buffer)-d.tail >= readSize {
 		return d.buffer[d.tail:]
 	}
-	// Growing by doubling what has arrived, never by what was announced.
+	// Grow by doubling what has arrived, never to the announced size.
 	size := d.tail - d.head
 	larger := d.buffer
 	if len(d.buffer) < 2*size+readSize {
@@ -73,7 +73,7 @@ func (d *Decoder) Space() []byte {
 	return d.buffer[d.tail:]
 }
 
-// Filled reports that n bytes were read to Space.
+// Filled records that n bytes were read into Space.
 func (d *Decoder) Filled(n int) { d.tail += n }
 
 // Next returns the next whole message body, or nil when more bytes are needed.
