@@ -16,8 +16,8 @@ const (
 	workTrial, workTrialSteps = 2_000, 50_000
 )
 
-// fabricSwitchCase is a slice, and what two jobs at once may cost of one after the other.
-type fabricSwitchCase struct {
+// sliceCase is a slice, and what two jobs at once may cost of one after the other.
+type sliceCase struct {
 	slice    time.Duration
 	maxRatio float64
 }
@@ -27,13 +27,13 @@ type fabricSwitchKind struct {
 	name  string
 	work  time.Duration // between exchanges
 	run   time.Duration // about how long it takes alone
-	cases []fabricSwitchCase
+	cases []sliceCase
 }
 
 // fabricSwitchKinds are jobs that only exchange, and those that compute between exchanges.
 var fabricSwitchKinds = []fabricSwitchKind{
-	{"two_jobs", 0, overheadRun, []fabricSwitchCase{{fabricSlice, 1.02}}},
-	{"two_jobs_work_100us", fabricWork, workRun, []fabricSwitchCase{
+	{"two_jobs", 0, overheadRun, []sliceCase{{fabricSlice, 1.02}}},
+	{"two_jobs_work_100us", fabricWork, workRun, []sliceCase{
 		{100 * time.Millisecond, 1.01}, {10 * time.Millisecond, 1.02}, {2 * time.Millisecond, 1.10},
 	}},
 }
@@ -103,7 +103,7 @@ func workOf(run func(rounds, steps int, gate string) (progress, error), work, le
 // sharedRuns runs two programs one after the other, and at once with the slice of each case.
 func (c *cluster) sharedRuns(
 	ctx context.Context,
-	cases []fabricSwitchCase,
+	cases []sliceCase,
 	run func(gate string) (progress, error),
 ) (beside [][]together, apart []alone, err error) {
 	beside = make([][]together, len(cases))

@@ -83,15 +83,6 @@ func alternate(rounds int, commands ...func() *exec.Cmd) ([][]float64, error) {
 	return series, nil
 }
 
-// compile builds one of the example MPI programs with Debian's MPICH.
-func compile(ctx context.Context, source, binary string) error {
-	out, err := exec.CommandContext(ctx, "mpicc.mpich", "-O2", "-w", "-o", binary, source, "-lm").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("mpicc.mpich %s: %w: %s", source, err, out)
-	}
-	return nil
-}
-
 var errShortOutput = errors.New("the program printed no result")
 
 // residentMB is how much memory of a process is in the machine's, shared pages and files too.

@@ -2,129 +2,100 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"time"
 )
 
-const (
-	sharingGrain = 100 // microseconds of work between exchanges
-	// sharingSteps makes one job run about two seconds.
-	sharingSteps = 18000
-	sharingRuns  = 5
-)
+// sharingWork is what ranks compute between two exchanges.
+const sharingWork = 100 * time.Microsecond
 
-// sharingCases are the slices and what two jobs may cost, relative to running
-// them one after the other.
-var sharingCases = []struct {
-	slice    time.Duration
-	maxRatio float64
-}{
+// sharingCases are the slices, and what two jobs may cost of one after the other.
+var sharingCases = []sliceCase{
 	{100 * time.Millisecond, 1.02},
 	{10 * time.Millisecond, 1.01},
 	{2 * time.Millisecond, 1.06},
 }
 
-// sharingGroup runs two fine-grained MPI jobs of two ranks one after the other
-// and at the same time: gang-scheduled, and under Linux's own time sharing.
+// sharingTCP has MPICH use TCP, also between ranks of one node: gangs share the CPUs, not its shared
+// memory.
+var sharingTCP = []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"}
+
+// sharingGroup runs two fine-grained MPI jobs of two ranks, unmodified MPICH over TCP, one after the
+// other and at the same time: gang-scheduled, and by Linux's own time sharing.
 func sharingGroup(ctx context.Context, b *bench) error {
-	program := filepath.Join(b.work, "bsp")
-	if err := compile(ctx, "examples/mpi/bsp.c", program); err != nil {
+	program := filepath.Join(b.work, "allreduce")
+	if err := compileC(ctx, "mpicc.mpich", program, "tests/bench/testdata/allreduce.c"); err != nil {
 		return err
 	}
-	rate, err := exec.CommandContext(ctx, program, "calibrate").Output()
-	if err != nil {
-		return fmt.Errorf("calibrating: %w", err)
-	}
-	env := "BSP_LOOPS_PER_US=" + strings.TrimSpace(string(rate))
 	for _, nodes := range []int{1, 2} {
-		if err := sharingOn(ctx, b, nodes, program, env); err != nil {
+		if err := sharingOn(ctx, b, nodes, program); err != nil {
 			return err
 		}
 	}
-	return uncoordinated(ctx, b, program, env)
+	return uncoordinated(ctx, b, program)
 }
 
-func sharingOn(ctx context.Context, b *bench, nodes int, program, env string) error {
+func sharingOn(ctx context.Context, b *bench, nodes int, program string) error {
 	c, err := startCluster(ctx, b, clusterOptions{nodes: nodes})
 	if err != nil {
 		return err
 	}
 	defer c.stop()
-	job := func() *exec.Cmd {
-		cmd := c.scrun(ctx, "-N", fmt.Sprint(nodes), "-n", "2", program, fmt.Sprint(sharingGrain), fmt.Sprint(sharingSteps))
-		cmd.Env = append(cmd.Env, env)
-		return cmd
-	}
-	for _, k := range sharingCases {
-		if err := c.setSlice(ctx, k.slice); err != nil {
-			return err
-		}
-		together, apart, err := bothWays(sharingRuns, job)
-		if err != nil {
-			return err
-		}
-		b.pair(fmt.Sprintf("sharing_%dnodes_slice_%s_vs_sequence", nodes, k.slice), together, apart, "s", atMost("ratio", k.maxRatio))
-	}
-	return nil
-}
-
-// uncoordinated shows what Linux's own time sharing makes of the same.
-func uncoordinated(ctx context.Context, b *bench, program, env string) error {
-	job := func() *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "mpiexec.hydra", "-bind-to", "user:0,1", "-n", "2", program, fmt.Sprint(sharingGrain), fmt.Sprint(sharingSteps))
-		cmd.Env = append(os.Environ(), env)
-		return cmd
-	}
-	together, apart, err := bothWays(3, job)
+	run, err := sharingJob(func(args ...string) *exec.Cmd {
+		return c.scrun(ctx, append([]string{"-N", strconv.Itoa(nodes), "-n", "2", program}, args...)...)
+	})
 	if err != nil {
 		return err
 	}
-	b.pair("sharing_uncoordinated_vs_sequence", together, apart, "s", noTarget())
+	beside, apart, err := c.sharedRuns(ctx, sharingCases, run)
+	if err != nil {
+		return err
+	}
+	for i, k := range sharingCases {
+		b.overhead(fmt.Sprintf("sharing_%dnodes_slice_%s", nodes, k.slice), beside[i], apart, atMost("ratio", k.maxRatio))
+	}
 	return nil
 }
 
-// bothWays runs two jobs at once and one after the other, some times, and gives the seconds that
-// each took.
-func bothWays(times int, job func() *exec.Cmd) (together, apart []float64, err error) {
-	for range times {
-		a, err := oneAfterTheOther(job)
-		if err != nil {
-			return nil, nil, err
-		}
-		t, err := atOnce(job)
-		if err != nil {
-			return nil, nil, err
-		}
-		apart, together = append(apart, a), append(together, t)
+// sharingJob returns a run of the program, which command starts, with as much work and as many
+// rounds as the measurement needs.
+func sharingJob(command func(args ...string) *exec.Cmd) (func(gate string) (progress, error), error) {
+	run := func(rounds, steps int, gate string) (progress, error) {
+		cmd := command(strconv.Itoa(rounds), strconv.Itoa(steps))
+		cmd.Env = append(cmd.Environ(), sharingTCP...)
+		return progressOf(atGate(cmd, gate))
 	}
-	return together, apart, nil
+	steps, rounds, err := workOf(run, sharingWork, workRun)
+	return func(gate string) (progress, error) { return run(rounds, steps, gate) }, err
 }
 
-func oneAfterTheOther(job func() *exec.Cmd) (seconds float64, err error) {
-	for range 2 {
-		ms, err := milliseconds(job())
+// uncoordinated shows what Linux's own time sharing makes of the same.
+func uncoordinated(ctx context.Context, b *bench, program string) error {
+	run, err := sharingJob(func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "mpiexec.hydra", append([]string{"-bind-to", "user:0,1", "-n", "2", program}, args...)...)
+		cmd.Env = os.Environ()
+		return cmd
+	})
+	if err != nil {
+		return err
+	}
+	var beside []together
+	var apart []alone
+	for range overheadRuns {
+		a, err := inSequence(run)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		seconds += ms / 1e3
+		t, err := sideBySide(run)
+		if err != nil {
+			return err
+		}
+		beside, apart = append(beside, t), append(apart, a)
 	}
-	return seconds, nil
-}
-
-func atOnce(job func() *exec.Cmd) (seconds float64, err error) {
-	start := time.Now()
-	ended := make(chan error, 2)
-	for range 2 {
-		go func() {
-			_, err := milliseconds(job())
-			ended <- err
-		}()
-	}
-	err = errors.Join(<-ended, <-ended)
-	return time.Since(start).Seconds(), err
+	b.overhead("sharing_uncoordinated", beside, apart, noTarget())
+	return nil
 }
