@@ -91,8 +91,11 @@ static struct fi_ops cntr_fid_ops = {
 
 int pm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
 {
-	struct pm_counter *c = calloc(1, sizeof *c);
+	struct pm_counter *c;
 
+	if (attr && attr->events != FI_CNTR_EVENTS_COMP)
+		return -FI_ENOSYS; /* libfabric 2 can count bytes, too */
+	c = calloc(1, sizeof *c);
 	if (!c)
 		return -FI_ENOMEM;
 	c->handle = score_counter_open((uint64_t *)&c->value, (uint64_t *)&c->failed);

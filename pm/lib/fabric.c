@@ -375,8 +375,13 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 	return mr_reg(fid, iov->iov_base, iov->iov_len, access, offset, key, flags, mr, context);
 }
 
+/* The flag by which programs of libfabric 1.20 and newer name memory of a device, with no iovec. */
+#define MR_DMABUF (1ULL << 40)
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **mr)
 {
+	if (flags & MR_DMABUF)
+		return -FI_EOPNOTSUPP;
 	return mr_regv(fid, a->mr_iov, a->iov_count, a->access, a->offset, a->requested_key, flags, mr, a->context);
 }
 

@@ -62,7 +62,7 @@ static bool domain_fits(const struct fi_domain_attr *a)
 	if (!a)
 		return true;
 	return same(a->name, PM_NAME) && a->mr_key_size <= 8 && a->cq_data_size <= 8 && subset(a->caps, CAPS) &&
-	       a->ep_cnt <= PM_ENDPOINTS && a->mr_iov_limit <= 1;
+	       a->ep_cnt <= PM_ENDPOINTS && a->mr_iov_limit <= 1 && a->auth_key_size == 0;
 }
 
 static bool fits(const struct fi_info *h)
@@ -114,6 +114,7 @@ static void fill_domain(struct fi_domain_attr *a, uint32_t version, const struct
 	a->mr_iov_limit = 1;
 	a->mr_cnt = 1 << 20;
 	a->caps = CAPS_GIVEN;
+	pm_domain_tail(a)->max_cntr_value = pm_domain_tail(a)->max_err_cntr_value = UINT64_MAX;
 }
 
 static void fill_ep(struct fi_ep_attr *a)

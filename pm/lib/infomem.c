@@ -43,7 +43,7 @@ struct fi_info *pm_allocinfo(void)
 	i->tx_attr = calloc(1, sizeof *i->tx_attr);
 	i->rx_attr = calloc(1, sizeof *i->rx_attr);
 	i->ep_attr = calloc(1, sizeof *i->ep_attr);
-	i->domain_attr = calloc(1, sizeof *i->domain_attr);
+	i->domain_attr = calloc(1, PM_DOMAIN_1_17 + sizeof(struct pm_domain_tail));
 	i->fabric_attr = calloc(1, sizeof *i->fabric_attr);
 	if (i->tx_attr && i->rx_attr && i->ep_attr && i->domain_attr && i->fabric_attr)
 		return i;

@@ -1,5 +1,6 @@
 /* Messages and tagged messages. */
 #include "objects.h"
+#include "openmpi.h"
 #include "operation.h"
 
 static ssize_t do_send(struct fid_ep *fid, const void *buf, size_t n, fi_addr_t to, uint64_t tag, uint64_t data, void *context,
@@ -38,6 +39,8 @@ static ssize_t do_recv(struct fid_ep *fid, void *buf, size_t n, fi_addr_t from, 
 
 	if (nowhere(buf, n) && !(flags & (FI_PEEK | FI_DISCARD)))
 		return -FI_EFAULT;
+	if ((flags & (FI_CLAIM | FI_PEEK)) == FI_CLAIM && pm_answers(ignore))
+		flags |= PM_ANSWER;
 	err = pm_enter();
 	if (err)
 		return err;

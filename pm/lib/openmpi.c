@@ -4,6 +4,9 @@
  * as of a row of a matrix: those from the buffer's address on. Programs ask for such requests
  * (MPI_Send_init), and so do MPI_Alltoallw and windows. Here these get the address where the bytes begin,
  * and a type that begins there.
+ *
+ * Up to the last 4.1 a synchronous send (MPI_Ssend) does not end if a probe has matched its message
+ * (MPI_Mprobe, MPI_Mrecv; mpi4py's futures wait so): mtl/ofi forgets to answer it. Here the library does.
  */
 #define _GNU_SOURCE
 #include "openmpi.h"
@@ -53,16 +56,27 @@ static int isend_init(const void *buf, size_t count, datatype type, int to, int 
 	return err;
 }
 
-/* affected reports whether the version of the library has the fault, and the table above. */
-static int affected(void)
+/* Of versions that have the faults, and the table above. Others stay alone. */
+static struct {
+	bool prepares_wrong, forgets_answers;
+} faults;
+
+static void find_faults(void)
 {
 	char text[256] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING */
 	int length = 0, minor, release;
 
-	if (mpi.version(text, &length))
-		return 0;
-	return sscanf(text, "Open MPI v4.%d.%d", &minor, &release) == 2 && (minor == 0 || (minor == 1 && release < 6));
+	if (mpi.version(text, &length) || sscanf(text, "Open MPI v4.%d.%d", &minor, &release) != 2)
+		return;
+	faults.prepares_wrong = minor == 0 || (minor == 1 && release < 6);
+	faults.forgets_answers = minor <= 1;
 }
+
+/*
+ * The mask is the bit that asks, and those of the user's tag if he takes any: so messages are probed for
+ * in the standard layout of tags alone.
+ */
+bool pm_answers(uint64_t ignore) { return faults.forgets_answers && (ignore & ~(uint64_t)INT32_MAX) == OPENMPI_SYNC; }
 
 /* of_cm reports whether the function is pml/cm's. */
 static int of_cm(prepare *function)
@@ -74,22 +88,30 @@ static int of_cm(prepare *function)
 
 static int found(void **to, void *library, const char *name) { return (*to = dlsym(library, name)) != NULL; }
 
-void pm_mend_openmpi(void)
+static void mend_prepare(void *library, struct pml *pml)
 {
-	void *library = mpi.isend_init ? NULL : dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
-	struct pml *pml;
-
-	if (!library)
-		return; /* done already, or another MPI */
-	if (found((void **)&pml, library, "mca_pml") && of_cm(pml->isend_init) &&
-	    found((void **)&mpi.version, library, "PMPI_Get_library_version") && affected() &&
-	    found((void **)&mpi.type_size, library, "PMPI_Type_size") &&
+	if (found((void **)&mpi.type_size, library, "PMPI_Type_size") &&
 	    found((void **)&mpi.type_true_extent, library, "PMPI_Type_get_true_extent") &&
 	    found((void **)&mpi.type_hindexed, library, "PMPI_Type_create_hindexed") &&
 	    found((void **)&mpi.type_commit, library, "PMPI_Type_commit") &&
 	    found((void **)&mpi.type_free, library, "PMPI_Type_free")) {
 		mpi.isend_init = pml->isend_init;
 		pml->isend_init = isend_init;
+	}
+}
+
+void pm_mend_openmpi(void)
+{
+	void *library = mpi.version ? NULL : dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+	struct pml *pml;
+
+	if (!library)
+		return; /* done already, or another MPI */
+	if (found((void **)&pml, library, "mca_pml") && of_cm(pml->isend_init) &&
+	    found((void **)&mpi.version, library, "PMPI_Get_library_version")) {
+		find_faults();
+		if (faults.prepares_wrong)
+			mend_prepare(library, pml);
 	}
 	dlclose(library);
 }

@@ -1,6 +1,7 @@
 package main
 
 /*
+#include "openmpi.h"
 #include "score.h"
 */
 import "C"
@@ -30,11 +31,15 @@ func score_send(ep C.int32_t, buf unsafe.Pointer, n, to, tag, data C.uint64_t, c
 
 //export score_recv
 func score_recv(ep C.int32_t, buf unsafe.Pointer, n, from, tag, ignore C.uint64_t, ctx C.uintptr_t, flags C.uint64_t) C.int64_t {
-	d := locked()
-	err := lib.eps[ep].Receive(ofi.Receive{
+	r := ofi.Receive{
 		Buffer: memory(buf, n), From: ofi.Address(from), Tag: uint64(tag), Ignore: uint64(ignore),
 		Context: uintptr(ctx), Flags: ofi.Flags(flags),
-	})
+	}
+	if flags&C.PM_ANSWER != 0 {
+		r.Answer = ofi.Answer{Asks: C.OPENMPI_SYNC, Tells: C.OPENMPI_SYNC_ACK}
+	}
+	d := locked()
+	err := lib.eps[ep].Receive(r)
 	d.Unlock()
 	return number(err)
 }

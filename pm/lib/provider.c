@@ -7,7 +7,7 @@
 static void cleanup(void) {}
 
 static struct fi_provider provider = {
-	.version = FI_VERSION(1, 0), .fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), .name = PM_NAME,
+	.version = FI_VERSION(1, 0), .fi_version = PM_API, .name = PM_NAME,
 	.getinfo = pm_getinfo, .fabric = pm_fabric, .cleanup = cleanup,
 };
 

@@ -1,6 +1,9 @@
 package ofi
 
-import "score/pm/tag"
+import (
+	"errors"
+	"score/pm/tag"
+)
 
 // Send describes a message to be sent.
 type Send struct {
@@ -73,7 +76,20 @@ type Receive struct {
 	From        Address // AnyAddress: of all peers
 	Tag, Ignore uint64  // with Tagged
 	Context     uintptr
-	Flags       Flags // Tagged, MultiReceive, Completion, Peek, Claim, Discard
+	Flags       Flags  // Tagged, MultiReceive, Completion, Peek, Claim, Discard
+	Answer      Answer // with Claim
+}
+
+// Answer describes an empty message that tells a sender that its message is received, which it asks
+// for by bits of the tag. Zero: nobody asks.
+type Answer struct {
+	Asks  uint64 // the bits of the message's tag
+	Tells uint64 // those that the answer's tag has instead
+}
+
+// to returns the tag of the answer to a message, if its sender asks for one.
+func (a Answer) to(tag uint64) (answer uint64, due bool) {
+	return tag&^a.Asks | a.Tells, tag&a.Asks != 0
 }
 
 // Receive begins a receive. With Peek it checks for a message, and completes at once: with the
@@ -157,6 +173,9 @@ func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
 	if h == nil {
 		return ErrArgument
 	}
+	if err := e.answer(h, r.Answer); err != nil {
+		return err
+	}
 	delete(e.claimed, r.Context)
 	if r.Flags&Discard != 0 {
 		e.tag.Discard(h)
@@ -165,6 +184,19 @@ func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
 	}
 	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
 	return e.tag.ReceiveHeld(&t.Op, h, r.Buffer)
+}
+
+// answer tells the sender of a message that it is received. The error is ErrMemory, and the caller
+// tries again; one that is gone needs no answer.
+func (e *Endpoint) answer(h *tag.Held, a Answer) error {
+	answer, due := a.to(h.Tag())
+	if !due {
+		return nil
+	}
+	if err := e.tag.SendCopy(h.From, answer, nil, tag.SendOptions{}); errors.Is(err, tag.ErrMemory) {
+		return err
+	}
+	return nil
 }
 
 // Cancel ends the oldest receive with the context that no message has matched. It completes with

@@ -217,6 +217,44 @@ func TestPeekClaimCancelAndTruncation(t *testing.T) {
 	})
 }
 
+// TestAnswer: a receive of a claimed message answers it, if its tag asks for that.
+func TestAnswer(t *testing.T) {
+	const asks, tells = 1 << 32, 1 << 33
+	eachShape(t, func(t *testing.T, j job) {
+		for _, tt := range []struct {
+			tag  uint64
+			told bool
+		}{{9 | asks, true}, {9, false}} {
+			ok(t, j[0].ep.Receive(ofi.Receive{From: j[0].peers[1], Tag: 9 | tells, Context: 7, Flags: ofi.Tagged}))
+			ok(t, j[0].ep.Send(ofi.Send{Buffer: []byte("text"), To: j[0].peers[1], Tag: tt.tag, Flags: ofi.Tagged | ofi.Inject}))
+			j.next(t, 0)
+			peek := ofi.Receive{From: ofi.AnyAddress, Tag: 9, Ignore: asks, Context: 4, Flags: ofi.Tagged | ofi.Peek | ofi.Claim}
+			e := ofi.Entry{Err: ofi.Errno(ofi.ErrNoMessage)}
+			for begun := time.Now(); e.Err != 0 && time.Since(begun) < patience; {
+				ok(t, j[1].ep.Receive(peek))
+				e = j.next(t, 1)
+			}
+			j.none(t, 0) // before the receive
+			ok(t, j[1].ep.Receive(ofi.Receive{
+				Buffer: make([]byte, 4), Context: 4, From: ofi.AnyAddress, Flags: ofi.Tagged | ofi.Claim,
+				Answer: ofi.Answer{Asks: asks, Tells: tells},
+			}))
+			if e := j.next(t, 1); e.Err != 0 || e.Tag != tt.tag || e.Length != 4 {
+				t.Errorf("received %+v", e)
+			}
+			if tt.told {
+				if e := j.next(t, 0); e.Err != 0 || e.Context != 7 || e.Tag != 9|tells || e.Length != 0 {
+					t.Errorf("the answer is %+v", e)
+				}
+				continue
+			}
+			j.none(t, 0)
+			j[0].ep.Cancel(7)
+			j.next(t, 0)
+		}
+	})
+}
+
 func TestMultiReceive(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		j[1].ep.Bind(func(o *ofi.EndpointOptions) { o.MinMultiReceive = 1000 })

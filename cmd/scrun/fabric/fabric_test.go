@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 		{"pm, MPICH with a libfabric inside", Request{Wish: PM, Program: embedded, Nodes: 2}, true, ""},
 		{"auto, MPICH with a closed libfabric inside", Request{Wish: Auto, Program: closed, Nodes: 2}, false, ""},
 		{"auto, a newer libfabric", Request{Wish: Auto, Program: newer, Nodes: 2, OwnLibfabric: true}, false, ""},
-		{"pm, a newer libfabric", Request{Wish: PM, Program: newer, Nodes: 2}, false, "libfabric 1.17 or an older one"},
+		{"pm, a newer libfabric", Request{Wish: PM, Program: newer, Nodes: 2}, false, "libfabric 2.6 or an older one"},
 		{"pm, a newer libfabric of the user's own", Request{Wish: PM, Program: newer, Nodes: 2, OwnLibfabric: true}, true, ""},
 		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
 		{"auto, mpirun", Request{Wish: Auto, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, ""},

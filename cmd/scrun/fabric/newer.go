@@ -12,7 +12,7 @@ const (
 	// versionMark begins the names of libfabric's versions.
 	versionMark = "FABRIC_1."
 	// newestVersion is the last that pm/lib/shim/libfabric.map has.
-	newestVersion = 6
+	newestVersion = 9
 )
 
 // needsNewer reports whether the file needs a newer libfabric than that of the channels. A file that

@@ -21,7 +21,7 @@ func TestInspectNewer(t *testing.T) {
 	}{
 		{"FABRIC_1.3", Libfabric, MPICH},
 		{"FABRIC_1.6", Libfabric, MPICH},
-		{"FABRIC_1.7", Newer, Newer},
+		{"FABRIC_1.9", Libfabric, MPICH},
 		{"FABRIC_1.10", Newer, Newer},
 	} {
 		dir := t.TempDir()

@@ -207,7 +207,7 @@ func (p Program) refusal() string {
 	case Launcher:
 		return p.describe() + "; start the program by scrun alone"
 	case Newer:
-		return p.describe() + "; build it, or its MPI library, with libfabric 1.17 or an older one"
+		return p.describe() + "; build it, or its MPI library, with libfabric 2.6 or an older one"
 	case Unknown, Interpreter, OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet:
 	}
 	return ""

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-EXPORT uint32_t fi_version(void) { return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION); }
+EXPORT uint32_t fi_version(void) { return PM_API; }
 
 EXPORT const char *fi_strerror(int number) { return pm_strerror(number); }
 

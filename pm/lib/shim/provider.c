@@ -21,7 +21,7 @@ static int fabric(struct fi_fabric_attr *attr, struct fid_fabric **f, void *cont
 static void cleanup(void) {}
 
 static struct fi_provider provider = {
-	.version = FI_VERSION(1, 0), .fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), .name = PM_NAME,
+	.version = FI_VERSION(1, 0), .fi_version = PM_API, .name = PM_NAME,
 	.getinfo = getinfo, .fabric = fabric, .cleanup = cleanup,
 };
 

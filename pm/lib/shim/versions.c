@@ -7,7 +7,7 @@
 #include "libfabric.h"
 
 #include <rdma/fi_errno.h>
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +29,17 @@ static const struct sizes version_1_2 = {
 	sizeof(struct fi_info), offsetof(struct fi_tx_attr, tclass), sizeof(struct fi_rx_attr),
 	sizeof(struct fi_ep_attr), offsetof(struct fi_domain_attr, tclass), sizeof(struct fi_fabric_attr),
 };
-static const struct sizes version_1_3 = {
-	sizeof(struct fi_info), sizeof(struct fi_tx_attr), sizeof(struct fi_rx_attr),
-	sizeof(struct fi_ep_attr), sizeof(struct fi_domain_attr), sizeof(struct fi_fabric_attr),
-};
+#define SINCE_1_3(domain)                                                                                              \
+	{                                                                                                              \
+		sizeof(struct fi_info), sizeof(struct fi_tx_attr), sizeof(struct fi_rx_attr), sizeof(struct fi_ep_attr), (domain), \
+			sizeof(struct fi_fabric_attr)                                                                  \
+	}
+#define TAIL(field) (PM_DOMAIN_1_17 + offsetof(struct pm_domain_tail, field))
+
+static const struct sizes version_1_3 = SINCE_1_3(PM_DOMAIN_1_17);
+static const struct sizes version_1_7 = SINCE_1_3(TAIL(max_group_id));
+static const struct sizes version_1_8 = SINCE_1_3(TAIL(max_cntr_value));
+static const struct sizes version_1_9 = SINCE_1_3(PM_DOMAIN_1_17 + sizeof(struct pm_domain_tail));
 
 /* take copies a part into zeroed memory; a part that the program has not is not wanted. */
 #define TAKE(part, size)                                                                                               \
@@ -110,6 +117,12 @@ static struct fi_info *dupinfo(const struct fi_info *from, const struct sizes *s
 	return to;
 }
 
+/* tail_fits reports whether a program asks for no groups of peers, and for no keys of endpoints. */
+static bool tail_fits(struct fi_domain_attr *a)
+{
+	return !a || (pm_domain_tail(a)->max_ep_auth_key == 0 && pm_domain_tail(a)->max_group_id == 0);
+}
+
 static int getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info **info, const struct sizes *size)
 {
@@ -118,14 +131,16 @@ static int getinfo(uint32_t version, const char *node, const char *service, uint
 
 	if (hints && !(wide = dupinfo(hints, size)))
 		return -FI_ENOMEM;
-	err = score_getinfo(version, node, service, flags, wide, info);
+	err = wide && !tail_fits(wide->domain_attr) && !(flags & FI_PROV_ATTR_ONLY) ?
+		      -FI_ENODATA :
+		      score_getinfo(version, node, service, flags, wide, info);
 	pm_freeinfo(wide);
 	return err;
 }
 
 #define SYMBOL(name, of, version) __asm__(".symver " #name "," #of version)
 
-/* Each version has its functions; @@ is what programs are linked with today. */
+/* Each version has its functions. */
 #define VERSION(n, at)                                                                                                 \
 	EXPORT int getinfo_##n(uint32_t version, const char *node, const char *service, uint64_t flags,                \
 			       const struct fi_info *hints, struct fi_info **info)                                      \
@@ -141,7 +156,11 @@ static int getinfo(uint32_t version, const char *node, const char *service, uint
 VERSION(1_0, "@FABRIC_1.0");
 VERSION(1_1, "@FABRIC_1.1");
 VERSION(1_2, "@FABRIC_1.2");
+/* What is linked with this library has the headers of 1.17. */
 VERSION(1_3, "@@FABRIC_1.3");
+VERSION(1_7, "@FABRIC_1.7");
+VERSION(1_8, "@FABRIC_1.8");
+VERSION(1_9, "@FABRIC_1.9");
 
 EXPORT int fabric_1_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
@@ -160,3 +179,10 @@ EXPORT int fabric_1_1(struct fi_fabric_attr *attr, struct fid_fabric **fabric, v
 
 SYMBOL(fabric_1_0, fi_fabric, "@FABRIC_1.0");
 SYMBOL(fabric_1_1, fi_fabric, "@@FABRIC_1.1");
+
+EXPORT int fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context)
+{
+	return flags || !info ? -FI_EINVAL : score_fabric(info->fabric_attr, fabric, context);
+}
+
+SYMBOL(fabric2, fi_fabric2, "@@FABRIC_1.8");

@@ -127,7 +127,7 @@ static void probes(void)
 		if (rank == 0) {
 			fill(out, n, s);
 			for (int i = 0; i < 4; i++)
-				MPI_Send(out, n, MPI_BYTE, 1, s, MPI_COMM_WORLD);
+				send_blocking(i & 2 ? SYNCHRONOUS : BLOCKING, out, n, 1, s); /* those to be claimed */
 			MPI_Barrier(MPI_COMM_WORLD);
 			continue;
 		}
