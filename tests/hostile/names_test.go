@@ -32,7 +32,7 @@ const (
 // up, also when it repeats all of them to a leader that was silent, others' jobs run, and nothing is
 // left.
 func TestNameFlood(t *testing.T) {
-	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: daemons.Patience})}
+	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})}
 	f := &flood{scene: s, dir: filepath.Join(s.Dir, "flood")}
 	s.Check(os.Mkdir(f.dir, 0o755))
 	s.Check(os.Chown(f.dir, eve, eve))
