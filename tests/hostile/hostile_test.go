@@ -19,6 +19,7 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 const (
@@ -191,6 +192,14 @@ func (s *scene) large(t *testing.T) {
 			t.Errorf("%s: %d bytes were taken", name, body.read)
 		}
 	}
+}
+
+// submitAs submits a job of a user.
+func (s *scene) submitAs(uid uint32, spec *scorev1.JobSpec) uint64 {
+	s.T.Helper()
+	text, err := protojson.Marshal(spec)
+	s.Check(err)
+	return uint64(start(s.T, s.Cluster, uid, "submit", specVariable+"="+string(text)).number())
 }
 
 // burst lets a user submit thousands of jobs, and another one meanwhile.

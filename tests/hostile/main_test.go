@@ -15,8 +15,8 @@ import (
 
 const (
 	// partVariable names the part that this program plays instead of running tests, socketVariable
-	// the server's socket, and jobVariable the job of another.
-	partVariable, socketVariable, jobVariable = "HOSTILE_PART", "HOSTILE_SOCKET", "HOSTILE_JOB"
+	// the server's socket, jobVariable the job of another, and specVariable the job to submit.
+	partVariable, socketVariable, jobVariable, specVariable = "HOSTILE_PART", "HOSTILE_SOCKET", "HOSTILE_JOB", "HOSTILE_SPEC"
 	// eve means no good; ada is somebody else.
 	eve, ada = 65534, 65533
 )
