@@ -10,20 +10,20 @@ import (
 // slice begins. The outgoing gang sends nothing to other nodes for that long.
 
 const (
-	// aheadFirst is how long before the boundary at first: what revoke and flush take as a rule on
-	// a machine that is not busy.
+	// aheadFirst is the first value of the time before the boundary: revoke and flush usually take
+	// that long on an idle machine.
 	aheadFirst = 200 * time.Microsecond
-	// MaxAhead is what a gang may lose of its network.
+	// MaxAhead bounds the time for which a gang may lose its network.
 	MaxAhead = 400 * time.Microsecond
-	// aheadPart bounds it by a part of the slice that ends, as well.
+	// aheadPart also bounds it, by 1/aheadPart of the slice that ends.
 	aheadPart = 16
 )
 
-// aheadRule learns how long processes take to let go of their contexts: nine of ten are to have, by
-// the boundary. A wake-up is the least.
+// aheadRule estimates how long processes take to release their contexts, so that nine of ten have
+// done so by the boundary. The least is the time of a wake-up.
 var aheadRule = quantile.Rule{Step: 4 * time.Microsecond, Odds: 9, Min: 50 * time.Microsecond, Max: MaxAhead}
 
-// leaveAhead orders what is due ahead of the next boundary, and finds out when something will be.
+// leaveAhead orders the revokes that are due ahead of the next boundary, and sets leaveAt.
 func (m *Machine) leaveAhead(now int64) {
 	if m.leaveAt = m.nextLeave(); m.leaveAt > now {
 		return
@@ -37,8 +37,9 @@ func (m *Machine) leaveAhead(now int64) {
 	}
 }
 
-// endAhead ends what leaveAhead began, when another row or plan comes on, and learns from it. It
-// reports whether there was anything: who stays on after all is to get its contexts back.
+// endAhead ends the work of leaveAhead when another row or plan comes on, and adapts the time
+// ahead. It reports whether any contexts were leaving: a job that stays on after all must get them
+// back.
 func (m *Machine) endAhead() (left bool) {
 	late := false
 	for i := range m.jobs {
@@ -52,9 +53,9 @@ func (m *Machine) endAhead() (left bool) {
 	return left
 }
 
-// nextLeave is the local instant at which contexts begin to leave before the next boundary, or
-// Never; job.leaving then says whose. With a plan to come, a job that leaves by the present one may
-// stay on.
+// nextLeave returns the local instant at which contexts begin to leave before the next boundary, or
+// Never; job.leaving then reports whose. If another plan is to come, a job that leaves by the
+// present plan may stay on.
 func (m *Machine) nextLeave() int64 {
 	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.gone() || m.fitTogether() {
 		return Never
@@ -72,7 +73,7 @@ func (m *Machine) nextLeave() int64 {
 	return Never
 }
 
-// gone reports whether the jobs of the row that is on run. Others may be stopping still.
+// gone reports whether the jobs of the row that is on run. Others may still be stopping.
 func (m *Machine) gone() bool { return m.state == Steady || m.state == Go && m.record.Running != 0 }
 
 // fitTogether reports whether there is room for all contexts, so that none ever leaves.
@@ -84,8 +85,8 @@ func (m *Machine) fitTogether() bool {
 	return room >= 0
 }
 
-// leaving reports whether the job is on, and its contexts are to leave their channels when the row
-// comes on that fit was called for.
+// leaving reports whether the job is on, and its contexts must leave their channels when the row
+// comes on for which fit was called.
 func (j *job) leaving() bool {
 	return j.want && !j.on && !j.fits && j.bound == live && j.phase == PhaseRunning
 }

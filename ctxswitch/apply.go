@@ -2,8 +2,7 @@ package ctxswitch
 
 import "slices"
 
-// apply takes a fact into the tables. It decides nothing: what follows from
-// the facts is found in transition.go.
+// apply records an event in the tables. It decides nothing; transition.go has the decisions.
 func (m *Machine) apply(now int64, ev *Event) {
 	switch ev.Kind {
 	case EventTick:
@@ -28,10 +27,9 @@ func (m *Machine) apply(now int64, ev *Event) {
 	}
 }
 
-// onPlan accepts a plan if it is newer than any before. It comes into force
-// when its origin is reached (see aim); until then those before stay in force,
-// each from its own origin on, but those of the term that would begin later,
-// and those of leaders before.
+// onPlan accepts a plan if it is newer than any before. It comes into force at its origin. Until
+// then earlier plans of its term stay in force, each from its own origin on. onPlan drops plans of
+// the term that would begin later, and plans of earlier leaders.
 func (m *Machine) onPlan(now int64, p *Plan) {
 	if p == nil || p.Validate() != nil {
 		m.counters[CountRefusedEvents]++
@@ -58,8 +56,7 @@ func (m *Machine) onPlan(now int64, p *Plan) {
 	m.coming = append(m.coming, next)
 }
 
-// onOffset sets the clock of the plans of that term, and keeps the newest
-// for plans to come.
+// onOffset sets the clock of the plans of this term, and keeps the newest clock for plans to come.
 func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	if offset <= -maxInstant || offset >= maxInstant {
 		m.counters[CountRefusedEvents]++
@@ -83,7 +80,7 @@ func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	}
 }
 
-// onAdopted takes in a job that has processes already.
+// onAdopted adds a job that already has processes.
 func (m *Machine) onAdopted(now int64, ev *Event) {
 	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
 	if ev.Contexts > 0 {
@@ -99,9 +96,9 @@ func (m *Machine) onAdopted(now int64, ev *Event) {
 	m.disturbed = m.add(j) && !j.want && !j.settled()
 }
 
-// onLaunched notes that no further process of the job is going to be born.
-// Those born since its freeze was ordered may run, so it counts as running,
-// and is stopped again if the row does not want it, or thawed if it does.
+// onLaunched records that all processes of the job exist. Those that were forked since its freeze
+// was ordered may run, so it counts as running: it is stopped again if the row does not want it, or
+// thawed if it does.
 func (m *Machine) onLaunched(now int64, id JobID) {
 	j := m.lookup(id)
 	if j == nil || j.launched {
@@ -111,14 +108,14 @@ func (m *Machine) onLaunched(now int64, id JobID) {
 	m.moreRun(now, j)
 }
 
-// onRespawned notes that a process was born that no order has reached.
+// onRespawned records that a process was forked that no order has reached.
 func (m *Machine) onRespawned(now int64, id JobID) {
 	if j := m.lookup(id); j != nil && j.launched {
 		m.moreRun(now, j)
 	}
 }
 
-// moreRun takes a job for running because of processes that were born.
+// moreRun makes a job count as running because of newly forked processes.
 func (m *Machine) moreRun(now int64, j *job) {
 	if j.phase == PhaseRunning {
 		return
@@ -128,8 +125,8 @@ func (m *Machine) moreRun(now int64, j *job) {
 	m.disturbed = true
 }
 
-// onConnected notes that a job has contexts now. They are made on their channels,
-// so that those of a job that is not on may have to be taken away.
+// onConnected records that a job has contexts now. They are made on their channels, so the contexts
+// of a job that is not on may have to leave.
 func (m *Machine) onConnected(id JobID, contexts int) {
 	j := m.lookup(id)
 	if j == nil || j.contexts > 0 {
@@ -140,8 +137,7 @@ func (m *Machine) onConnected(id JobID, contexts int) {
 	m.residentsDue, m.disturbed = true, !j.want
 }
 
-// onDone takes the answer to an order. One to an order that has been
-// replaced says nothing about the present.
+// onDone handles the answer to an order. It ignores answers to orders that were replaced.
 func (m *Machine) onDone(now int64, ev *Event) {
 	j := m.lookup(ev.Job)
 	if j == nil {

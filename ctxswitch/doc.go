@@ -3,12 +3,11 @@
 // one row to the jobs of the next in six steps: revoke, stop, flush, save,
 // load, go.
 //
-// It is a machine without I/O. Facts come in as events together with the
-// present instant of the node's monotonic clock; orders go out as effects; and
-// Deadline says when the machine wants to be asked again. Freezing, thawing and
-// starting processes is the caller's work, as is knowing the time. DESIGN.md
-// has the picture and the reason of each edge.
+// It is a machine without I/O. Events come in together with the present instant of the node's
+// monotonic clock; orders go out as effects; and Deadline returns when the next Tick is due. The
+// caller freezes, thaws and starts processes, and knows the time. Read transition.go first (all
+// transitions, with their reasons), then machine.go. DESIGN.md has the picture.
 //
-// The package does not make the plan (package gang does), does not move a
-// job's memory, and knows nothing of ranks, cgroups or signals.
+// The package does not make the plan (package gang does), does not move a job's memory, and does
+// not know ranks, cgroups or signals.
 package ctxswitch

@@ -1,43 +1,43 @@
 package ctxswitch
 
-// EffectKind says what an effect orders.
+// EffectKind is the kind of an effect.
 type EffectKind uint8
 
 // The kinds of effects. All orders can be carried out twice without harm.
 const (
 	// EffectNone is no order; a machine never gives it.
 	EffectNone EffectKind = iota
-	// EffectRevoke: take the job's contexts out of the hands of its processes.
+	// EffectRevoke: take the job's contexts away from its processes.
 	EffectRevoke
-	// EffectFreeze: stop all processes of the job; answer Done when they have.
+	// EffectFreeze: stop all processes of the job; answer Done when they have stopped.
 	EffectFreeze
 	// EffectFlush: drive the job's contexts until nothing is in flight.
 	EffectFlush
-	// EffectSave: take the job's contexts from their channels.
+	// EffectSave: remove the job's contexts from their channels.
 	EffectSave
-	// EffectLoad: put the job's contexts on their channels, unrevoked.
+	// EffectLoad: put the job's contexts on their channels, and return them to its processes.
 	EffectLoad
-	// EffectThaw: let the processes of the job run on.
+	// EffectThaw: let the processes of the job continue.
 	EffectThaw
 	// EffectLaunch: start the processes of the job, for the first time. The
 	// switch does not wait for it. JobLaunched or JobRemoved answers.
 	EffectLaunch
-	// EffectRecord: a switch is over, Record says how it went. Nothing to do.
+	// EffectRecord: a switch is over; Record describes it. It is no order.
 	EffectRecord
-	// EffectWarn: tell the job's user that it did not stop in time WarnAfter
-	// times in a row; it is told once.
+	// EffectWarn: warn the job's user that it did not stop in time WarnAfter times in a row. It
+	// comes once for a job.
 	EffectWarn
 )
 
-// Effect is something to be done, in the order given.
+// Effect is a task for the caller. Effects must be carried out in the order given.
 type Effect struct {
 	Kind   EffectKind
-	Step   Step    // the step that waits for Done; Steady if the answer is another
-	Job    JobID   // whom it concerns; 0 with EffectRecord
-	Seq    uint64  // tells this order from an earlier one to the same job
-	By     int64   // local instant until which the answer is waited for
+	Step   Step    // the step that waits for Done; Steady if another event answers
+	Job    JobID   // the job concerned; 0 for EffectRecord
+	Seq    uint64  // distinguishes the orders to a job
+	By     int64   // local instant at which the wait for the answer ends
 	Late   int     // EffectWarn: freezes in a row that were late
-	Record *Record // EffectRecord: how it went; good until seven more switches have begun
+	Record *Record // EffectRecord: the switch; valid until seven more switches have begun
 }
 
 // String returns the order as a word.

@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// Phase is what the processes of a job do, as far as the machine has ordered
-// or been told.
+// Phase is the state of a job's processes, as far as the machine has ordered it or knows it.
 type Phase uint8
 
 const (
-	// PhasePrepared: the job has no process yet. Its launch is ordered when its
-	// row comes on, and with that it is running. It needs no freezing.
+	// PhasePrepared: the job has no process yet. When its row comes on, its launch is ordered and
+	// it counts as running. It need not be frozen.
 	PhasePrepared Phase = iota
-	// PhaseRunning: its processes run, or will once the thaw or the launch that
-	// was ordered has been carried out. Taken for running from the order on,
-	// since from then on nothing may rely on its standing still.
+	// PhaseRunning: its processes run, or will after the ordered thaw or launch. It counts as
+	// running from the order on, since from then on nothing may rely on a stop.
 	PhaseRunning
-	// PhaseStopping: its freeze is ordered, the answer has not come. Part of it
-	// may still run. A job that is late stays here while the node goes on.
+	// PhaseStopping: its freeze is ordered, and the answer has not come. A part of it may still
+	// run. A job that is late stays here while the node goes on.
 	PhaseStopping
 	// PhaseStopped: none of its processes runs.
 	PhaseStopped
@@ -40,24 +38,24 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// binding is the state of a job's contexts.
+// binding is where a job's contexts are.
 type binding uint8
 
 const (
 	// saved: on no channel. A job without contexts is always saved.
 	saved binding = iota
-	// live: on their channels, in the hands of the processes.
+	// live: on their channels, usable by the processes.
 	live
-	// revoked: on their channels, out of the hands of the processes.
+	// revoked: on their channels, taken away from the processes.
 	revoked
 )
 
 // job is the machine's state of one job.
 type job struct {
 	id       JobID
-	contexts int  // > 0 gives it part in the steps of the network
-	awaited  bool // others wait until it stands still, though it has no contexts
-	launched bool // all its processes exist; until then some may still be born
+	contexts int  // if > 0, it takes part in the steps of the network
+	awaited  bool // others wait until it has stopped, although it has no contexts
+	launched bool // all its processes exist; before that some may still be forked
 	phase    Phase
 	bound    binding
 	want     bool // the row that is on has the job
@@ -65,23 +63,23 @@ type job struct {
 	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of that
 	asked    bool // that revoke has no answer yet
 	on, fits bool // of the row that fit was called for; its contexts may stay then
-	// mixed: it counts as running, but was frozen during its launch, so part of its processes stand
-	// still. If the row wants it, it must be thawed.
+	// mixed: it counts as running, but was frozen during its launch, so a part of its processes is
+	// stopped. If the row wants it, it must be thawed.
 	mixed bool
 
-	// waiting is the step whose answer is awaited from this job, but for Stop, or Steady.
+	// waiting is the step other than Stop whose answer is awaited from this job, or Steady.
 	waiting Step
 	by      int64 // until when
-	// stopWaited: that of Stop is, until stopBy, beside that of another step.
+	// stopWaited: the answer to Stop is awaited until stopBy, possibly beside that of another step.
 	stopWaited bool
-	seq        uint64 // of the last order to the job, freezes apart
+	seq        uint64 // of the last order to the job other than a freeze
 	stopSeq    uint64 // of the last freeze; it may outlast its switch
 	stopAt     int64  // when that was ordered
-	stopBy     int64  // until when its answer is waited for
+	stopBy     int64  // when the wait for its answer ends
 
 	late        bool   // stopping, and no longer waited for
 	lateStreak  int    // late freezes since the last one in time
-	warned      bool   // the user has been told; once is enough
+	warned      bool   // EffectWarn was given
 	lateFreezes uint64 // late freezes in all
 
 	since  int64 // local instant of the last go, while running
@@ -89,7 +87,7 @@ type job struct {
 	slices uint64
 }
 
-// due reports whether the job has part in step s as things stand.
+// due reports whether the job has work in step s now.
 func (j *job) due(s Step) bool {
 	switch s {
 	case Revoke:
@@ -107,11 +105,11 @@ func (j *job) due(s Step) bool {
 	return false
 }
 
-// connected reports whether the job has its contexts on their channels, if it has any, or as good as
-// had them until the boundary. One that came after the load step has not, and waits for the next.
+// connected reports whether the job has no contexts, or has them on their channels, or had them
+// until leaveAhead. A job that came after the load step does not, and waits for the next one.
 func (j *job) connected() bool { return j.contexts == 0 || j.bound == live || j.leaves }
 
-// settled reports whether the job is as the row wants it: no step has work with it.
+// settled reports whether the job is as the row wants it, so that no step has work for it.
 func (j *job) settled() bool {
 	if j.want {
 		return j.phase == PhaseRunning && !j.mixed && j.connected()
@@ -119,12 +117,12 @@ func (j *job) settled() bool {
 	return (j.bound == saved || j.stays) && !j.due(Stop)
 }
 
-// find returns the place of a job in the table, which is in the order of ids.
+// find returns the index of a job in the table, which is in the order of ids.
 func (m *Machine) find(id JobID) (int, bool) {
 	return slices.BinarySearchFunc(m.jobs, id, func(j job, id JobID) int { return cmp.Compare(j.id, id) })
 }
 
-// lookup returns a job, or nil. The pointer is good until the table changes.
+// lookup returns a job, or nil. The pointer is valid until the table changes.
 func (m *Machine) lookup(id JobID) *job {
 	i, ok := m.find(id)
 	if !ok {
@@ -133,7 +131,7 @@ func (m *Machine) lookup(id JobID) *job {
 	return &m.jobs[i]
 }
 
-// add puts a job into the table, unless it is there.
+// add adds a job to the table, unless it is there.
 func (m *Machine) add(j job) bool {
 	i, ok := m.find(j.id)
 	if ok {
@@ -147,7 +145,7 @@ func (m *Machine) add(j job) bool {
 	return true
 }
 
-// remove takes a job from the table; a step that waited for it no longer does.
+// remove removes a job from the table, and ends all waits for it.
 func (m *Machine) remove(now int64, id JobID) {
 	i, ok := m.find(id)
 	if !ok {
@@ -169,8 +167,8 @@ func (j *job) awaits(s Step) (by int64, ok bool) {
 	return j.by, j.waiting == s && s != Steady
 }
 
-// answered ends the waiting for the job's answer to step s, if there is any. With the
-// last answer the step is over.
+// answered ends the wait for the job's answer to step s, if there is one. With the last answer the
+// step is over.
 func (m *Machine) answered(now int64, j *job, s Step) {
 	if _, ok := j.awaits(s); !ok {
 		return
@@ -186,7 +184,7 @@ func (m *Machine) answered(now int64, j *job, s Step) {
 	}
 }
 
-// forgetWait ends all waiting for the job.
+// forgetWait ends all waits for the job.
 func (m *Machine) forgetWait(now int64, j *job) {
 	m.answered(now, j, Stop)
 	m.answered(now, j, j.waiting)

@@ -6,30 +6,28 @@ import (
 )
 
 const (
-	// Never is the deadline of a machine that waits for events only.
+	// Never is the deadline of a machine that only waits for events.
 	Never = int64(math.MaxInt64)
 
-	// WarnAfter is how many late freezes in a row make the user be told: a few
-	// are a page fault, a busy disk, or a machine so busy that Linux does not
-	// let the process come to its stop; so many are the program's nature.
+	// WarnAfter is the number of consecutive late freezes after which the user is warned: a few
+	// come from a page fault, a busy disk, or a machine too busy to let the process reach its stop;
+	// so many are a property of the program.
 	WarnAfter = 10
 
 	// usualJobs is the number of jobs for which memory is allocated in
 	// advance; with more, the tables grow once.
 	usualJobs = 64
 
-	// maxComing bounds the plans that wait for their origins: more than a leader makes while a gang
-	// that was let in ahead of its turn has its slice.
+	// maxComing bounds the plans that wait for their origins: more than a leader makes during the
+	// slice of a gang that was let in ahead of its turn.
 	maxComing = 8
 
-	// keptRecords is how many switches begin before a record's memory is used
-	// again. One Handle can close two and begin a third; the rest is for callers
-	// who queue effects.
+	// keptRecords is the number of switches that begin before a record's memory is reused. One
+	// Handle can end two switches and begin a third; the rest is for callers that queue effects.
 	keptRecords = 8
 )
 
-// Machine decides what runs on one node. Make it with New; it is not safe for
-// concurrent use.
+// Machine decides which jobs run on one node. Make it with New; it is not safe for concurrent use.
 type Machine struct {
 	config    Config
 	jobs      []job // in the order of their ids
@@ -38,30 +36,30 @@ type Machine struct {
 	state   Step           // the step of the switch in progress, or Steady
 	pending [stepCount]int // jobs whose answer to each step is awaited; none in Steady
 
-	cur    timeline   // the plan in force, or none yet
-	coming []timeline // newer plans of one term whose origins or whose clock are still to come, by origin and version
-	slot   Slot       // of cur, the one that is obeyed now; meaningless without cur
+	cur    timeline   // the plan in force, if there is one
+	coming []timeline // newer plans of one term that wait for their origin or clock, by origin and version
+	slot   Slot       // the present slot of cur; undefined without cur
 
-	seenTerm, seenVersion uint64 // of the newest plan ever accepted
-	clockTerm             uint64 // of the newest offset, for plans still to come
+	seenTerm, seenVersion uint64 // of the newest accepted plan
+	clockTerm             uint64 // of the newest offset, for plans to come
 	clockOffset           int64
 	clockKnown            bool
 
-	// cause and planned belong to the next switch. caused is false when none
-	// but a job's coming can be the cause.
+	// cause and planned belong to the next switch. caused is false if only a new job can be its
+	// cause.
 	caused  bool
 	cause   Cause
 	planned int64
 
-	// disturbed means that a job which the row does not want was found running or
-	// on the network, so that a switch in progress has to begin again.
+	// disturbed means that a job which the row does not want was found running or on the network,
+	// so that a switch in progress must begin again.
 	disturbed bool
 
 	// leaveAt is the local instant at which contexts begin to leave before the next boundary, or Never.
 	leaveAt int64
 	ahead   time.Duration // how long before that boundary
 
-	// residentsDue means that chooseResidents has to decide again.
+	// residentsDue means that chooseResidents must decide again.
 	residentsDue bool
 
 	seq      uint64
@@ -72,9 +70,8 @@ type Machine struct {
 	counters [counterCount]uint64
 }
 
-// New makes a machine that knows no plan and no job. Without a plan it leaves
-// every job as it is: after the restart of an agent nothing must stand still
-// for want of a leader.
+// New returns a machine without plan and jobs. Without a plan it leaves every job as it is, so that
+// after the restart of an agent no job stops for lack of a leader.
 func New(config Config) *Machine {
 	m := &Machine{
 		config:  config,
@@ -93,10 +90,9 @@ func New(config Config) *Machine {
 	return m
 }
 
-// Handle tells the machine a fact, at the instant now of the local monotonic
-// clock in nanoseconds, and returns the effects, to be carried out in that
-// order. The result is valid until the next Handle. now must not go
-// backwards.
+// Handle handles an event at the instant now of the local monotonic clock, in nanoseconds, and
+// returns the effects, which must be carried out in order. The result is valid until the next
+// Handle. now must not decrease.
 func (m *Machine) Handle(now int64, ev Event) []Effect {
 	m.effects = m.effects[:0]
 	m.apply(now, &ev)
@@ -104,10 +100,9 @@ func (m *Machine) Handle(now int64, ev Event) []Effect {
 	return m.effects
 }
 
-// Deadline returns the local instant at which the machine wants a Tick, if
-// nothing is told before: the next boundary at which the node's jobs change,
-// the instant at which contexts leave ahead of it, the origin of a plan, or the end of its patience
-// with a step.
+// Deadline returns the local instant at which the next Tick is due: the next boundary at which the
+// node's jobs change, the instant at which contexts leave ahead of it, the origin of a plan, or the
+// timeout of a step.
 func (m *Machine) Deadline() int64 {
 	at := Never
 	if m.waiting() {
@@ -123,31 +118,31 @@ func (m *Machine) Deadline() int64 {
 	return at
 }
 
-// Loose reports whether the machine wants the next Tick for contexts that begin to leave ahead of a
-// boundary, for which it need not come to the microsecond.
+// Loose reports whether the next Tick is for contexts that begin to leave ahead of a boundary, for
+// which it need not come to the microsecond.
 func (m *Machine) Loose() bool { return m.cur.present && m.Deadline() == m.leaveAt }
 
 // State returns the step of the switch in progress, or Steady.
 func (m *Machine) State() Step { return m.state }
 
-// InForce gives term and version of the plan that is followed, and the slot
-// that is on. ok is false before the first plan.
+// InForce returns term and version of the present plan, and the slot that is on. ok is false before
+// the first plan.
 func (m *Machine) InForce() (term, version uint64, on Slot, ok bool) {
 	return m.cur.plan.Term, m.cur.plan.Version, m.slot, m.cur.present
 }
 
-// Job is what a machine can say of a job.
+// Job is the state of a job.
 type Job struct {
 	ID          JobID
 	Phase       Phase
 	On          bool          // the row that is on has the job
-	Resident    bool          // its contexts are on their channels, or to be put there
+	Resident    bool          // its contexts are on their channels, or shall be
 	Ran         time.Duration // how long it has been on since it was launched or adopted
-	Slices      uint64        // how often it was let go
+	Slices      uint64        // how often it was thawed or launched
 	LateFreezes uint64        // how often it did not stop in time
 }
 
-// Job tells of one job at the instant now; ok is false if it is not known.
+// Job returns the state of one job at the instant now; ok is false if it is not known.
 func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
 	j := m.lookup(id)
 	if j == nil {
@@ -163,5 +158,5 @@ func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
 	return status, true
 }
 
-// Jobs counts the jobs known.
+// Jobs returns the number of known jobs.
 func (m *Machine) Jobs() int { return len(m.jobs) }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Measure names a duration that is measured in every switch. The numbers are
-// part of what agents report, so new ones go to the end.
+// Measure identifies a duration that is measured in every switch. Agents report the numbers, so new
+// ones go to the end.
 type Measure uint8
 
-// What is measured; MeasureTable has the meanings.
+// The measures; MeasureTable has the meanings.
 const (
 	MeasureWake Measure = iota
 	MeasureRevoke
@@ -49,9 +49,9 @@ var MeasureTable = [MeasureCount]MeasureInfo{
 // The zero value is empty and ready.
 type Measures [MeasureCount]histogram.Histogram
 
-// Observe adds a switch. Wake and total have a meaning only where an instant
-// was planned, and steps only where a job had part in them; a switch that was
-// broken off before the new jobs ran has no total. It allocates nothing.
+// Observe adds a switch. Wake and total exist only for switches with a planned instant, and steps
+// only if a job had work in them; a switch that was broken off before the new jobs ran has no
+// total. It allocates nothing.
 func (h *Measures) Observe(r *Record) {
 	for i := range MeasureTable {
 		if d, ok := MeasureTable[i].of(r); ok {

@@ -2,7 +2,7 @@ package ctxswitch
 
 import "time"
 
-// enter goes on to step s and orders its work.
+// enter begins step s and orders its work.
 func (m *Machine) enter(now int64, s Step) {
 	m.state = s
 	if steps[s].network && m.networked == 0 {
@@ -23,7 +23,7 @@ func (m *Machine) enter(now int64, s Step) {
 // order gives the order of step s to a job, and makes the step wait for it.
 func (m *Machine) order(now int64, j *job, s Step) {
 	if s == Stop && j.phase == PhaseStopping {
-		// Ordered by a switch that was broken off; the answer is still to come.
+		// Already ordered by a switch that was broken off; the answer is still to come.
 		m.await(j, Stop, j.stopBy)
 		return
 	}
@@ -64,9 +64,8 @@ func (m *Machine) issue(now int64, j *job, s Step) (by int64) {
 	return by
 }
 
-// launch orders the first go of the jobs whose row is on for the first time,
-// after the thaws: starting processes takes longer than a switch may, so
-// nothing waits for it.
+// launch orders the launch of the jobs whose row is on for the first time, after the thaws: to
+// start processes takes longer than a switch may, so nothing waits for it.
 func (m *Machine) launch(now int64) {
 	for i := range m.jobs {
 		j := &m.jobs[i]
@@ -80,7 +79,7 @@ func (m *Machine) launch(now int64) {
 	}
 }
 
-// run notes that a job has been let go.
+// run records that a job was thawed or launched.
 func (m *Machine) run(now int64, j *job) {
 	j.phase, j.mixed, j.late, j.since = PhaseRunning, false, false, now
 	j.slices++
@@ -98,9 +97,8 @@ func (m *Machine) timeout(s Step) time.Duration {
 	}
 }
 
-// together reports whether the steps after the stop need not wait for it: no job that
-// has part in the switch may run on for long. Contexts are out of the hands of
-// their processes since the revoke.
+// together reports whether the steps after Stop need not wait for it, because no job of the switch
+// may run on for long. The processes have lost their contexts with the revoke.
 func (m *Machine) together() bool {
 	for i := range m.jobs {
 		if j := &m.jobs[i]; j.awaited && !j.settled() {

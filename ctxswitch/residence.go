@@ -1,16 +1,16 @@
 package ctxswitch
 
-// Config holds what a machine must know of its node.
+// Config describes the node to a machine.
 type Config struct {
-	// Channels is how many contexts the node's network has room for. As long as they fit, the
-	// contexts of a job that is off stay on their channels: its processes stand still and send
-	// nothing, and the link keeps what comes for them. 0: they leave with each switch, as a link
-	// needs that keeps nothing.
+	// Channels is the number of contexts that the node's network has room for. As long as they fit,
+	// the contexts of a job that is off stay on their channels: its processes are stopped and send
+	// nothing, and the link keeps messages for them. 0: contexts leave at each switch, which is
+	// required for a link that keeps no messages.
 	Channels int
 }
 
-// chooseResidents decides which jobs' contexts stay on their channels while the jobs are off. It
-// returns true if a job lost its channels that is not leaving just now, since another came.
+// chooseResidents decides which jobs' contexts stay on their channels while the jobs are off. lost
+// reports whether a job that is not leaving in this switch lost its channels to another job.
 func (m *Machine) chooseResidents() (lost bool) {
 	m.residentsDue = false
 	if m.config.Channels == 0 || m.networked == 0 {
@@ -26,9 +26,9 @@ func (m *Machine) chooseResidents() (lost bool) {
 	return lost
 }
 
-// fit finds whose contexts may stay on their channels (job.fits) while the row at pos is on, which
-// has the jobs that on says. Those of the row have theirs first; then those that the plan needs the
-// soonest, as far as they fit (Belady's rule, with a plan that says when).
+// fit determines whose contexts may stay on their channels (job.fits) while the row at pos is on,
+// whose jobs are those for which on is true: first the jobs of the row, then those that the plan
+// needs soonest, as far as they fit (Belady's rule, with a known future).
 func (m *Machine) fit(pos int, on func(*job) bool) {
 	room := m.config.Channels
 	for i := range m.jobs {
@@ -50,8 +50,7 @@ func (m *Machine) fit(pos int, on func(*job) bool) {
 	}
 }
 
-// fit lets the job's contexts stay if they are on their channels and fit, and returns how many
-// they are.
+// fit lets the job's contexts stay if they are on their channels and fit, and returns their number.
 func (j *job) fit(room int) (taken int) {
 	if j.on || j.fits || j.bound != live || j.contexts > room {
 		return 0

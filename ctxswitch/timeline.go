@@ -2,24 +2,23 @@ package ctxswitch
 
 import "slices"
 
-// timeline is a plan together with the clock that gives its instants a
-// meaning on this node.
+// timeline is a plan with the clock that converts its instants to local time.
 type timeline struct {
 	plan     Plan
-	present  bool  // there is a plan at all
+	present  bool  // there is a plan
 	clocked  bool  // offset is known; without it the plan cannot be followed
 	offset   int64 // cluster nanoseconds minus local nanoseconds
-	accepted int64 // local instant from which on the plan could be followed
+	accepted int64 // local instant since which the plan could be followed
 	cycle    int64 // nanoseconds until the first row comes on again
 
-	// changes[i] says that the row at i has not the same jobs as the one
-	// before it: only at its start there is anything to do.
+	// changes[i] is true if the row at i has other jobs than the previous row: only then there is
+	// work at its start.
 	changes []bool
 	// perCycle counts the true ones of changes.
 	perCycle int64
 }
 
-// newTimeline takes a copy of p.
+// newTimeline returns a timeline with a copy of p.
 func newTimeline(p *Plan, accepted int64) timeline {
 	t := timeline{plan: p.clone(), present: true, accepted: accepted, cycle: int64(p.Cycle())}
 	rows := t.plan.Rows
@@ -34,10 +33,10 @@ func newTimeline(p *Plan, accepted int64) timeline {
 	return t
 }
 
-// cluster converts a local instant.
+// cluster converts a local instant to cluster time.
 func (t *timeline) cluster(local int64) int64 { return local + t.offset }
 
-// local converts a cluster instant.
+// local converts a cluster instant to local time.
 func (t *timeline) local(cluster int64) int64 { return cluster - t.offset }
 
 // begun reports whether the plan can be followed at the local instant now.
@@ -45,11 +44,9 @@ func (t *timeline) begun(now int64) bool {
 	return t.present && t.clocked && t.cluster(now) >= t.plan.Origin
 }
 
-// find returns the slot that is on at the local instant now, when on was the
-// last one obeyed. An offset that became smaller must not bring back the slot
-// before, whose end has been acted upon; so within a cycle the clock stands
-// still until it has caught up. More than a cycle is no adjustment but another
-// clock, which is obeyed.
+// find returns the slot at the local instant now; on is the last slot. A smaller offset must not
+// bring back an earlier slot, which has already ended; so after a step back of less than a cycle
+// the slot stays until the clock has caught up. A larger step means another clock, which is obeyed.
 func (t *timeline) find(now int64, on Slot) Slot {
 	c := t.cluster(now)
 	if c < on.End && c > on.Start-t.cycle {
@@ -73,7 +70,7 @@ func (t *timeline) nextChange(on Slot) (at int64, pos int) {
 	return t.local(at), pos
 }
 
-// before is the row before the one at pos.
+// before returns the row before the one at pos.
 func (t *timeline) before(pos int) *Row {
 	rows := t.plan.Rows
 	return &rows[(pos+len(rows)-1)%len(rows)]

@@ -2,10 +2,9 @@ package ctxswitch
 
 import "slices"
 
-// decide draws the conclusions from what is known at the instant now. It makes
-// every transition of the machine, in the order of the steps; DESIGN.md draws
-// them. Each step orders its work from all jobs that have part in it (job.due).
-// A step in which no job has part is passed in the same call.
+// decide makes every transition of the machine that is due at the instant now, in the order of the
+// steps; DESIGN.md draws them. Each step orders its work from all jobs that have some (job.due). A
+// step without work is passed in the same call.
 func (m *Machine) decide(now int64) {
 	changed := m.selectRow(now)
 	if m.residentsDue && m.chooseResidents() {
@@ -32,9 +31,8 @@ func (m *Machine) decide(now int64) {
 	m.leaveAhead(now)
 }
 
-// over reports whether the present step is over: all jobs that have part in it
-// have answered, or its time is up. The stop of jobs without contexts may last
-// beyond the steps after it.
+// over reports whether the present step is over: all its jobs have answered, or its time is up. The
+// stop of jobs without contexts may last beyond the following steps.
 func (m *Machine) over(now int64) bool {
 	if m.state > Stop {
 		m.waits(now, Stop) // who is late by now is noted in any step
@@ -90,8 +88,8 @@ func (m *Machine) over(now int64) bool {
 	}
 }
 
-// selectRow finds the row that is on, and marks the jobs it wants. It returns true
-// if it now wants another set of the jobs known than before.
+// selectRow finds the row that is on, and marks the jobs that it wants. It returns true if that set
+// of known jobs has changed.
 func (m *Machine) selectRow(now int64) (changed bool) {
 	waited := false // the plan was here before its origin
 	fresh := false
@@ -128,7 +126,7 @@ func (m *Machine) selectRow(now int64) (changed bool) {
 	return true
 }
 
-// missed counts the boundaries that were passed on the way to the present row.
+// missed counts the boundaries that were skipped before the present row.
 func (m *Machine) missed(passed int64) {
 	if passed > 1 {
 		m.counters[CountMissedBoundaries] += uint64(passed - 1)
@@ -179,14 +177,14 @@ func (m *Machine) begin(now int64) {
 	m.enter(now, Revoke)
 }
 
-// running notes since when all incoming jobs run, if there are any.
+// running records since when all incoming jobs run, if there are any.
 func (m *Machine) running(now int64) {
 	if r := m.record; r.Running == 0 && len(r.In)+len(r.Launched) > 0 {
 		r.Running = now
 	}
 }
 
-// finish closes the switch in progress and hands out its record.
+// finish ends the switch in progress and emits its record.
 func (m *Machine) finish(now int64, superseded bool) {
 	r := m.record
 	r.Finished, r.Superseded = now, superseded

@@ -1,6 +1,6 @@
 package ctxswitch
 
-// await makes step s wait for the job, until by at the latest.
+// await makes step s wait for the job, at most until by.
 func (m *Machine) await(j *job, s Step, by int64) {
 	if s == Stop {
 		j.stopWaited, j.stopBy = true, by
@@ -13,7 +13,7 @@ func (m *Machine) await(j *job, s Step, by int64) {
 // waiting reports whether any job's answer is awaited.
 func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
 
-// patience is the first instant at which a job's answer is no longer awaited.
+// patience returns the first instant at which the wait for a job's answer ends.
 func (m *Machine) patience() int64 {
 	at, tight := Never, m.pending[Stop] > 0 && !m.together()
 	for i := range m.jobs {
@@ -28,8 +28,8 @@ func (m *Machine) patience() int64 {
 	return at
 }
 
-// tightened returns the deadline for a stop. A stop that nobody waited for when it was ordered may
-// have others waiting now.
+// tightened returns the deadline for a stop, which is earlier if another job waits for the stop by
+// now.
 func (j *job) tightened(by int64, tight bool) int64 {
 	if tight {
 		return min(by, j.stopAt+int64(StopTimeout))
@@ -37,8 +37,8 @@ func (j *job) tightened(by int64, tight bool) int64 {
 	return by
 }
 
-// waits reports whether step s is still to be waited for. A job whose time is up
-// no longer is, which is noted.
+// waits reports whether step s still waits for a job. It counts jobs whose time is up as late and
+// no longer waits for them.
 func (m *Machine) waits(now int64, s Step) bool {
 	if m.pending[s] == 0 {
 		return false
@@ -55,7 +55,7 @@ func (m *Machine) waits(now int64, s Step) bool {
 	return m.pending[s] > 0
 }
 
-// late notes that a job did not answer step s in time.
+// late records that a job did not answer step s in time.
 func (m *Machine) late(j *job, s Step) {
 	if s != Stop {
 		m.counters[CountLateSteps]++
@@ -66,7 +66,7 @@ func (m *Machine) late(j *job, s Step) {
 	m.lateFreeze(j)
 }
 
-// lateFreeze counts a freeze that was not confirmed in time, also if the job's own row has come on
+// lateFreeze counts a freeze that was not confirmed in time, even if the job's own row has come on
 // meanwhile.
 func (m *Machine) lateFreeze(j *job) {
 	m.counters[CountLateFreezes]++
@@ -79,8 +79,8 @@ func (m *Machine) lateFreeze(j *job) {
 	}
 }
 
-// forgetWaits ends what is left of a switch's waiting. A freeze that is under
-// way is taken up again by the next one (see job.due).
+// forgetWaits ends the remaining waits of a switch. The next switch waits again for a freeze that
+// is under way (see job.due).
 func (m *Machine) forgetWaits(now int64) {
 	for i := range m.jobs {
 		m.forgetWait(now, &m.jobs[i])

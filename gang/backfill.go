@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// headState is the state of the first waiting job that later passes need.
+// headState is the state of the first waiting job (the head) that later passes need.
 type headState struct {
 	job *job
 	// promise is the cluster time by which the job starts if all jobs keep their time
@@ -18,7 +18,7 @@ type headState struct {
 	layout uint64 // of kept
 }
 
-// prospect says when the head can start, as seen in one pass.
+// prospect is when the head can start, as seen in one pass.
 type prospect struct {
 	// horizon is the weighted run time (see remainingOf) after which the head can start;
 	// noLimit if a gang in its way has no time limit.
@@ -27,8 +27,8 @@ type prospect struct {
 	longest int // the length that the promise allows
 }
 
-// prospectOf computes when and where the head will start. It fills the grids shadow (the
-// cluster at that time, with the head) and common (what is taken now or then).
+// prospectOf computes when and where the head will start. It fills the grids shadow (the cluster at
+// that time, with the head) and common (the resources that are taken now or then).
 func (m *Machine) prospectOf(head *job, now int64) *prospect {
 	if m.head.job != head {
 		m.head = headState{job: head}
@@ -75,8 +75,8 @@ func (m *Machine) endings() (ends []*gang, limited int) {
 	return ends, limited
 }
 
-// fewestEnds returns how many of the gangs, in order, must end before the head fits: more
-// than low, at most high, or high+1 if high are too few.
+// fewestEnds returns the number of gangs, in order, that must end before the head fits: more than
+// low, at most high, or high+1 if high are too few.
 func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	for high++; high-low > 1; {
 		mid := low + (high-low)/2
@@ -89,8 +89,8 @@ func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	return high
 }
 
-// fitAfter finds a fit for the head after the given gangs have ended. It leaves the cluster
-// as it is then in probe.
+// fitAfter finds a fit for the head after the given gangs have ended. It leaves the cluster at that
+// time in probe.
 func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	m.probe.copyFrom(m.grid)
 	for _, ga := range ended {
@@ -153,7 +153,8 @@ func (m *Machine) overtake(j *job, v *prospect) (*gang, bool) {
 	return ga, true
 }
 
-// limitMemory limits a node's common memory to what is free both now and at the shadow time.
+// limitMemory limits a node's common memory to the memory that is free both now and at the shadow
+// time.
 func (m *Machine) limitMemory(pos int32) {
 	m.common.mem[pos] = min(m.grid.mem[pos], m.shadow.mem[pos])
 }

@@ -160,7 +160,8 @@ func (m *Machine) checkTasks(r *Request) error {
 	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
 }
 
-// roomFor returns how many tasks the nodes with enough memory take, and words for those nodes.
+// roomFor returns the number of tasks that the nodes with enough memory take, and words for those
+// nodes.
 func (m *Machine) roomFor(r *Request) (room int, where string) {
 	caps := make([]int, 0, len(m.nodes))
 	for _, n := range m.nodes {

@@ -57,8 +57,8 @@ func (f *finder) take(i int32) {
 	f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i]})
 }
 
-// packed takes as few nodes as fit: the largest, and for the rest the one with
-// the smallest hole that is large enough.
+// packed takes as few nodes as possible: the largest ones, and for the rest of the ranks the node
+// with the smallest sufficient room.
 func (f *finder) packed(q *demand) {
 	left := int32(q.tasks)
 	for i := range f.picks {
@@ -75,14 +75,14 @@ func (f *finder) packed(q *demand) {
 	left = int32(q.tasks)
 	for i := range f.picks {
 		p := &f.picks[i]
-		p.ranks = min(p.cap, left-int32(len(f.picks)-i-1)) // one at least for each node after it
+		p.ranks = min(p.cap, left-int32(len(f.picks)-i-1)) // at least one for each later node
 		left -= p.ranks
 	}
 	f.inNodeOrder()
 }
 
-// tightest is the index in sorted, from i on, of the first node of the smallest cap
-// that is at least need.
+// tightest returns the index in sorted, from i on, of the first node with the smallest cap that is
+// at least need.
 func (f *finder) tightest(i int, need int32) int {
 	end := i
 	for end < len(f.sorted) && f.caps[f.sorted[end]] >= need {
@@ -137,8 +137,8 @@ func (f *finder) takeTightest(sorted []int32, need int) {
 	}
 }
 
-// level gives the picks equal numbers of ranks as far as their caps allow,
-// the earlier nodes one more where it does not divide.
+// level gives the picks equal numbers of ranks as far as their caps allow; if the number does not
+// divide, earlier nodes get one more.
 func (f *finder) level(tasks int) bool {
 	sum, top := 0, int32(0)
 	for _, p := range f.picks {

@@ -91,16 +91,16 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// weight of a priority and a share: UsualWeight for what is usual, in proportion to
-// the share.
+// weight returns the weight of a priority and a share: UsualWeight for the usual ones, proportional
+// to the share.
 func (c *Config) weight(priority, share int) int {
 	urgency := min(max(1+priority/c.WeightStep, 1), maxUrgency)
 	const half = UsualShare / 2 // rounds
 	return min(max((urgency*UsualWeight*share+half)/UsualShare, 1), MaxWeight)
 }
 
-// sliceOf is a row's slice by its weight. The lightest of the rows has at least
-// MinSlice, and the others are longer in proportion.
+// sliceOf returns a row's slice by its weight. The lightest row has at least MinSlice, and the
+// others are longer in proportion.
 func (c *Config) sliceOf(weight, lightest int) time.Duration {
 	if shortest := c.Slice * time.Duration(lightest) / UsualWeight; shortest < MinSlice {
 		return MinSlice * time.Duration(weight) / time.Duration(lightest)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// demandOf translates a request. shared: its ranks share CPUs.
+// demandOf returns the demand of a request; shared means that its ranks share CPUs.
 func (m *Machine) demandOf(r *Request, shared bool) demand {
 	q := demand{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
@@ -41,8 +41,8 @@ func (m *Machine) prepare(j *job) *demand {
 	return &j.demand
 }
 
-// possible reports whether the job fits on the nodes as they are, drained ones aside,
-// once everything else is gone.
+// possible reports whether the job fits on the present nodes that are not drained, if nothing else
+// runs.
 func (m *Machine) possible(j *job) bool {
 	q := m.prepare(j)
 	if !j.tried {
@@ -91,10 +91,10 @@ func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > maxCPUs
 }
 
-// memo remembers the shapes that did not fit in this pass. A pass only takes resources, so
-// they do not fit later in it either.
+// memo holds the shapes that did not fit in this pass. A pass only takes resources, so they do not
+// fit later in the pass either.
 type memo struct {
-	now, common map[shape]struct{} // by grid asked
+	now, common map[shape]struct{} // by grid
 }
 
 func newMemo() memo {
@@ -106,7 +106,7 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered is fitFor with one of the memo's maps before it.
+// remembered is fitFor with one of the memo's maps as a cache of failures.
 func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if len(q.must) > 0 {

@@ -1,6 +1,5 @@
-// Package gang decides where and when parallel programs run: it is the gang
-// matrix of Ousterhout (1982) with its placement, its queue and the rotation
-// plan that node agents follow.
+// Package gang decides where and when parallel programs run. It implements the gang matrix of
+// Ousterhout (1982) with its placement, its queue and the rotation plan that node agents follow.
 //
 // A gang is all ranks of a job on all its nodes, with any jobs that joined it.
 // It is placed whole in one row (a time slot), runs as a whole when the
@@ -13,5 +12,6 @@
 // start anything, measure anything or remember jobs that have ended. A Machine
 // is not safe for concurrent use; one goroutine owns it.
 //
-// DESIGN.md has the picture and the reasons.
+// Read types.go (requests and allocations) and machine.go first, then schedule.go. DESIGN.md has
+// the picture and the reasons.
 package gang

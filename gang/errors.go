@@ -2,8 +2,7 @@ package gang
 
 import "errors"
 
-// What Submit and Restore refuse. The wrapping text says what was asked and
-// what is the most there is.
+// Errors of Submit and Restore. The error that wraps them has the request and the limit.
 var (
 	ErrBadRequest      = errors.New("bad request")
 	ErrDuplicateJob    = errors.New("job id is in use")

@@ -11,11 +11,11 @@ import (
 type Explanation struct {
 	Job     JobID
 	Running bool
-	Now     int64 // when it was asked for
+	Now     int64 // cluster time of the explanation
 
 	// Of a waiting job.
 	Reasons []Reason
-	Detail  string // what it asks for and how much of that there is now, for people
+	Detail  string // its request compared with the free resources, for people
 	Before  int    // jobs before it in the queue
 	Head    JobID  // the job that waits first, 0 if none
 	StartBy int64  // cluster time by which it starts if all keep their limits; 0: not known

@@ -1,8 +1,8 @@
 package gang
 
-// grid is what is taken of the cluster: CPUs and channels per row and node, memory
-// and exclusivity per node. It is kept apart from the jobs and in flat arrays, so that
-// "what if" questions (backfill, explain) work on a cheap copy.
+// grid holds the taken resources of the cluster: CPUs and channels per row and node, memory and
+// exclusivity per node. It is separate from the jobs and in flat arrays, so that "what if"
+// questions (backfill, explain) work on a cheap copy.
 type grid struct {
 	stride   int      // words of CPU bits per node
 	cpus     []int32  // per node: CPUs it has
@@ -27,10 +27,10 @@ type gridRow struct {
 	// what-ifs.
 	channels []int32
 	weights  [MaxWeight + 1]int32
-	gangs    int // gangs at home here; a row without is not there
+	gangs    int // gangs at home here; a row without any does not exist
 }
 
-// weight is that of the row's weightiest gang, 0 for a row that is not there.
+// weight returns the highest weight of the row's gangs, 0 for a row that does not exist.
 func (r *gridRow) weight() int {
 	for w := MaxWeight; w > 0; w-- {
 		if r.weights[w] > 0 {
@@ -112,7 +112,7 @@ func (g *grid) bits(flat []uint64, pos int32) []uint64 {
 	return flat[at : at+g.stride : at+g.stride]
 }
 
-// present is the number of rows there are.
+// present returns the number of existing rows.
 func (g *grid) present() int {
 	n := 0
 	for r := range g.rows {
@@ -123,7 +123,7 @@ func (g *grid) present() int {
 	return n
 }
 
-// newRow is the lowest slot for one more row.
+// newRow returns the lowest slot for one more row.
 func (g *grid) newRow() (int, bool) {
 	if g.present() >= g.maxRows {
 		return 0, false
@@ -136,11 +136,11 @@ func (g *grid) newRow() (int, bool) {
 	return 0, false
 }
 
-// allows reports whether a gang may be put into row r: it is there, or one more may be. That goes
-// without saying unless MaxRows was lowered while a fit in a higher row was kept for the head.
+// allows reports whether a gang may be put into row r: it exists, or one more row may. This is
+// false only if MaxRows was lowered while a fit in a higher row was kept for the head.
 func (g *grid) allows(r int) bool { return g.rows[r].gangs > 0 || g.present() < g.maxRows }
 
-// length is the rotation's, in weights: all rows' weights added.
+// length returns the length of the rotation in weights: the sum of all rows' weights.
 func (g *grid) length() int {
 	n := 0
 	for r := range g.rows {
@@ -161,7 +161,7 @@ func (g *grid) reserve(ga *gang, sign int64) {
 	}
 }
 
-// connect takes a gang's channels in its row, or gives them back.
+// connect takes or releases a gang's channels in its row.
 func (g *grid) connect(ga *gang, sign int32) {
 	channels := g.rows[ga.row].channels
 	for i := range ga.nodeShares {
@@ -211,7 +211,7 @@ func (g *grid) recount(row *gridRow, pos int32) {
 	row.hist[is]++
 }
 
-// channelsFor returns how many of n ranks the node's channels in this row are enough for.
+// channelsFor returns for how many of n ranks the node's channels in this row suffice.
 func (r *gridRow) channelsFor(n int32, q *demand, pos int32) int32 {
 	if q.channels == 0 {
 		return n

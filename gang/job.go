@@ -14,12 +14,12 @@ type node struct {
 	pos     int32 // in Machine.nodes and in every per-node array
 }
 
-// nodeShare is a gang's or a job's part of one node.
+// nodeShare is the part of one node that a gang or job has.
 type nodeShare struct {
 	node  *node
 	cpus  []uint64 // as many words as the node's CPUs need
 	ranks int
-	// channels is how many the ranks have together; in a gang's nodeShares only.
+	// channels is the total number of channels of the ranks; only in a gang's nodeShares.
 	channels int32
 }
 
@@ -32,12 +32,12 @@ type job struct {
 	nodeShares []nodeShare // in node order
 	places     []Place     // the same for the outside; kept when a node goes
 	idle       bool        // placed, but not to be run now; see SetIdle
-	asleep     bool        // it has nothing to do; see SetAsleep
+	asleep     bool        // all its processes sleep; see SetAsleep
 	lost       bool        // one of its nodes was removed; it only waits for Remove
 
 	ran time.Duration // run time so far, as far as known
 
-	// What follows is derived from req and holds while layout is the Machine's.
+	// The following fields are derived from req, and valid while layout is the Machine's.
 	layout uint64
 	demand demand
 	named  bool // all nodes of its NodeList are there
@@ -56,8 +56,7 @@ func compareJobs(a, b *job) int {
 
 func (j *job) runnable() bool { return !j.idle && !j.lost }
 
-// gang is what is placed, moved and run together: a job and those that
-// joined it.
+// gang is a job with the jobs that joined it, which are placed, moved and run together.
 type gang struct {
 	id         JobID // of the job that founded it, which may have ended
 	row        int
@@ -108,10 +107,10 @@ func (ga *gang) awake() bool {
 	return slices.ContainsFunc(ga.members, func(j *job) bool { return j.runnable() && !j.asleep })
 }
 
-// asleep reports whether the gang may run and has nothing to do.
+// asleep reports whether the gang may run and all its members sleep.
 func (ga *gang) asleep() bool { return ga.runnable() && !ga.awake() }
 
-// noLimit is what remains for a gang without a time limit.
+// noLimit is the remaining time of a gang without a time limit.
 const noLimit = math.MaxInt64
 
 // remainingOf returns the run time that a gang's limits leave it, divided by its weight, in

@@ -17,12 +17,12 @@ type Machine struct {
 	jobs  map[JobID]*job // for look-up only: decisions never depend on map order
 	gangs []*gang        // placed, ascending id
 	queue []*job         // waiting, by compareJobs, without joiners
-	fresh []*job         // those of queue no pass has seen yet, by compareJobs
+	fresh []*job         // jobs of queue that no pass has seen yet, by compareJobs
 	joins []*job         // waiting to join a gang, by compareJobs
 
-	grid  *grid // what is taken
-	empty *grid // the same nodes with nothing on them
-	whole *grid // the same with nothing drained
+	grid  *grid // the taken resources
+	empty *grid // the same nodes without gangs
+	whole *grid // the same as empty, with nothing drained
 
 	full  bool // something was freed or changed: any waiting job may fit now
 	freed bool // a gang or part of one has gone: fewer rows may do
@@ -38,13 +38,13 @@ type Machine struct {
 
 	rows      []RotationRow // cache of Rows
 	residents [][]*gang     // per element of rows: the gangs that run in it, those at home first
-	sleepers  []*gang       // those that have no turn and are let run in each of the rows
+	sleepers  []*gang       // gangs that have no turn and may run in each row
 	rowsOK    bool
 
 	finder finder
 	memo   memo
-	// Scratch grids of the backfill: at the shadow time, what overtakers may use
-	// for good, and a probe.
+	// Scratch grids of the backfill: the cluster at the shadow time, the resources that overtakers
+	// may use for any time, and a probe.
 	shadow, common, probe grid
 	moved                 moved // scratch of unify
 }
@@ -62,8 +62,8 @@ func New(cfg Config) *Machine {
 	return m
 }
 
-// Configure replaces the settings. What runs stays where it is, also in rows beyond a
-// lower MaxRows.
+// Configure replaces the settings. Running gangs stay where they are, even in rows beyond a lower
+// MaxRows.
 func (m *Machine) Configure(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -115,7 +115,8 @@ func (m *Machine) keyOf(r *Request) int64 {
 	return r.Submitted - int64(r.Priority+m.pointsOf(r.Owner))*int64(m.cfg.AgePerPoint)
 }
 
-// normal fills in defaults and takes a copy of what the caller may change later.
+// normal returns the request with defaults, and with copies of the slices that the caller may
+// change later.
 func normal(r Request) Request {
 	if r.CPUsPerTask == 0 {
 		r.CPUsPerTask = 1
@@ -124,8 +125,8 @@ func normal(r Request) Request {
 	return r
 }
 
-// Remove forgets a job that has ended or was cancelled, and frees what it had. It
-// reports whether the job was known.
+// Remove removes a job that has ended or was cancelled, and frees its resources. It reports whether
+// the job was known.
 func (m *Machine) Remove(id JobID) bool {
 	j := m.jobs[id]
 	if j == nil {

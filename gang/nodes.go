@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AddNode adds a node, which may take gangs at once.
+// AddNode adds a node, which can take gangs at once.
 func (m *Machine) AddNode(n Node) error {
 	switch {
 	case n.ID == "":
@@ -32,7 +32,7 @@ func (m *Machine) AddNode(n Node) error {
 }
 
 // RemoveNode removes a node and returns the jobs that were on it, ascending. They are lost: they
-// run no more, but keep what they have on other nodes until Remove.
+// run no more, but keep their resources on other nodes until Remove.
 func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 	n := m.byNode[id]
 	if n == nil {
@@ -68,7 +68,7 @@ func (j *job) leave(n *node) bool {
 	return true
 }
 
-// SetDrain sets whether a node takes no new gangs. What runs there goes on.
+// SetDrain sets whether a node takes no new gangs. Running gangs go on.
 func (m *Machine) SetDrain(id NodeID, drained bool) error {
 	n := m.byNode[id]
 	if n == nil {
@@ -126,7 +126,7 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// digits returns how many digits a string starts with.
+// digits returns the number of digits at the start of a string.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {

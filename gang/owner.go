@@ -21,21 +21,20 @@ const (
 // OwnerID names the user to whom a job belongs.
 type OwnerID uint32
 
-// Owner holds what the matrix must know of a user. The zero value is a user
-// without points and limits.
+// Owner holds the settings of a user. The zero value is a user without points and limits.
 type Owner struct {
 	// Points of priority, for all jobs of the owner; they change no slice.
 	Points int
-	// Share says how long the slices of each of the owner's gangs are beside those of
-	// others; 0: UsualShare. See Config.WeightStep for the bounds.
+	// Share is the relative length of the slices of each of the owner's gangs; 0: UsualShare. See
+	// Config.WeightStep for the bounds.
 	Share int
-	// MaxJobs and MaxCPUs bound what the owner's gangs have at once, in all rows
-	// together; 0: no bound. What joins a gang is not held back by them: where it
-	// would take more CPUs than that, it gets the gang's own.
+	// MaxJobs and MaxCPUs bound the jobs and CPUs of the owner's gangs at once, in all rows
+	// together; 0: no bound. They do not delay joiners: a joiner that would exceed MaxCPUs shares
+	// its gang's CPUs.
 	MaxJobs, MaxCPUs int
 }
 
-// OwnerUse is what an owner's gangs hold.
+// OwnerUse is the number of jobs and CPUs of an owner's gangs.
 type OwnerUse struct{ Jobs, CPUs int }
 
 // SetOwners replaces all owners. It reports whether waiting jobs may now start that could not
@@ -74,7 +73,7 @@ func (m *Machine) sharesChange(next map[OwnerID]Owner) bool {
 	return false
 }
 
-// share of an owner, within its bounds.
+// share returns the share of an owner, within its bounds.
 func (o Owner) share() int {
 	if o.Share <= 0 {
 		return UsualShare
@@ -82,7 +81,7 @@ func (o Owner) share() int {
 	return min(o.Share, maxShare)
 }
 
-// weightOf is the weight of a request.
+// weightOf returns the weight of a request.
 func (m *Machine) weightOf(r *Request) int {
 	return m.cfg.weight(r.Priority, m.owners[r.Owner].share())
 }
@@ -96,12 +95,12 @@ func (m *Machine) weighGangs() {
 	m.rebuild()
 }
 
-// pointsOf an owner, within their bounds.
+// pointsOf returns the points of an owner, within their bounds.
 func (m *Machine) pointsOf(id OwnerID) int {
 	return min(max(m.owners[id].Points, -MaxOwnerPoints), MaxOwnerPoints)
 }
 
-// OwnerUse returns what an owner's gangs have.
+// OwnerUse returns the number of jobs and CPUs of an owner's gangs.
 func (m *Machine) OwnerUse(id OwnerID) OwnerUse {
 	var use OwnerUse
 	for _, ga := range m.gangs {
@@ -119,10 +118,10 @@ func (u *OwnerUse) add(nodeShares []nodeShare) {
 	}
 }
 
-// owner of a gang: those that join it belong to the same.
+// owner returns the owner of a gang; all members have the same.
 func (ga *gang) owner() OwnerID { return ga.members[0].req.Owner }
 
-// countOwners counts what owners with limits have, for one pass.
+// countOwners counts the use of owners with limits, for one pass.
 func (m *Machine) countOwners() {
 	clear(m.uses)
 	if !m.limited {
@@ -142,7 +141,7 @@ func (m *Machine) countOwner(ga *gang) {
 	m.uses[ga.owner()] = use
 }
 
-// withheld reports whether its owner's limits keep a job from starting, whatever is free.
+// withheld reports whether its owner's limits keep a job from starting.
 func (m *Machine) withheld(j *job) bool {
 	if !m.limited {
 		return false
@@ -168,8 +167,8 @@ func (m *Machine) checkOwner(r *Request) error {
 	return fmt.Errorf("%w: the job asks for %s; its user may have %d", ErrOwnerLimit, plural(wanted, "CPU"), maxCPUs)
 }
 
-// wanted returns how many CPUs a request counts for while it waits. An oversubscribed one
-// gets no more than its nodes have: at most as many of the largest as it may use.
+// wanted returns the number of CPUs that a request counts for while it waits. An oversubscribed
+// request gets at most the CPUs of the largest nodes that it may use.
 func (m *Machine) wanted(r *Request) int {
 	cpus := r.Tasks * r.CPUsPerTask
 	if !r.Oversubscribe {
@@ -191,7 +190,7 @@ func (m *Machine) wanted(r *Request) int {
 	return min(cpus, total)
 }
 
-// ownerDetail compares what an owner has with what the owner may have.
+// ownerDetail compares an owner's use with its limits, for people.
 func (m *Machine) ownerDetail(j *job) string {
 	o, use := m.owners[j.req.Owner], m.uses[j.req.Owner]
 	var parts []string

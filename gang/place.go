@@ -27,7 +27,7 @@ type fit struct {
 	nodeShares []nodeShare
 }
 
-// anyGrowth lets a placement lengthen the rotation by whatever it takes.
+// anyGrowth lets a placement lengthen the rotation without a bound.
 const anyGrowth = math.MaxInt
 
 // pick is a node chosen for a demand.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Reason says what a waiting job waits for.
+// Reason is a reason why a job waits.
 type Reason int
 
 // The reasons, in the order in which Explanation lists them.
@@ -54,7 +54,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", int(r))
 }
 
-// detail compares what the job wants with what there is, for the first reason.
+// detail compares the job's request with the free resources, for the first reason.
 func (m *Machine) detail(j *job, reasons []Reason) string {
 	usable, roomy, alone := m.countNodes(j)
 	wants := plural(j.req.Tasks, "task")

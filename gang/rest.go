@@ -46,8 +46,8 @@ func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	return true
 }
 
-// left returns how many channels of a node the gangs with a turn in a row leave over, without one
-// gang; on is false if no gang has a turn there.
+// left returns the number of a node's channels that the gangs with a turn in a row leave free,
+// without counting one gang; on is false if no gang has a turn there.
 func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
 	left = m.grid.rows[r].channels[pos]
 	for _, ga := range m.gangs {

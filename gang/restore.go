@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Restore puts a job where another machine had placed it. A new leader rebuilds its machine so
-// from the replicated state: first nodes, then placed jobs in ascending order, then waiting jobs
-// by Submit. An allocation that does not fit changes nothing.
+// Restore places a job where another machine had placed it. So a new leader rebuilds its machine
+// from the replicated state: first nodes, then placed jobs in ascending order, then waiting jobs by
+// Submit. An allocation that does not fit changes nothing.
 func (m *Machine) Restore(req Request, a Allocation) error {
 	req = normal(req)
 	if err := checkForm(&req); err != nil {

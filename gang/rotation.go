@@ -26,17 +26,18 @@ func (r *RotationRow) Present() []JobID {
 	return all
 }
 
-// Rotation says for every instant from Origin on which row runs. The leader makes it with Next;
-// agents follow the clock with At. Of several rotations whose Origin has come, agents obey the one
-// with the highest (Term, Version): a later version that begins earlier replaces one not yet begun.
+// Rotation determines for every instant from Origin on which row runs. The leader makes it with
+// Next; agents follow the clock with At. Of several rotations whose Origin has come, agents obey
+// the one with the highest (Term, Version): a later version that begins earlier replaces one not
+// yet begun.
 type Rotation struct {
 	Term, Version uint64
 	Origin        int64         // cluster time, ns: the first slice of Rows[0] begins
 	Rows          []RotationRow // in the order of their turns
 
-	// What Next must remember, of no use to agents. Rows[after:after+fresh] are those let in ahead
-	// of their turn. Gangs that come before their slices begin join them; later ones must wait
-	// until the slice that follows theirs is over.
+	// State for Next, not used by agents. Rows[after:after+fresh] were let in ahead of their turn.
+	// Gangs that come before their slices begin join them; later ones must wait until the slice
+	// that follows theirs is over.
 
 	before       *Rotation // in force until Origin; nil once that no longer matters
 	after, fresh int
@@ -70,7 +71,7 @@ func (r *Rotation) At(t int64) (pos int, start, end, round int64) {
 	return pos, start, end, round
 }
 
-// Period is the length of a round in ns, all slices added.
+// Period returns the length of a round in ns, the sum of all slices.
 func (r *Rotation) Period() int64 {
 	sum := int64(0)
 	for i := range r.Rows {

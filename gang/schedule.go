@@ -133,7 +133,7 @@ func (m *Machine) startJoins(d *Decision) {
 	m.joins = waiting
 }
 
-// gangToJoin is nil when the gang has ended since.
+// gangToJoin returns the gang that a joiner is for, nil if it has ended since.
 func (m *Machine) gangToJoin(j *job) *gang {
 	if with := m.jobs[j.req.With]; with != nil && !with.lost {
 		return with.gang
@@ -141,8 +141,8 @@ func (m *Machine) gangToJoin(j *job) *gang {
 	return nil
 }
 
-// queueAlone makes a joiner without a gang a job like any other. As it might have shared CPUs with
-// its gang, it may share them now.
+// queueAlone turns a joiner without a gang into an ordinary job. Since it might have shared CPUs
+// with its gang, its ranks may share CPUs now.
 func (m *Machine) queueAlone(j *job) {
 	j.req.Oversubscribe = true
 	j.layout = 0

@@ -5,8 +5,8 @@ import "slices"
 // Ranks that share CPUs: oversubscribed jobs, and joiners where the gang's row has no
 // CPUs left.
 
-// findShared finds a fit for ranks that share CPUs. It takes whole nodes of a row, and
-// looks for the row that gives it the most CPUs, a present one among equals.
+// findShared finds a fit for ranks that share CPUs. It takes whole nodes of the row that gives it
+// the most CPUs, preferring an existing row among equals.
 func (f *finder) findShared(g *grid, q *demand, growth int) (fit, bool) {
 	if !f.listRows(g, q, growth) || !f.listNodes(g, q) {
 		return fit{}, false
@@ -176,7 +176,7 @@ func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
 	return s, true
 }
 
-// cpusOn is the gang's CPU set on a node, nil if it has none there.
+// cpusOn returns the gang's CPU set on a node, nil if it has none there.
 func (ga *gang) cpusOn(pos int32) []uint64 {
 	if s := ga.nodeShareOn(pos); s != nil {
 		return s.cpus
@@ -184,7 +184,7 @@ func (ga *gang) cpusOn(pos int32) []uint64 {
 	return nil
 }
 
-// nodeShareOn is the gang's part of a node, nil if it has none there.
+// nodeShareOn returns the gang's part of a node, nil if it has none there.
 func (ga *gang) nodeShareOn(pos int32) *nodeShare {
 	for i := range ga.nodeShares {
 		if ga.nodeShares[i].node.pos == pos {

@@ -31,7 +31,7 @@ type RowState struct {
 	CPUs  [][]CPUState
 }
 
-// CPUState says who uses a CPU in a row. If a gang shares it, the lowest job is named.
+// CPUState is the use of a CPU in a row. If jobs of a gang share the CPU, Job is the lowest.
 type CPUState struct {
 	Job   JobID // 0: free
 	Guest bool  // at home in another row, or where its own row's gang is idle
@@ -76,7 +76,7 @@ func (m *Machine) Matrix() Snapshot {
 	return s
 }
 
-// paint enters a gang's jobs at CPUs where no other is entered yet.
+// paint enters a gang's jobs at CPUs that have no job yet.
 func (r *RowState) paint(ga *gang, guest bool) {
 	for _, j := range ga.members {
 		for i := range j.nodeShares {
@@ -90,8 +90,8 @@ func (r *RowState) paint(ga *gang, guest bool) {
 	}
 }
 
-// String draws the matrix: a letter per CPU and job, small where the job is a guest, a dot
-// where the CPU is free. Letters repeat after 26 jobs; the last line tells them.
+// String draws the matrix: a letter per CPU and job, lower case where the job is a guest, and a dot
+// where the CPU is free. Letters repeat after 26 jobs; the last line explains them.
 func (s Snapshot) String() string {
 	letters, legend := s.letters()
 	var b strings.Builder
@@ -117,7 +117,7 @@ func (s Snapshot) String() string {
 
 func (s Snapshot) width(node int) int { return max(len(s.Nodes[node].ID), s.Nodes[node].CPUs) }
 
-// letters gives jobs their letters in the order of their ids.
+// letters assigns letters to jobs in the order of their ids.
 func (s Snapshot) letters() (map[JobID]byte, string) {
 	var ids []JobID
 	for _, row := range s.Rows {

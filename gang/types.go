@@ -4,8 +4,8 @@ import "time"
 
 // Bounds of nodes and requests.
 const (
-	// MaxRanksPerNode bounds the ranks of one job on one node: beyond it a
-	// steward would run out of descriptors and the node of patience.
+	// MaxRanksPerNode bounds the ranks of one job on one node: beyond it a steward would run out of
+	// descriptors.
 	MaxRanksPerNode = 4096
 	// MaxCPUsPerNode is the most CPUs of one node; no Linux machine has more
 	// than 8192, and none known above 4096.
@@ -24,7 +24,7 @@ const (
 	// MaxChannelsPerNode bounds the channels of a node: each that is open costs its
 	// agent half a megabyte and two descriptors.
 	MaxChannelsPerNode = 1024
-	// MaxChannelsPerRank is how many channels a rank can tell apart.
+	// MaxChannelsPerRank is the number of channels that a rank can distinguish.
 	MaxChannelsPerRank = 15
 )
 
@@ -39,8 +39,8 @@ type Node struct {
 	ID     NodeID
 	CPUs   int   // 1 to MaxCPUsPerNode
 	Memory int64 // bytes for jobs, all rows together
-	// Channels is how many channels the jobs of one row can have together, guests
-	// included; 0 to MaxChannelsPerNode.
+	// Channels is the number of channels that the jobs of one row can have together, including
+	// guests; 0 to MaxChannelsPerNode.
 	Channels int
 }
 
@@ -48,8 +48,8 @@ type Node struct {
 type Request struct {
 	ID    JobID
 	Tasks int // ranks, at least 1
-	Nodes int // exactly so many nodes, ranks spread evenly; 0: as few as fit, packed
-	// CPUsPerTask is how many CPUs each rank gets for itself. 0 means 1.
+	Nodes int // exact number of nodes, with ranks spread evenly; 0: as few as fit, packed
+	// CPUsPerTask is the number of CPUs that each rank gets for itself. 0 means 1.
 	CPUsPerTask int
 	MemPerNode  int64 // bytes on each node, reserved while the job is in any row
 	Channels    int   // of each rank, up to MaxChannelsPerRank; taken in each row that the job runs in
@@ -69,10 +69,10 @@ type Request struct {
 	// free there or, if there are too few, on the gang's own (spawned MPI
 	// children). 0: none.
 	With JobID
-	// Again means that it had places before: it is queued even if the cluster cannot
-	// hold it, since the nodes that it lacks may come back.
+	// Again means that the job had places before: it is queued even if the cluster cannot hold it,
+	// since missing nodes may come back.
 	Again bool
-	// Survives means that it goes on when a node of it is removed.
+	// Survives means that the job goes on when one of its nodes is removed.
 	Survives bool
 	// NodeList are nodes the job must include; others are added as needed.
 	NodeList []NodeID
@@ -85,7 +85,7 @@ type Place struct {
 	Ranks []int // ascending; they use CPUs in order, round robin if there are fewer
 }
 
-// Allocation says where a job runs. It must not be changed.
+// Allocation is the placement of a job. It must not be changed.
 type Allocation struct {
 	Job    JobID
 	Gang   JobID   // the job that founded its gang; Job itself unless it joined

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// unify empties rows whose gangs all find their CPUs free in other rows, from the highest down.
-// It moves no single gangs: they run in such rows anyway as guests, and only a row less makes
-// turns come sooner. It keeps a row if the rotation would get longer without it, since promises
-// count on its length.
+// unify empties rows whose gangs all find their CPUs free in other rows, from the highest down. It
+// moves no single gangs: they run in such rows anyway as guests, and only fewer rows make turns
+// come sooner. It keeps a row if the rotation would get longer without it, since promises rely on
+// its length.
 func (m *Machine) unify(d *Decision) {
 	for r := len(m.grid.rows) - 1; r >= 0; r-- {
 		if m.grid.rows[r].gangs == 0 || m.grid.present() == 1 {
@@ -24,7 +24,7 @@ func (m *Machine) unify(d *Decision) {
 }
 
 // emptying returns for each gang of row r the row that grows least by it, the lowest of equals.
-// Gangs of one row have no CPU in common, so each is placed by itself; only channels are counted
+// Gangs of one row have no CPU in common, so each is moved by itself; only channels are counted
 // together.
 func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	var weight [MaxRowsLimit]int
@@ -58,7 +58,7 @@ func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	return movers, to, growth <= 0
 }
 
-// keptFrom reports whether the gang would take from row t what is reserved there for the head.
+// keptFrom reports whether the gang would take resources of row t that are reserved for the head.
 func (m *Machine) keptFrom(ga *gang, t int) bool {
 	kept := m.head.kept
 	if kept == nil || m.head.layout != m.layout || kept.row != t {
@@ -110,7 +110,7 @@ func (o *moved) add(r int, ga *gang) {
 	}
 }
 
-// hasRoomFor reports whether a row has channels left for one more.
+// hasRoomFor reports whether a row has enough channels left for the gang.
 func (o *moved) hasRoomFor(g *grid, r int, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]

@@ -12,43 +12,43 @@ import (
 )
 
 const (
-	// attachPatience is how long a lost daemon may take to come back, unless --patience says
-	// otherwise: a server starts and elects itself within seconds. The cluster gives up a job whose
-	// scrun is gone for 10 s from the moment on at which it could have come.
+	// attachPatience is how long a lost daemon may take to come back, unless --patience sets
+	// another time: a server starts and elects itself within seconds. The cluster ends a job whose
+	// scrun could have come back and has not for 10 s.
 	attachPatience = 30 * time.Second
 	// forEver is how long a cluster may be without a majority: people have to start its servers,
-	// and what runs goes on.
+	// and running jobs go on.
 	forEver = -1
 	// attachPause is the time between two tries.
 	attachPause = 100 * time.Millisecond
-	// maxFruitless is how often in a row a daemon may accept the attachment and break it off
-	// without an event.
+	// maxFruitless bounds the consecutive attachments that a daemon accepts and breaks off without
+	// an event.
 	maxFruitless = 3
 )
 
-// attachments are the streams of one job, one after the other: when one breaks, the next
-// goes on where it ended.
+// attachments holds the successive streams of one job: when one breaks, the next continues where it
+// ended.
 type attachments struct {
 	open func() *attachment
 
 	mu      sync.Mutex
-	stream  *attachment   // nil: none stands
+	stream  *attachment   // the present stream, or nil
 	changed chan struct{} // closed, and replaced, when stream changes
 
-	sending sync.Mutex // one message at a time is sent
+	sending sync.Mutex // held while a message is sent
 }
 
 func newAttachments(open func() *attachment) *attachments {
 	return &attachments{open: open, changed: make(chan struct{})}
 }
 
-// begin opens the next stream, and says what output it has to bring.
+// begin opens the next stream. have is the output that need not come again.
 func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark) (*attachment, error) {
 	stream := a.open()
 	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true}
 	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
 	if err != nil {
-		_, err = stream.Receive() // it knows the daemon's reason
+		_, err = stream.Receive() // returns the daemon's reason
 		return nil, err
 	}
 	a.set(stream)
@@ -63,28 +63,28 @@ func (a *attachments) set(stream *attachment) {
 	a.changed = make(chan struct{})
 }
 
-// current is the stream that stands, nil: none; changed is closed when another one does.
+// current returns the present stream, nil if there is none; changed is closed when that changes.
 func (a *attachments) current() (stream *attachment, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream, a.changed
 }
 
-// sendOn sends on a stream, beside whoever else does.
+// sendOn sends a request on a stream. Several goroutines may call it.
 func (a *attachments) sendOn(stream *attachment, request *scorev1.AttachRequest) error {
 	a.sending.Lock()
 	defer a.sending.Unlock()
 	return stream.Send(request)
 }
 
-// mayComeBack reports whether another attempt can succeed after an error: a daemon said that it
-// cannot answer now, or said nothing, since it or the connection to it was lost.
+// mayComeBack reports whether another attempt can succeed after an error: a daemon cannot answer
+// now, or it or the connection to it was lost.
 func mayComeBack(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
 
-// patienceOf returns how long scrun waits for a cluster that cannot answer. Its own one does not
-// come back.
+// patienceOf returns how long scrun waits for a cluster that cannot answer. An embedded cluster
+// does not come back.
 func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: messages.waiting}
 	switch {
@@ -96,7 +96,7 @@ func patienceOf(o *options.Options, messages messenger, own bool) client.Patienc
 	return p
 }
 
-// dialing returns the context of the search for a cluster. A job waits longer for one that has it.
+// dialing returns the context of the search for a cluster.
 func dialing(ctx context.Context, o *options.Options, messages messenger) context.Context {
 	if o.Patience > 0 {
 		return client.WithPatience(ctx, patienceOf(o, messages, false))
@@ -104,8 +104,8 @@ func dialing(ctx context.Context, o *options.Options, messages messenger) contex
 	return client.WithNotice(ctx, messages.waiting)
 }
 
-// refused reports whether the daemon has said why it breaks the attachment off: while another
-// server begins to lead it has to, more than once.
+// refused reports whether the daemon gave a reason for breaking the attachment off. It may have to
+// do so more than once while another server begins to lead.
 func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }
@@ -127,7 +127,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				wait.Answered()
 			case client.IsUndecided(how.broken):
 				fruitless = 0
-			case refused(how.broken): // the patience bounds it
+			case refused(how.broken): // only the patience bounds these attempts
 			default:
 				fruitless++
 			}
@@ -156,12 +156,12 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	return how
 }
 
-// acknowledgePatience bounds the wait for the cluster to hear that all was shown. Without it the
-// nodes keep the output for a while longer, and nothing else happens.
+// acknowledgePatience bounds the wait for the acknowledgement that all output was shown. If it
+// fails, the nodes only keep the output for a while longer.
 const acknowledgePatience = 2 * time.Second
 
-// acknowledge says that all output is shown, for which the cluster keeps it. The stream ends when
-// that is known.
+// acknowledge reports that all output was shown, so that the cluster need not keep it. It returns
+// when the cluster has ended the stream.
 func (s *session) acknowledge(stream *attachment) {
 	done := make(chan struct{})
 	go func() {
@@ -180,17 +180,17 @@ func (s *session) acknowledge(stream *attachment) {
 	defer bound.Stop()
 	select {
 	case <-done:
-	case <-bound.C: // its end ends the stream, and with it the goroutine
+	case <-bound.C: // the end of the process ends the stream and the goroutine
 	}
 }
 
-// confirmEvery is how many shown bytes one confirmation to the cluster covers: a quarter of what
-// each node keeps.
+// confirmEvery is the number of shown bytes between two confirmations to the cluster: a quarter of
+// the output that each node keeps.
 const confirmEvery = 128 << 10
 
-// shown is how much of the job's output has come, and how much of that has been shown.
+// shown counts the job's output that has come, and the output that was shown.
 type shown struct {
-	ctx     context.Context // of the session: until when is confirmed
+	ctx     context.Context // of the session; confirmations end with it
 	job     uint64          // that was attached to
 	confirm func([]*scorev1.OutputMark) error
 
@@ -215,7 +215,7 @@ func newShown(ctx context.Context, job uint64, confirm func([]*scorev1.OutputMar
 	return &shown{ctx: ctx, job: job, confirm: confirm, came: make(map[shownFrom]uint64), last: make(map[shownFrom]uint64)}
 }
 
-// isNew notes that a piece of output has come, and reports whether it had not come before.
+// isNew records that a piece of output has come, and reports whether it is the first time.
 func (s *shown) isNew(mark *scorev1.OutputMark) bool {
 	if mark.GetSequence() == 0 {
 		return true
@@ -249,11 +249,11 @@ func (s *shown) add(output *scorev1.Output) {
 	go s.confirmShown()
 }
 
-// confirmAgain is the wait before a confirmation is sent again that failed.
+// confirmAgain is the pause before a failed confirmation is sent again.
 const confirmAgain = 200 * time.Millisecond
 
-// confirmShown confirms output until little is left unconfirmed. It repeats a confirmation that did
-// not arrive: the ranks may wait for it, and then write nothing that would cause another.
+// confirmShown confirms output until little is left unconfirmed. It repeats a failed confirmation:
+// the ranks may be blocked until it arrives, and no further output would cause another one.
 func (s *shown) confirmShown() {
 	for {
 		s.mu.Lock()
@@ -279,7 +279,7 @@ func (s *shown) confirmShown() {
 	}
 }
 
-// received returns how far the output of each node has arrived here, shown or not.
+// received returns the position of each node's output that has arrived here, shown or not.
 func (s *shown) received() []*scorev1.OutputMark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,8 @@ import (
 // name their program among the first.
 const maxExamined = 16
 
-// countChannels returns how many channels each rank is to have: what the user said, else one if the
-// program has package pm, or one that is named by its path among the arguments, for the program
-// to start.
+// countChannels returns the number of channels for each rank: the user's, else one if the program,
+// or a program that is named by its path among the arguments, has package pm.
 func countChannels(o *options.Options, here options.Process) options.Channels {
 	if o.Channels.Given {
 		return o.Channels

@@ -1,15 +1,13 @@
 package main
 
-// escapes finds the escape sequences in what is typed to rank 0's terminal, as ssh has them: at the
-// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a machine: feed gets what was
-// typed.
+// escapes finds the escape sequences in the input of rank 0's terminal, like ssh's: at the
+// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a machine without I/O.
 type escapes struct {
 	within bool // something of the present line was typed
 	tilde  bool // a ~ began the line, and waits for what follows
 }
 
-// feed returns what goes to the program, and whether the job shall end. It drops what was typed
-// after that.
+// feed returns the input for the program, and whether the job shall end. It drops input after that.
 func (e *escapes) feed(typed []byte) (input []byte, end bool) {
 	input = make([]byte, 0, len(typed)+1)
 	for _, key := range typed {

@@ -22,7 +22,7 @@ type sentInput struct {
 	kept   []byte
 	ended  bool              // the end follows kept, and counts as one byte
 	sent   uint64            // offset up to which it was sent on the stream
-	stream *attachment       // that sent refers to
+	stream *attachment       // the stream that sent refers to
 	resize *scorev1.Terminal // to be sent; nil: nothing
 }
 
@@ -67,7 +67,7 @@ func (s *sentInput) taken(offset uint64) {
 	signalOn(s.room)
 }
 
-// drop discards what is before an offset.
+// drop discards the input before an offset.
 func (s *sentInput) drop(offset uint64) {
 	offset = min(offset, s.first+uint64(len(s.kept)))
 	if offset <= s.first {
@@ -102,7 +102,7 @@ func (s *sentInput) run(ctx context.Context) {
 	}
 }
 
-// next returns the next message for a stream; nil: none.
+// next returns the next message for a stream, or nil.
 func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 		return nil
 	}
 	if stream != s.stream {
-		s.stream, s.sent = stream, s.first // what was in flight to the last one may be lost
+		s.stream, s.sent = stream, s.first // input that was in flight on the last stream may be lost
 	}
 	if s.resize != nil {
 		message := &scorev1.Stdin{Resize: s.resize}

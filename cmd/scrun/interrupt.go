@@ -17,9 +17,9 @@ const (
 	interruptLeave
 )
 
-// interrupts remembers the ^Cs so far. It is a machine: press gets the time.
+// interrupts is the state of ^C handling. It is a machine without I/O: press gets the time.
 type interrupts struct {
-	last   time.Time // of the last one that only showed; zero: none yet
+	last   time.Time // of the last ^C that only showed the state; zero: none yet
 	killed bool      // the job's end was asked for
 }
 

@@ -1,5 +1,5 @@
-// The number of CPUs that a control group grants is looked for in files; a
-// program of two busy threads does not need to know.
+// This setting keeps Go's runtime from looking in files for the number of CPUs that a control group
+// grants: a program of two busy threads does not need it.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -40,7 +40,7 @@ func run(arguments []string) int {
 	return code
 }
 
-// perform does what a command line without a mistake asks for.
+// perform carries out a valid command line.
 func perform(o *options.Options) int {
 	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	if o.Version {
@@ -79,7 +79,7 @@ func perform(o *options.Options) int {
 	if o.Detach {
 		return detach(submitting, messages, cluster, spec, &network)
 	}
-	// A pipe is open only when somebody is at its other end.
+	// The open of a named pipe blocks until somebody opens its other end.
 	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, messages, cluster, signals) })
 	if err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
@@ -98,7 +98,7 @@ func perform(o *options.Options) int {
 	return s.run(ctx)
 }
 
-// reach finds the cluster that is meant, or makes one for this job.
+// reach finds the cluster for the job, or starts one.
 func reach(ctx context.Context, o *options.Options, messages messenger) (*reached, error) {
 	daemon, err := client.Dial(dialing(ctx, o, messages), client.ChoiceFrom(o.Cluster, os.Getenv))
 	if err == nil {
@@ -150,16 +150,16 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 	return s.raw.Restore, nil
 }
 
-// unanswered holds what scrun knows of a job whose submission it did not wait for.
+// unanswered is the message about a job whose submission was interrupted.
 const unanswered = "interrupted before the cluster answered: it may or may not have accepted the job; check with 'scored job list'"
 
-// submit hands the job over, once, however often servers are lost meanwhile. It waits for as long
-// as the cluster takes, which without a majority is long, or until the user has enough.
+// submit submits the job, exactly once even if servers are lost meanwhile. It waits until the
+// cluster answers, which without a majority takes long, or until the user interrupts it.
 func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
 	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
 }
 
-// detach leaves the job to the cluster.
+// detach submits the job without attaching to it.
 func detach(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, n *network) int {
 	id, err := n.submit(ctx, messages, cluster, spec)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is what scrun found out about the messages of a job's program.
+// network holds the findings about how a job's program communicates, and the choice that follows.
 type network struct {
 	channels options.Channels // that each rank gets, without those for MPI
 	request  fabric.Request
@@ -50,7 +50,7 @@ func knownNodes(o *options.Options) int {
 	return max(int(o.Nodes), len(o.Hosts))
 }
 
-// inspectFabric finds what the choice of the MPI library's network depends on.
+// inspectFabric finds the facts on which the choice of the MPI library's network depends.
 func (n *network) inspectFabric(o *options.Options, here options.Process) {
 	dir, path := o.Where(here)
 	env := o.Export.Apply(here.Environ)
@@ -73,8 +73,8 @@ func addressSpace(here options.Process) uint64 {
 	return 0
 }
 
-// choose decides whether the ranks' MPI library uses channels. The error says why what the user asked
-// for cannot be had, or that he has enough of waiting.
+// choose decides whether the ranks' MPI library uses channels. An error means that the user's
+// request is impossible, or that the user interrupted the wait.
 func (n *network) choose(ctx context.Context, o *options.Options, cluster *reached) (err error) {
 	if n.request.Undecided() {
 		n.request.Nodes, err = unlessLeft(ctx, func(ctx context.Context) (int, error) { return nodesFor(ctx, o, cluster), nil })
@@ -95,7 +95,7 @@ func (n *network) choose(ctx context.Context, o *options.Options, cluster *reach
 	return nil
 }
 
-// describe chooses the network and returns the job that the user asks for.
+// describe chooses the network and returns the job's spec.
 func (n *network) describe(
 	ctx context.Context, o *options.Options, here options.Process, messages messenger, cluster *reached,
 ) (*scorev1.JobSpec, error) {
@@ -114,8 +114,8 @@ func (n *network) describe(
 	return spec, nil
 }
 
-// nodesFor returns how many nodes the job's ranks will use: 2 if no node has CPUs for all of them.
-// A cluster that does not answer now will say so when the job is submitted.
+// nodesFor returns the number of nodes that the job's ranks will use, 2 for any number above one.
+// It ignores errors, which the submission will report.
 func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
 	reply, err := cluster.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
 	if err != nil || len(reply.Msg.GetNodes()) < 2 {
@@ -130,8 +130,8 @@ func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
 	return 2
 }
 
-// apply sets the job's environment so that its ranks use what was chosen, and says, with -v, what
-// that is.
+// apply sets the job's environment so that its ranks use the chosen network, and prints the choice
+// with -v.
 func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 	if !n.choice.Use {
 		if n.choice.Why != "" {
@@ -148,8 +148,8 @@ func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 	}
 }
 
-// submit hands the job over. A cluster that has too few channels for it gets it without those that
-// nobody asked for.
+// submit submits the job. If the cluster has too few channels, it tries again without the channels
+// that the user has not asked for.
 func (n *network) submit(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
 	id, err := submit(ctx, cluster, spec)
 	if !n.choice.Use || n.request.Wish != fabric.Auto || connect.CodeOf(err) != connect.CodeResourceExhausted {

@@ -15,11 +15,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// orderTimeout bounds the wait for the daemon's answer to a signal or a
-// question of ours; the user sees the next ^C work meanwhile.
+// orderTimeout bounds the wait for the daemon's answer to a forwarded signal or a question; the
+// next ^C works meanwhile.
 const orderTimeout = 5 * time.Second
 
-// order asks the daemon for something beside the loop, which gets the answer.
+// order asks the daemon in a goroutine of its own; the loop gets the answer.
 func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	s.begin(ctx, func(ctx context.Context) answer { return answer{sentence: ask(ctx)} })
 }
@@ -42,7 +42,7 @@ func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	}()
 }
 
-// drainAnswers waits for orders under way; their answers are of no use any more.
+// drainAnswers waits for orders under way, and drops their answers.
 func (s *session) drainAnswers() {
 	for ; s.pending > 0; s.pending-- {
 		<-s.answers
@@ -85,7 +85,7 @@ func (s *session) cancel(ctx context.Context) error {
 	return err
 }
 
-// endMute ends a job whose output cannot be shown. One that has ended by itself is what was wanted.
+// endMute ends a job whose output cannot be shown. It ignores that the job has already ended.
 func (s *session) endMute(ctx context.Context) string {
 	err := s.cancel(ctx)
 	if connect.CodeOf(err) == connect.CodeFailedPrecondition {
@@ -94,8 +94,8 @@ func (s *session) endMute(ctx context.Context) string {
 	return client.Sentence(err)
 }
 
-// signalJob passes a signal on. One that asks scrun itself to end does so where the cluster does
-// not answer: nobody else would end it then.
+// signalJob forwards a signal to the job. If the cluster does not answer, a signal that would end
+// scrun ends it.
 func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
 	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
@@ -104,7 +104,7 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	}
 	ends := slices.Contains(leaving, os.Signal(number))
 	if (ends || number == syscall.SIGCONT) && connect.CodeOf(err) == connect.CodeFailedPrecondition {
-		return answer{} // the job has ended, as was wanted: timeout(1) sends its signal twice, then SIGCONT
+		return answer{} // the job has ended: timeout(1) sends its signal twice, then SIGCONT
 	}
 	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
 	if ends && !answered(err) {
@@ -114,7 +114,7 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	return a
 }
 
-// answered reports whether the cluster has said what the error says.
+// answered reports whether the error is an answer of the cluster.
 func answered(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeFailedPrecondition, connect.CodeNotFound, connect.CodeInvalidArgument,

@@ -30,17 +30,17 @@ const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it 
 // character, and waits for ever.
 const noTerminal = "--pty connects this terminal with rank 0, and the input is not a terminal: leave out --pty"
 
-// rawTerminal is this terminal while rank 0 has one of its own: every character goes there as it is
-// typed, ^C and ^Z too, and its output is shown unchanged.
+// rawTerminal is this terminal while rank 0 has one of its own: every character, including ^C and
+// ^Z, goes to rank 0 as it is typed, and rank 0's output is shown unchanged.
 type rawTerminal struct {
 	fd    int
 	saved unix.Termios
 	guard *exec.Cmd
-	alive *os.File // the guard's other end is closed by this process's death
+	alive *os.File // closed by the end of this process, which the guard notices at the other end
 }
 
-// newRawTerminal makes a terminal raw. Restore undoes that, and a process of its own does when this
-// one dies.
+// newRawTerminal makes a terminal raw. Restore restores it; if this process is killed, the guard
+// process does.
 func newRawTerminal(file *os.File) (*rawTerminal, error) {
 	fd := int(file.Fd())
 	saved, err := unix.IoctlGetTermios(fd, unix.TCGETS)
@@ -58,7 +58,7 @@ func newRawTerminal(file *os.File) (*rawTerminal, error) {
 	return t, nil
 }
 
-// enter makes the terminal raw, again if somebody has changed it.
+// enter makes the terminal raw; it may be called again after somebody has changed the mode.
 func (t *rawTerminal) enter() error {
 	if _, err := term.MakeRaw(t.fd); err != nil {
 		return fmt.Errorf("cannot make the terminal raw: %w", err)
@@ -86,16 +86,16 @@ func (t *rawTerminal) startGuard(file *os.File) error {
 	return binary.Write(write, binary.NativeEndian, t.saved)
 }
 
-// Restore gives the terminal back as it was, and ends the guard.
+// Restore restores the terminal's mode, and ends the guard.
 func (t *rawTerminal) Restore() {
 	_ = unix.IoctlSetTermios(t.fd, unix.TCSETSW, &t.saved) // it may be gone
 	_, _ = t.alive.Write([]byte{0})                        // nothing is left to restore
 	t.alive.Close()
-	_ = t.guard.Wait() // it has nothing to say
+	_ = t.guard.Wait() // its status does not matter
 }
 
-// guardTerminal is the guard: descriptor 0 is the terminal; descriptor 3 brings its mode, and then
-// how scrun ends.
+// guardTerminal runs the guard process. Descriptor 0 is the terminal; from descriptor 3 come its
+// mode, and then either a byte or the end of scrun.
 func guardTerminal() int {
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	from := os.NewFile(3, "scrun")
@@ -109,7 +109,7 @@ func guardTerminal() int {
 	return 0
 }
 
-// terminalSize returns that of the first of some files that is a terminal.
+// terminalSize returns the size of the first file that is a terminal.
 func terminalSize(files ...*os.File) *scorev1.Terminal {
 	for _, file := range files {
 		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 && size.Col > 0 {
@@ -119,10 +119,10 @@ func terminalSize(files ...*os.File) *scorev1.Terminal {
 	return &scorev1.Terminal{Rows: usualRows, Columns: usualColumns}
 }
 
-// isTerminal reports whether a file is one.
+// isTerminal reports whether a file is a terminal.
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
-// rawWriter writes lines to a terminal that is raw.
+// rawWriter writes lines to a raw terminal.
 type rawWriter struct{ io.Writer }
 
 // Write implements io.Writer.

@@ -16,7 +16,7 @@ import (
 // ms; a machine that swaps takes longer.
 const embeddedTimeout = 30 * time.Second
 
-// errNoDaemonProgram says that the embedded cluster's program is missing.
+// errNoDaemonProgram means that the embedded cluster's program is missing.
 var errNoDaemonProgram = errors.New(
 	"no cluster is configured on this host, and the program scored, which runs one for the job, is neither in scrun's directory nor in PATH: install it, or name a cluster's socket with --cluster",
 )
@@ -24,11 +24,11 @@ var errNoDaemonProgram = errors.New(
 // reached is the cluster that a job goes to.
 type reached struct {
 	*client.Client
-	// own is the embedded cluster's process, nil for a daemon's.
+	// own is the process of an embedded cluster, nil for another cluster.
 	own *parentwatch.Child
 }
 
-// Close ends an embedded cluster and everything it runs.
+// Close ends an embedded cluster and everything that it runs.
 func (r *reached) Close() {
 	r.Client.Close()
 	if r.own != nil {
@@ -54,8 +54,8 @@ func embed(ctx context.Context) (*reached, error) {
 	return &reached{Client: client.New(own.Said()), own: own}, nil
 }
 
-// findScored prefers the program that was installed together with this one,
-// since both must be of one version.
+// findScored returns the path of scored. It prefers the program beside this one, since both must be
+// of one version.
 func findScored() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "scored")

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveTimeout is how long the third ^C waits for the order of the second to
-// reach the daemon: without it the job would go on until its grace is over.
+// leaveTimeout is how long the third ^C waits for the order of the second to reach the daemon:
+// otherwise the job would go on until its grace is over.
 const leaveTimeout = time.Second
 
-// errOwnClusterLost is what a user can make of the loss of an embedded cluster.
+// errOwnClusterLost is the error for the user after the loss of an embedded cluster.
 var errOwnClusterLost = errors.New("the cluster of this job ended unexpectedly, and the job with it")
 
 // attachment is a stream of a job's input, output and end.
@@ -34,13 +34,13 @@ type session struct {
 	client    *client.Client
 	own       bool // the cluster is embedded and ends with the job
 	display   *display.Display
-	input     *os.File     // carried to the ranks; nil: none
+	input     *os.File     // sent to the ranks; nil: none
 	raw       *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
-	hint      bool         // whether the hint that it could was printed
+	hint      bool         // ptyHint was printed
 	signals   <-chan os.Signal
-	// patience is for a cluster that cannot answer.
+	// patience bounds the wait for a cluster that cannot answer.
 	patience client.Patience
-	// traceStart prints how the start went when the job has ended.
+	// traceStart makes scrun print the phases of the start when the job has ended.
 	traceStart bool
 
 	streams   *attachments
@@ -50,8 +50,8 @@ type session struct {
 	// confirms has connections of its own, for the same reason as orders.
 	confirms *client.Client
 
-	// orders has connections of its own: the stream's may be full of input
-	// that the ranks do not read. nil: nothing was ordered yet.
+	// orders has connections of its own: the stream's may be full of input that the ranks do not
+	// read. It is nil before the first order.
 	orders     *client.Client
 	interrupts interrupts
 	escaped    chan struct{} // the user has typed the terminal's escape
@@ -63,10 +63,10 @@ type session struct {
 	stuck      stuckWatch
 }
 
-// outcome is how the attachment ended.
+// outcome is the end of the attachment.
 type outcome struct {
-	verdict *scorev1.Verdict // nil when the attachment broke
-	broken  error            // why it did
+	verdict *scorev1.Verdict // nil if the attachment broke
+	broken  error            // why it broke
 	trouble error            // why output could not be shown
 	missing bool             // output was lost on its way
 }
@@ -111,7 +111,7 @@ func (s *session) run(ctx context.Context) int {
 	return code
 }
 
-// startInput begins to carry standard input, if the job takes any.
+// startInput starts sending standard input, if the job takes any.
 func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (stop func(), err error) {
 	if s.input == nil {
 		return func() {}, nil
@@ -138,19 +138,19 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	}
 	return func() {
 		ignore()
-		cancel() // frees a send that waits for the ranks to read
+		cancel() // ends a send that waits for the ranks to read
 		pump.Stop()
 		sending.Wait()
 	}, nil
 }
 
-// onInputLost warns that the ranks see an end of input where there is none.
+// onInputLost warns that the ranks see an end of input before the real end.
 func (s *session) onInputLost(err error) {
 	s.inputLost.Store(true)
 	s.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))
 }
 
-// wait is scrun's only loop: signals, output that nobody takes, the job's end.
+// wait is scrun's main loop. It handles signals, output that cannot be shown, and the job's end.
 func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan struct{}) int {
 	for {
 		select {
@@ -187,8 +187,8 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive takes the daemon's events until the last, or until the stream breaks, and returns how
-// many came. It queues output in events and does not wait until it is shown, so that input goes on
+// receive receives the daemon's events until the last one, or until the stream breaks, and returns
+// their number. It queues output in events without waiting until it is shown, so that input goes on
 // meanwhile.
 func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
 	for how.broken = nil; how.verdict == nil; came++ {
@@ -223,7 +223,7 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 	return came
 }
 
-// restartText stands between the output of a job's attempts.
+// restartText returns the line between the outputs of a job's attempts.
 func restartText(r *scorev1.AttachEvent_Restarted) string {
 	text := fmt.Sprintf("job %d restarts (restart %d)", r.GetJobId(), r.GetRestarts())
 	if r.GetBecause() != "" {
@@ -240,11 +240,11 @@ func (s *session) showState(change *scorev1.AttachEvent_StateChange) {
 	s.messenger.note("%s", describeJob(job, nil)[0])
 }
 
-// finish turns the job's end into scrun's.
+// finish prints the job's end and returns scrun's exit code.
 func (s *session) finish(how outcome) int {
 	switch {
 	case errors.Is(how.trouble, syscall.EPIPE):
-		return exitPipe // as quiet as any program in front of head
+		return exitPipe // quiet, like any program in front of head
 	case how.trouble != nil:
 		return s.messenger.fail(how.trouble.Error())
 	case how.broken != nil && s.own:
@@ -268,11 +268,11 @@ func (s *session) finish(how outcome) int {
 	return code
 }
 
-// onSignal acts on one signal to scrun.
+// onSignal handles one signal to scrun.
 func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
 	number, _ := received.(syscall.Signal)
 	if number == unix.SIGCONT && s.raw != nil {
-		_ = s.raw.enter() // the shell has had it meanwhile; the end of the input reports a terminal that is gone
+		_ = s.raw.enter() // the shell has used the terminal meanwhile; if it is gone, the end of the input reports that
 	}
 	if number != unix.SIGINT {
 		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })
@@ -282,7 +282,7 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 	return s.endOrLeave(ctx, s.interrupts.press(time.Now()))
 }
 
-// endOrLeave does what a ^C, or a terminal's escape, requests.
+// endOrLeave carries out the action of a ^C or a terminal's escape.
 func (s *session) endOrLeave(ctx context.Context, action interruptAction) interruptAction {
 	switch action {
 	case interruptShow:

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// inputChunk is one message of input: as large as the stewards take.
+	// inputChunk is the size of one message of input: as large as stewards accept.
 	inputChunk = 32 << 10
 
 	// foregroundCheck is the interval at which a scrun in the background
@@ -23,12 +23,11 @@ const (
 	foregroundCheck = 500 * time.Millisecond
 )
 
-// pump carries a file to the ranks' standard input until it ends, its reader
-// does, or Stop.
+// pump sends a file to the ranks' standard input until the file or its reader ends, or until Stop.
 type pump struct {
 	file   *os.File
 	send   func(*scorev1.Stdin) error
-	failed func(error) // called before the end of an input that cannot be read further
+	failed func(error) // called before the end is sent, if the input cannot be read further
 	wake   int         // eventfd that ends waiting
 	done   chan struct{}
 	isTerm bool
@@ -40,9 +39,8 @@ type pump struct {
 	resized  atomic.Bool // the terminal's size must be sent
 }
 
-// startPump starts carrying file to send, which may block: that is how a job
-// that does not read slows its source down. Where escaped is not nil, the escapes of a terminal are
-// not sent.
+// startPump starts a pump. send may block: so a job that does not read slows its source down. If
+// escaped is not nil, the escapes of a terminal are not sent.
 func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error), escaped func()) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -59,8 +57,8 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error
 	return p, nil
 }
 
-// Stop ends the pump and waits for it. A send under way must have been ended
-// before, by its own context.
+// Stop ends the pump and waits for it. The caller must first end a send under way, by its own
+// context.
 func (p *pump) Stop() {
 	p.stopping.Store(true)
 	p.interrupt()
@@ -68,10 +66,10 @@ func (p *pump) Stop() {
 	unix.Close(p.wake)
 }
 
-// interrupt ends a wait. An eventfd takes it.
+// interrupt ends a wait.
 func (p *pump) interrupt() { _, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// followSize sends the terminal's size whenever that changes, until stop.
+// followSize sends the terminal's size after each change, until stop.
 func (p *pump) followSize() (stop func()) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGWINCH)
@@ -111,7 +109,7 @@ func (p *pump) run() {
 			p.failed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
 		}
 		if err != nil || n == 0 {
-			_ = p.send(&scorev1.Stdin{Eof: true}) // who no longer listens needs no end
+			_ = p.send(&scorev1.Stdin{Eof: true}) // a reader that is gone needs no end
 			return
 		}
 		if err := p.pass(buffer[:n]); err != nil {
@@ -120,7 +118,7 @@ func (p *pump) run() {
 	}
 }
 
-// pass sends what was read, without the escapes of a terminal.
+// pass sends data without the escapes of a terminal.
 func (p *pump) pass(data []byte) error {
 	if p.escaped == nil {
 		return p.send(&scorev1.Stdin{Data: data})
@@ -135,9 +133,9 @@ func (p *pump) pass(data []byte) error {
 	return p.send(&scorev1.Stdin{Data: input})
 }
 
-// ready waits until there is something to read or to send; false means Stop. A process in the
-// background must leave the terminal alone, so it waits for the foreground, and checks now and then
-// whether it lost it while waiting for a key.
+// ready waits until there is something to read or to send, and returns false after Stop. A process
+// in the background must not read the terminal, so ready waits for the foreground, and checks
+// regularly whether the process has lost it.
 func (p *pump) ready() bool {
 	limit := -1
 	if p.isTerm {
@@ -174,14 +172,14 @@ func (p *pump) wait(file *os.File, limit int) (readable bool) {
 	return file != nil && fds[1].Revents != 0
 }
 
-// inForeground reports whether the terminal's input is for this process group. A
-// terminal that is not the controlling one knows no foreground: it can be read.
+// inForeground reports whether this process group may read the terminal. A terminal that is not the
+// controlling one has no foreground, and can be read.
 func (p *pump) inForeground() bool {
 	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
 	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
 }
 
-// inputFile opens what -i names; nil means the ranks get none from here.
+// inputFile opens the file of -i; nil means that the ranks get no input from here.
 func inputFile(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -194,7 +192,7 @@ func inputFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// isNull reports whether a file is /dev/null, which has nothing to carry.
+// isNull reports whether a file is /dev/null, which has no input.
 func isNull(file *os.File) bool {
 	var info unix.Stat_t
 	err := unix.Fstat(int(file.Fd()), &info)

@@ -7,9 +7,8 @@ import (
 
 // Bounds and rates of the filter.
 const (
-	// Window is how many samples are remembered. At one heartbeat in 250 ms it
-	// spans 4 s, in which a quiet moment of the network is almost certain;
-	// older samples have lost their worth by drift.
+	// Window is the number of kept samples. At one heartbeat in 500 ms it spans 8 s, in which a
+	// quiet moment of the network is almost certain; drift has made older samples worthless.
 	Window = 16
 
 	// MaxDriftPPM is the assumed largest drift between two clocks, in
@@ -17,31 +16,31 @@ const (
 	// by NTP they stay far below.
 	MaxDriftPPM = 50
 
-	// MaxRoundTrip is the longest round trip of an accepted sample. A longer
-	// one tells less about the offset than no sample.
+	// MaxRoundTrip is the longest round trip of an accepted sample. Longer ones are worse than no
+	// sample.
 	MaxRoundTrip = time.Second
 
-	// SlewPPM is how fast an offset in use moves to a better one. Cluster time
-	// so never stands still nor runs back, and no slice becomes longer or
-	// shorter by more than a twentieth; a millisecond takes 20 ms.
+	// SlewPPM is how fast the offset in use moves to a better one. So cluster time never stops or
+	// runs backwards, and no slice becomes longer or shorter by more than a twentieth; a change of
+	// a millisecond takes 20 ms.
 	SlewPPM = 50_000
 
-	// OutliersToReset is how many samples in a row, agreeing with each other
-	// and with nothing before, are taken for a new clock: a leader that was
-	// suspended, or whose machine's clock was stepped. One alone is dropped.
+	// OutliersToReset is the number of consecutive samples that agree with each other but not with
+	// earlier ones after which they are taken for a new clock: the leader was suspended, or its
+	// machine's clock was stepped. Fewer are dropped.
 	OutliersToReset = 3
 
-	// maxInstant keeps sums and differences of instants from overflowing; as
-	// Unix time it is in the year 2116.
+	// maxInstant bounds instants, so that sums and differences do not overflow; as Unix time it is
+	// in the year 2116.
 	maxInstant = 1 << 62
 )
 
 // Why a sample was not used.
 var (
 	ErrImpossible = errors.New("the heartbeat's times are impossible")
-	ErrSlow       = errors.New("the heartbeat took too long to say anything of the clock")
+	ErrSlow       = errors.New("the heartbeat took too long to measure the clock")
 	ErrOldTerm    = errors.New("the heartbeat is of a former leader")
-	ErrOutlier    = errors.New("the heartbeat contradicts those before it")
+	ErrOutlier    = errors.New("the heartbeat contradicts the earlier ones")
 )
 
 // Sample is one heartbeat that went to the leader and came back.
@@ -52,8 +51,9 @@ type Sample struct {
 	Received int64 // local monotonic nanoseconds
 }
 
-// roundTrip returns how long the heartbeat was on its way, both ways together. A leader whose clock
-// is faster may seem to have kept it for longer than it was away.
+// roundTrip returns the heartbeat's time on the network, both ways together; never negative,
+// although a leader with a faster clock may seem to have kept the heartbeat for longer than it was
+// away.
 func (s *Sample) roundTrip() time.Duration {
 	return time.Duration(max(s.Received-s.Sent-(s.Left-s.Arrived), 0))
 }
@@ -71,7 +71,7 @@ func (s *Sample) bound(now int64) int64 {
 	return (int64(s.roundTrip())+1)/2 + drift(now-s.Sent)
 }
 
-// usable reports whether the sample means anything.
+// usable returns an error if the sample is useless.
 func (s *Sample) usable() error {
 	for _, t := range [...]int64{s.Sent, s.Arrived, s.Left, s.Received} {
 		if t < 0 || t >= maxInstant {
@@ -103,7 +103,7 @@ func drift(elapsed int64) int64 {
 	return elapsed/1_000_000*MaxDriftPPM + (elapsed%1_000_000*MaxDriftPPM+999_999)/1_000_000
 }
 
-// Estimate is what is known of the leader's clock.
+// Estimate is an estimate of the leader's clock.
 type Estimate struct {
 	Term   uint64 // of the leader whose clock it is
 	Offset int64  // cluster time minus local time, in nanoseconds; moves gently

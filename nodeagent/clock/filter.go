@@ -2,27 +2,25 @@ package clock
 
 import "time"
 
-// Filter makes an estimate from samples. The zero value knows nothing and is
-// ready. It is not safe for concurrent use, and allocates nothing.
+// Filter makes an estimate from samples. The zero value has no samples and is ready for use. It is
+// not safe for concurrent use, and allocates nothing.
 type Filter struct {
 	term    uint64
 	samples [Window]Sample // the newest at (added-1) % Window
-	added   uint64         // how many were ever added for the term
-	best    Sample         // the one with the smallest bound at any instant
+	added   uint64         // samples added for the term so far
+	best    Sample         // the sample with the smallest bound at any instant
 
-	// The offset in use moves from slewFrom, which it had at slewSince, to
-	// the best sample's.
+	// The offset in use moves from slewFrom, its value at slewSince, to the best sample's.
 	slewFrom  int64
 	slewSince int64
 
 	outliers [OutliersToReset]Sample
-	strays   int // how many of outliers are in use
+	strays   int // number of valid outliers
 }
 
-// Add takes a sample from the leader of the given term. Samples come in the
-// order of their receipt. The first of a newer term empties the filter: it is
-// another clock. The error says why a sample was not used; an estimate made
-// before stays good.
+// Add adds a sample from the leader of the given term. Samples must come in the order of their
+// receipt. The first sample of a newer term resets the filter, since it is from another clock. An
+// error means that the sample was not used; the estimate stays valid.
 func (f *Filter) Add(term uint64, s Sample) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -42,8 +40,8 @@ func (f *Filter) Add(term uint64, s Sample) error {
 	return nil
 }
 
-// Estimate returns what is known at the local instant now, which is not before
-// the last sample's receipt. ok is false before the first sample.
+// Estimate returns the estimate at the local instant now, which must not be before the last
+// sample's receipt. ok is false before the first sample.
 func (f *Filter) Estimate(now int64) (e Estimate, ok bool) {
 	if f.added == 0 {
 		return Estimate{}, false
@@ -75,7 +73,7 @@ func (f *Filter) restart(term uint64, s Sample) {
 	f.remember(s)
 }
 
-// take adds a sample that agrees with what is known.
+// take adds a sample that agrees with the best one.
 func (f *Filter) take(s Sample) {
 	now := s.Received
 	at := f.offset(now)
@@ -102,8 +100,8 @@ func (f *Filter) choose(now int64) {
 	}
 }
 
-// onStray keeps a sample that contradicts the best one, and starts again with it
-// when it is the last of enough that agree among themselves.
+// onStray records a sample that contradicts the best one. After OutliersToReset strays that agree
+// with each other it starts again with the last one.
 func (f *Filter) onStray(s Sample) error {
 	if f.strays > 0 && !s.agrees(&f.outliers[f.strays-1]) {
 		f.strays = 0

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// exchange runs a job's collectives: it passes messages between its nodes and the machine that
-// decides (package fence).
+// exchange runs a job's collectives: it transports messages between its nodes and the machine of
+// package fence.
 type exchange struct {
 	group *Group
 
@@ -20,8 +20,8 @@ type exchange struct {
 	// machine is nil if the job cannot have one; broken is the reason.
 	machine fence.Collective
 	broken  error
-	// open holds exchanges that this node has added to and whose results the steward does not have
-	// yet.
+	// open holds the exchanges to which this node has added its piece and whose results the steward
+	// does not have yet.
 	open map[fence.Op]bool
 	// sent holds the messages of each exchange that have not arrived.
 	sent map[fence.Op]*sync.WaitGroup
@@ -50,7 +50,7 @@ func (x *exchange) add(op fence.Op, data []byte) {
 	x.carryOut(x.machine.Add(op, data))
 }
 
-// receive takes a message of another node of the job.
+// receive handles a message of another node of the job.
 func (x *exchange) receive(from int, message fence.Message) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,7 +59,7 @@ func (x *exchange) receive(from int, message fence.Message) {
 	}
 }
 
-// nodeLost ends the job's exchanges: a node cannot be reached.
+// nodeLost ends the job's exchanges, because a node cannot be reached.
 func (x *exchange) nodeLost(node int, reason string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -83,9 +83,9 @@ func (x *exchange) carryOut(effects []fence.Effect) {
 	}
 }
 
-// onResult delivers a result after the other nodes have everything that this one sent for the
-// exchange. For once the steward has the result, it does not give its piece to the next agent. The
-// caller holds mu.
+// onResult delivers a result to the steward after this node's messages of the exchange have
+// arrived. Once the steward has the result, it does not give its piece to the next agent, which
+// therefore could not repeat the messages. The caller holds mu.
 func (x *exchange) onResult(m fence.Message) {
 	sent := x.sent[m.Op]
 	delete(x.sent, m.Op)
@@ -115,7 +115,7 @@ func (x *exchange) deliver(m fence.Message) {
 	})
 }
 
-// requestRepeat asks the other nodes for what they sent to an agent before this one.
+// requestRepeat asks the other nodes to repeat the messages that they sent to an earlier agent.
 func (x *exchange) requestRepeat() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -136,8 +136,8 @@ func (x *exchange) repeat(node int) {
 	}
 }
 
-// fail tells the steward why its exchanges cannot complete, which ends the job. The caller holds
-// mu.
+// fail reports to the steward why its exchanges cannot complete, which ends the job. The caller
+// holds mu.
 func (x *exchange) fail(reason error) {
 	for op := range x.open {
 		x.answer(&stewardpb.CollectiveResult{

@@ -19,14 +19,14 @@ type Peers interface {
 	Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error
 }
 
-// Steward is the job's steward on this node. If it is gone, its methods return errors.
+// Steward is the job's steward on this node. The methods of a lost steward return errors.
 type Steward interface {
 	Collective(*stewardpb.CollectiveResult) error
 	RankFailure(*stewardpb.RankFailure) error
 	PartLost(*stewardpb.PartLost) error
 }
 
-// Options are what a group needs of the node and of its job.
+// Options are the options of New: the parts of the node and the job that a group needs.
 type Options struct {
 	Node    string          // name of this node
 	Context context.Context // ends when the job is forgotten
@@ -36,11 +36,11 @@ type Options struct {
 	Logger  *zap.Logger
 	// Steward is nil before the job has one.
 	Steward func() Steward
-	// Ends reports whether the job is over, or is being killed, after so long.
+	// Ends waits for at most within, and reports whether the job is over or being killed.
 	Ends func(within time.Duration) bool
 }
 
-// Group connects the nodes of one job. A nil Group is one node, whose steward knows everything.
+// Group connects the nodes of one job. It is nil for a job of one node.
 type Group struct {
 	order    *scorev1.Prepare
 	options  Options
@@ -61,14 +61,14 @@ func New(order *scorev1.Prepare, options Options) *Group {
 // Add adds this node's piece to a collective; the steward gets the result.
 func (g *Group) Add(op fence.Op, data []byte) { g.exchange.add(op, data) }
 
-// RequestRepeat asks the other nodes for what they sent to an agent before this one.
+// RequestRepeat asks the other nodes to repeat the messages that they sent to an earlier agent.
 func (g *Group) RequestRepeat() {
 	if g != nil {
 		g.exchange.requestRepeat()
 	}
 }
 
-// Collect takes a step of a collective from another node of the job.
+// Collect handles a step of a collective from another node of the job.
 func (g *Group) Collect(request *scorev1.CollectRequest) error {
 	if request.GetAgain() {
 		g.exchange.repeat(int(request.GetFromNodeIndex()))
@@ -90,7 +90,7 @@ func (g *Group) Collect(request *scorev1.CollectRequest) error {
 // them.
 const maxKind = 1<<8 - 1
 
-// PartLost spreads that a node has lost its part of the job.
+// PartLost spreads the loss of a node's part of the job.
 func (g *Group) PartLost(node int, reason string) {
 	if g != nil {
 		g.gossiper.learn(gossip.PartLost, node, 0, reason)
@@ -104,14 +104,14 @@ func (g *Group) RankExited(m *scorev1.RankExited) {
 	}
 }
 
-// RankFailure spreads that a rank here has failed, or was started again, while the job goes on.
+// RankFailure spreads the failure or the new start of a rank here while the job goes on.
 func (g *Group) RankFailure(m *stewardpb.RankFailure) {
 	if g != nil {
 		g.gossiper.rankFailure(m)
 	}
 }
 
-// Receive takes a failure from another node of the job.
+// Receive handles a failure that another node of the job reports.
 func (g *Group) Receive(m *scorev1.GossipRequest) { g.gossiper.receive(m) }
 
 // Gossips reports whether the group spreads failures.

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// launchWait bounds how long a rank that connects waits until its steward has told that it
-	// was started; handover.Client waits as long for an answer.
+	// launchWait bounds how long a connected rank waits until its steward has reported its start;
+	// handover.Client waits as long for an answer.
 	launchWait = 10 * time.Second
 	// connectionsPerRank bounds a job's connections: a rank needs one, and may start
 	// processes that each have one for a while.
 	connectionsPerRank = 4
-	// acceptPause is the pause after a connection could not be accepted, most likely for want of
-	// descriptors.
+	// acceptPause is the pause after a failed accept, most likely for lack of descriptors.
 	acceptPause = 10 * time.Millisecond
 )
 
-// accept takes the ranks' connections until the listener is closed.
+// accept accepts the ranks' connections until the listener is closed.
 func (p *Plane) accept() {
 	for {
 		conn, err := p.listener.AcceptUnix()
@@ -38,8 +37,8 @@ func (p *Plane) accept() {
 	}
 }
 
-// admit finds out who connects. It disconnects at once any process that is neither a rank nor a
-// descendant of one.
+// admit identifies a connected process. It disconnects at once any process that is neither a rank
+// nor a descendant of one.
 func (p *Plane) admit(conn *net.UnixConn) {
 	who, err := handover.Peer(conn)
 	if err != nil || !p.knows(who.Uid) {
@@ -63,7 +62,7 @@ func (p *Plane) refuse(conn *net.UnixConn, why string, pid int32) {
 	p.options.Logger.Debug("a process may not have a job's channels", zap.String("reason", why), zap.Int32("pid", pid))
 }
 
-// knows reports whether a job of the user is here. For others it is not worth reading /proc.
+// knows reports whether a job of the user is here; /proc is not read for other users.
 func (p *Plane) knows(uid uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +74,7 @@ func (p *Plane) knows(uid uint32) bool {
 	return false
 }
 
-// job finds the job whose ranks are children of the process; nil: none.
+// job returns the job whose ranks are children of the process, nil if there is none.
 func (p *Plane) job(steward int) *Job {
 	p.mu.Lock()
 	defer p.mu.Unlock()

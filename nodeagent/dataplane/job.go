@@ -12,12 +12,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// How long a job's contexts are driven after its end while something is unanswered. The nodes'
-// agents answer within milliseconds, also for ranks that are stopped.
+// The times for which a job's contexts are driven after its end while messages are unanswered. The
+// nodes' agents answer within milliseconds, even for stopped ranks.
 const (
-	// LingerEnded is for ranks that ended by themselves: what they sent last must arrive.
+	// LingerEnded is for ranks that ended by themselves: their last messages must arrive.
 	LingerEnded = 500 * time.Millisecond
-	// LingerKilled is for ranks that were killed: the others are informed.
+	// LingerKilled is for killed ranks: only their peers must be informed.
 	LingerKilled = 50 * time.Millisecond
 )
 
@@ -30,7 +30,7 @@ type Job struct {
 	ranks    []uint32
 	nodes    []string // names of all its nodes
 	handle   *node.Job
-	respawns bool // ranks that fail are started again, however soon
+	respawns bool // failed ranks are started again, possibly at once
 
 	launched chan struct{} // closed by Launched
 	left     chan struct{} // closed by Rest or Leave, under the plane's mu
@@ -40,8 +40,8 @@ type Job struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made again, by Respawned
 	pids    []int32       // of the ranks, in their order
-	at      uint64        // when they had all been started, as ancestry.Process.Start
-	waiting int           // connections of ranks that are not known yet
+	at      uint64        // when all had been started, as ancestry.Process.Start
+	waiting int           // connections of still unknown ranks
 }
 
 func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
@@ -58,8 +58,8 @@ func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
 	}
 }
 
-// Launched sets the ranks' processes, in the ranks' order. Ranks that have connected already are
-// served now.
+// Launched sets the ranks' processes, in the ranks' order. It serves ranks that have already
+// connected.
 func (j *Job) Launched(pids []int32) {
 	at, err := ancestry.SinceBoot()
 	if err != nil {
@@ -74,7 +74,7 @@ func (j *Job) Launched(pids []int32) {
 	}
 }
 
-// Respawned sets the new process of a rank. Channels on which the last one died stay dead.
+// Respawned sets the new process of a rank. Channels on which its previous process died stay dead.
 func (j *Job) Respawned(rank uint32, pid int32) {
 	at, err := ancestry.SinceBoot()
 	i, here := slices.BinarySearch(j.ranks, rank)
@@ -91,8 +91,8 @@ func (j *Job) Respawned(rank uint32, pid int32) {
 	j.changed = make(chan struct{})
 }
 
-// isNew reports whether a child of the steward may be a rank that was started again and is not
-// known yet. When that changes, changed is closed.
+// isNew reports whether a child of the steward may be a restarted rank that is not known yet.
+// changed is closed when that changes.
 func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,9 +102,9 @@ func (j *Job) isNew(p ancestry.Process) (is bool, changed <-chan struct{}) {
 // Ended reports that a rank's process ended.
 func (j *Job) Ended(rank uint32) { j.handle.Ended(rank) }
 
-// Rest reports that no rank is left here, but the job may go on elsewhere. It returns at once; the
-// contexts are driven until what their ranks sent has been answered and the others know of their
-// ends, however slow these are, or until LingerEnded after Over; then nothing is left of them.
+// Rest reports that no rank is left here, but the job may go on elsewhere. It returns at once. The
+// contexts are driven until their ranks' messages were answered and the peers know of their ends,
+// however slow these are, or until LingerEnded after Over; then they are removed.
 func (j *Job) Rest() {
 	j.plane.mu.Lock()
 	defer j.plane.mu.Unlock()
@@ -112,15 +112,15 @@ func (j *Job) Rest() {
 }
 
 // Over reports that the job has ended, or must end, on all nodes. It may be called before Rest, and
-// again.
+// repeatedly.
 func (j *Job) Over() {
 	j.plane.mu.Lock()
 	defer j.plane.mu.Unlock()
 	j.overLocked()
 }
 
-// Leave ends the job here. It returns at once; the contexts are driven for up to
-// linger until all is answered, then nothing is left of them. It may be called again.
+// Leave ends the job here. It returns at once. The contexts are driven until all messages were
+// answered, for at most linger, and then removed. It may be called repeatedly.
 func (j *Job) Leave(linger time.Duration) {
 	j.plane.mu.Lock()
 	defer j.plane.mu.Unlock()
@@ -137,7 +137,7 @@ func (j *Job) overLocked() {
 	}
 }
 
-// leaveLocked gives up the contexts; the caller holds the plane's mu.
+// leaveLocked is Leave; the caller holds the plane's mu.
 func (j *Job) leaveLocked(linger time.Duration) {
 	select {
 	case <-j.left:
@@ -147,7 +147,7 @@ func (j *Job) leaveLocked(linger time.Duration) {
 	}
 	p := j.plane
 	if p.jobs[j.steward] == j {
-		delete(p.jobs, j.steward) // else the steward has another job already
+		delete(p.jobs, j.steward) // otherwise the steward already has another job
 	}
 	p.leaving[j] = true
 	p.tasks.Go(func() {
@@ -161,7 +161,7 @@ func (j *Job) leaveLocked(linger time.Duration) {
 	})
 }
 
-// admit serves a process of the job, once it is known which rank it belongs to.
+// admit serves a process of the job after its rank is known.
 func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 	select {
 	case <-j.launched:
@@ -185,8 +185,8 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 	})
 }
 
-// awaitRank waits until it is known which rank the process is. It returns why the process cannot be
-// served; "": it can.
+// awaitRank waits until the rank of the process is known. refusal is the reason why the process
+// cannot be served, "" if it can.
 func (j *Job) awaitRank(rank ancestry.Process) (refusal string) {
 	timer := time.NewTimer(launchWait)
 	defer timer.Stop()
@@ -249,8 +249,8 @@ func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
 	}
 }
 
-// rankOf finds the rank that a child of the steward is. Its number may be an ended rank's, but
-// then it began after the ranks did. The caller holds mu.
+// rankOf returns the rank of a child of the steward. A process with the number of an ended rank is
+// not taken for it, since it was started after the ranks. The caller holds mu.
 func (j *Job) rankOf(p ancestry.Process) (rank uint32, ok bool) {
 	i := slices.Index(j.pids, int32(p.PID))
 	if i < 0 || i >= len(j.ranks) || p.Start > j.at {

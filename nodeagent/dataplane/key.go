@@ -8,7 +8,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// keyLabel keeps the keys of jobs apart from all else that is derived from the cluster's key.
+// keyLabel separates the keys of jobs from other keys that are derived from the cluster's key.
 const keyLabel = "score data plane: key of a job, 1"
 
 // secretOf returns the secret that the job's key is derived from: the order's, or the cluster's key
@@ -26,8 +26,8 @@ func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
 // errNoKey is returned for a job that would have the same key in every cluster.
 var errNoKey = errors.New("the server has sent no key for the job; upgrade the servers")
 
-// jobKey names a job in frames. All nodes of the job compute the same one, and nobody
-// else can: to guess it takes 2^64 datagrams. It is never zero.
+// jobKey returns the key that identifies a job in frames. Only the nodes of the job can compute it;
+// to guess it takes 2^64 datagrams. It is never zero.
 func jobKey(secret, cluster string, job uint64) uint64 {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(keyLabel)) // a hash never fails

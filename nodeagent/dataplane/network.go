@@ -5,7 +5,7 @@ import (
 	"score/ctxswitch"
 )
 
-// Network is a job's contexts as the switching thread needs them.
+// Network is the switching thread's interface to a job's contexts.
 type Network struct{ job *node.Job }
 
 // nodeSteps are the steps of a switch that concern contexts.
@@ -14,9 +14,9 @@ var nodeSteps = [...]node.Step{
 	ctxswitch.Save: node.StepSave, ctxswitch.Load: node.StepLoad,
 }
 
-// Order begins a step. If it is over at once, Order returns its outcome; else Options.Stepped is
-// called at its end. A step that does not concern contexts is over at once, as is any step on a
-// closed plane.
+// Order begins a step. If the step is over at once, Order returns its outcome; otherwise
+// Options.Stepped is called at its end. A step that does not concern contexts is over at once, and
+// so is any step on a closed plane.
 func (n Network) Order(step ctxswitch.Step, number uint64, by int64) (out node.Outcome, over bool) {
 	if int(step) >= len(nodeSteps) || nodeSteps[step] == 0 {
 		return out, true
@@ -24,15 +24,14 @@ func (n Network) Order(step ctxswitch.Step, number uint64, by int64) (out node.O
 	return n.job.Order(nodeSteps[step], number, by)
 }
 
-// Contexts returns how many contexts the job may have on their channels, besides those that are not
-// counted.
+// Contexts returns the number of counted contexts that the job may have on their channels.
 func (n Network) Contexts() int { return n.job.Given() }
 
-// Pause reports that the job's processes were ordered to stand still: contexts that stay on their
-// channels are left alone until Resume. Neither waits.
+// Pause reports that the job's processes were ordered to stop: contexts that stay on their channels
+// are left alone until Resume. Neither waits.
 func (n Network) Pause() { n.job.Pause() }
 
-// Resume reports that they run again.
+// Resume reports that the job's processes run again.
 func (n Network) Resume() { n.job.Resume() }
 
 // withSwitching adds the callbacks for switching to a job's configuration.

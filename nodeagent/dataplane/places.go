@@ -10,8 +10,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// errPlaces: the order gives no rank a place, or one twice.
-var errPlaces = errors.New("the ranks' places are not those of a job")
+// errPlaces means that the order gives a rank no place, or two.
+var errPlaces = errors.New("the order does not give each rank one place")
 
 // placesOf makes the place map of an order; nil if all ranks are on this node.
 func (p *Plane) placesOf(order *scorev1.Prepare, key uint64) (*rankmap.Map, error) {

@@ -27,20 +27,23 @@ type Options struct {
 	// Address is the directory's address. Other nodes know it as the agent's TCP address: the
 	// directory has the UDP port of the same number.
 	Address netip.AddrPort
-	// Socket is the ranks' socket: a path, in a directory in which nobody else can make names, or
-	// an abstract name that begins with @. What a dead agent has left at the path is replaced.
+	// Socket is the ranks' socket: a path in a directory in which nobody else can create names, or
+	// an abstract name that begins with @. The socket of a dead agent at the path is replaced.
 	Socket string
-	// Cluster and ClusterKey are what the jobs' keys are derived from.
+	// Cluster and ClusterKey are the secrets from which the jobs' keys are derived.
 	Cluster, ClusterKey string
-	// Anywhere means that nodes may be on other hosts; else their addresses must be on loopback.
+	// Anywhere means that nodes may be on other hosts; otherwise their addresses must be on
+	// loopback.
 	Anywhere bool
 	Logger   *zap.Logger
-	// Channels is how many contexts may be on the network at once; the leader places jobs by it.
+	// Channels is the number of contexts that may be on the network at once; the leader places jobs
+	// by it.
 	Channels int
-	// Link is what carries datagrams between nodes, and TIPCType the type of the cluster's names.
+	// Link is the transport of datagrams between nodes, and TIPCType the type of the cluster's
+	// names.
 	Link     link.Transport
 	TIPCType uint32
-	// Left is called when a node of a job is gone from the link's network: it, or the way to it,
+	// Left is called when a node of a job has left the link's network: the node, or the path to it,
 	// may be lost. It must not wait. It may be nil.
 	Left func(node string)
 	// Identity is unique to this cluster, so that it notices others with the same TIPCType.
@@ -50,7 +53,7 @@ type Options struct {
 	Unseen func(job uint64, nodes []string)
 	// Raise gives the driving thread real-time priority; nil: it has none.
 	Raise func() error
-	// Connected is called at a job's first context with peers on other nodes; Stepped, at the end
+	// Connected is called for a job's first context with peers on other nodes; Stepped, at the end
 	// of a step that Network.Order began. If they are nil, jobs are not switched. Neither may wait.
 	Connected func(job uint64, network Network)
 	Stepped   func(job uint64, step ctxswitch.Step, outcome *node.Outcome)
@@ -70,12 +73,12 @@ type Plane struct {
 	closed bool
 	// jobs holds this node's jobs by their steward's pid; every rank is a child of its steward.
 	jobs map[int]*Job
-	// leaving are jobs that have left and whose contexts still exist.
+	// leaving holds jobs that have left but whose contexts still exist.
 	leaving map[*Job]bool
 }
 
-// Open binds the directory and listens for ranks, which are answered from Serve on. The error wraps
-// unix.EADDRINUSE if somebody has the directory's port.
+// Open binds the directory and listens for ranks; Serve answers them. The error wraps
+// unix.EADDRINUSE if another process has the directory's port.
 func Open(o Options) (*Plane, error) {
 	faults, err := link.FaultsFromEnvironment()
 	if err != nil {
@@ -100,8 +103,9 @@ func Open(o Options) (*Plane, error) {
 	return p, nil
 }
 
-// listen listens for ranks of all users. A path is replaced in one step, so that a rank finds one
-// or the other socket there; it outlives the listener, for ranks that wait for the next agent.
+// listen listens for ranks of all users. It replaces a socket at the path atomically, so that a
+// rank always finds one of the two. The path outlives the listener, for ranks that wait for the
+// next agent.
 func listen(socket string) (*net.UnixListener, error) {
 	if strings.HasPrefix(socket, "@") {
 		return handover.Listen(socket)
@@ -115,7 +119,7 @@ func listen(socket string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
-	const everybody = 0o666 // the kernel tells the plane who connects
+	const everybody = 0o666 // the kernel identifies who connects
 	err = os.Chmod(fresh, everybody)
 	if err == nil {
 		err = os.Rename(fresh, socket)
@@ -126,27 +130,27 @@ func listen(socket string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// Serve begins to answer ranks. Those that dial before wait: the jobs of a former agent are added
-// first.
+// Serve begins to answer ranks. Earlier connections wait until then, so that the jobs of a former
+// agent can be added first.
 func (p *Plane) Serve() { p.tasks.Go(p.accept) }
 
 // Socket returns the address that ranks dial (handover.Dial).
 func (p *Plane) Socket() string { return p.socket }
 
-// Totals counts what the plane has done so far.
+// Totals returns the counts of the plane's work so far.
 func (p *Plane) Totals() node.Totals { return p.node.Totals() }
 
-// Spares keep a job's contexts for the next agent.
+// Spares keeps a job's contexts for the next agent.
 type Spares struct {
-	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: none is
-	// kept.
+	// Keep is called with each context before a rank gets it (node.JobConfig.Keep); nil: contexts
+	// are not kept.
 	Keep func(node.Spare) error
-	// Kept are the contexts that a former agent has made. The files become the plane's.
+	// Kept are the contexts of a former agent. The plane takes the files over.
 	Kept []node.Spare
 }
 
-// Add makes a job known whose order names this node; steward is the process that
-// starts its ranks. It waits for a job of the same number that is not gone yet.
+// Add adds a job with a place on this node; steward is the process that starts its ranks. It waits
+// until an earlier job of the same number is gone.
 func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, spares Spares) (*Job, error) {
 	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
 		return nil, err
@@ -181,11 +185,11 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 	return j, nil
 }
 
-// rowsKept is the number of rows of the gang matrix for whose contexts a node has memory: the
-// default number of rows.
+// rowsKept is the number of rows of the gang matrix whose contexts fit into a node's memory for
+// them: the default number of rows.
 const rowsKept = 8
 
-// givenChannels returns how many channels each rank of the job was given.
+// givenChannels returns the number of channels of each rank of the job.
 func givenChannels(order *scorev1.Prepare) int {
 	if n := order.GetSpec().GetChannelsPerTask(); n > 0 {
 		return int(min(n, node.MaxChannels))
@@ -207,7 +211,7 @@ func (p *Plane) awaitGone(ctx context.Context, id uint64) error {
 	}
 }
 
-// find finds a job that is here or leaving; nil: there is none.
+// find returns a job that is here or leaving, nil if there is none.
 func (p *Plane) find(id uint64) *Job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +228,7 @@ func (p *Plane) find(id uint64) *Job {
 	return nil
 }
 
-// Close ends all jobs' contexts and waits until nothing is left. It may be called again.
+// Close ends all jobs' contexts and waits until they are removed. It may be called repeatedly.
 func (p *Plane) Close() error {
 	p.end.Do(func() { p.failure = p.close() })
 	return p.failure
@@ -258,5 +262,5 @@ func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 	p.options.Logger.Warn("trouble with a job's channels", fields...)
 }
 
-// Contexts returns how many contexts there are now.
+// Contexts returns the present number of contexts.
 func (p *Plane) Contexts() int { return p.node.Contexts() }

@@ -14,7 +14,7 @@ import (
 
 // States of a channel, as users see them.
 const (
-	stateNew    = "new" // somebody sent to it, and its rank has not opened it yet
+	stateNew    = "new" // a peer has sent to it, and its rank has not opened it yet
 	stateOpen   = "open"
 	stateClosed = "closed"
 	stateGone   = "gone" // its process ended without closing it
@@ -118,11 +118,11 @@ func peerOf(p *node.PeerStatus) *scorev1.ChannelPeer {
 	return peer
 }
 
-// Cut fills c with what the job's channels here have done, see node.Job.Cut.
+// Cut fills c with the counts of the job's channels here, see node.Job.Cut.
 func (j *Job) Cut(c *node.Cut) { j.handle.Cut(c) }
 
-// Own returns the kernel's names for the images and sockets of the job's channels here, by which it
-// reports what a process waits for.
+// Own returns the kernel's names of the images and sockets of the job's channels here; the kernel
+// uses them to show what a process waits for.
 func (j *Job) Own() wakesource.Own {
 	images, sockets := j.handle.Inodes()
 	return wakesource.Own{Images: images, Sockets: sockets}

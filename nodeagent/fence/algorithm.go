@@ -4,20 +4,20 @@ import (
 	"fmt"
 )
 
-// Algorithm is the way that data takes between nodes.
+// Algorithm is the algorithm by which nodes exchange data.
 type Algorithm uint8
 
-// The algorithms, in the order of the API's ExchangeMode, and their costs: n nodes, D bytes of all
-// nodes together, a per message and b per byte.
+// The algorithms, in the order of the API's ExchangeMode, with their costs for n nodes and D bytes
+// of all nodes together: a per message and b per byte.
 const (
-	// Auto takes the fastest algorithm for the size of the data.
+	// Auto chooses the fastest algorithm for the size of the data.
 	Auto Algorithm = iota
 	// TreeAlgorithm: 2*log8(n) hops, and the root sends all data eight times: 2*log8(n)*(a +
 	// 8*D*b).
 	TreeAlgorithm
-	// RingAlgorithm: each node passes on what it got from its neighbour: (n-1)*a + D*b.
+	// RingAlgorithm: each node forwards the data of its neighbour: (n-1)*a + D*b.
 	RingAlgorithm
-	// BruckAlgorithm: each node doubles what it has: log2(n)*a + D*b.
+	// BruckAlgorithm: each node doubles its data in each round: log2(n)*a + D*b.
 	BruckAlgorithm
 	algorithms
 )

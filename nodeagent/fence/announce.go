@@ -2,13 +2,14 @@ package fence
 
 import "encoding/binary"
 
-// announcer announces a piece: its size, and the piece itself if it is small.
+// announcer encodes announcements of pieces: the size, and the piece itself if it is small.
 type announcer struct {
-	// small is the largest piece that goes with the sizes.
+	// small is the largest piece that is sent with its size, in bytes.
 	small int
 }
 
-// empty is the largest piece that counts as empty: it holds its sender's identity, but no data.
+// empty is the size of the largest piece that counts as empty: it holds its sender's identity, but
+// no data.
 const empty = 32
 
 func (a announcer) announce(data []byte) []byte {
@@ -20,7 +21,7 @@ func (a announcer) announce(data []byte) []byte {
 	return append(word, data[:room]...)
 }
 
-// announced reads an announcement; has is false if the piece is not in it.
+// announced decodes an announcement; has is false if the piece is not in it.
 func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) {
 	n, width := binary.Uvarint(word)
 	if width <= 0 || n > MaxBytes {
@@ -31,8 +32,8 @@ func (a announcer) announced(word []byte) (size int, data []byte, has, ok bool) 
 	return size, data, has, has && len(data) == size || !has && len(data) == 0
 }
 
-// decode reads what all nodes have announced: the pieces, and whether none is missing. The error
-// wraps ErrProtocol or ErrTooLarge.
+// decode decodes the announcements of all nodes. It returns the pieces, and whether none is
+// missing. The error wraps ErrProtocol or ErrTooLarge.
 func (a announcer) decode(words [][]byte) (pieces [][]byte, whole bool, err error) {
 	pieces, whole = make([][]byte, len(words)), true
 	bytes := 0

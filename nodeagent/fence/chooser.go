@@ -2,14 +2,14 @@ package fence
 
 import "fmt"
 
-// Chooser exchanges small pieces by the tree, and tells there how large the others are; then each
-// node knows all sizes, and all take the same algorithm for the data.
+// Chooser exchanges small pieces and the sizes of all pieces by the tree. Then each node knows all
+// sizes, and all choose the same algorithm for the data.
 //
 //	outside --own piece--> telling --all sizes--> gathering --all pieces--> outside
 //	                          \--all pieces were small----------------------/
 //
-// So an exchange without data is always one of the tree, and no node has to know before how much
-// there is.
+// So an exchange without data always uses the tree alone, and no node need know the size of the
+// data beforehand.
 type Chooser struct {
 	announcer
 	// forced is the algorithm for data; Auto chooses by size.
@@ -28,8 +28,8 @@ var _ Collective = (*Chooser)(nil)
 // algorithms need an exchange of the sizes first (docs/BENCHMARKS.md, group pmi).
 const TreeBytes = 64 << 10
 
-// New returns the exchange of a job of so many nodes as node self sees it. The
-// error wraps ErrShape or ErrAlgorithm.
+// New returns node self's Chooser for a job of this many nodes. The error wraps ErrShape or
+// ErrAlgorithm.
 func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	tree, err := NewTree(nodes, self)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Chooser) Receive(from int, message Message) []Effect {
 	return c.effects
 }
 
-// carryOut passes on the effects of an algorithm, and takes its results.
+// carryOut forwards the effects of an algorithm, and handles its results.
 func (c *Chooser) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
@@ -121,7 +121,7 @@ func (c *Chooser) carryOut(effects []Effect) {
 	}
 }
 
-// onAnnounced takes the sizes of all pieces, or all pieces.
+// onAnnounced handles the announcements of all nodes.
 func (c *Chooser) onAnnounced(m Message) {
 	pieces, whole, err := c.decode(m.Data)
 	if err != nil {

@@ -2,9 +2,9 @@ package fence
 
 import "slices"
 
-// early holds messages that came before their turn: of each round those of the two latest
-// exchanges. A sender may be in the next exchange already, and a node that does not know its own
-// number cannot tell which one it needs.
+// early holds messages that came too early: for each round those of the two latest exchanges. A
+// sender may already be in the next exchange, and a node that does not know its own number cannot
+// decide which of the two it needs.
 type early struct {
 	rounds map[int][2]held
 	// size is the size of their data.
@@ -41,7 +41,7 @@ func (e *early) take(round int, seq uint64) (h held, ok bool) {
 	return h, true
 }
 
-// forget drops messages of exchanges before one.
+// forget drops messages of exchanges before the given one.
 func (e *early) forget(before uint64) {
 	for round := range e.rounds {
 		for i, h := range e.rounds[round] {

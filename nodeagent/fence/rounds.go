@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// Rounds is an exchange in rounds, by a ring or by Bruck's algorithm. Its exchanges need not have
-// consecutive numbers, but rising ones.
+// Rounds is an exchange in rounds, by a ring or by Bruck's algorithm. The numbers of its exchanges
+// must rise, but need not be consecutive.
 //
 //	outside --own piece, round 0 sent--> inside --round r came: round r+1 sent--> inside
 //	inside --the last round came--> outside
 //
-// Messages come in any order. One of a later round, or of an exchange that this node is not in yet,
-// is kept.
+// Messages come in any order. A message of a later round or exchange is kept until its turn.
 type Rounds struct {
 	nodes, self int
 	via         Algorithm
@@ -22,31 +21,30 @@ type Rounds struct {
 	effects     []Effect
 }
 
-// run is a node's position in one sequence of exchanges.
+// run is the state of a node in one sequence of exchanges.
 type run struct {
-	// seq is the exchange that the node is in (inside), or the last one it was in; 0: none.
+	// seq is the present exchange (inside), or the last one; 0: none.
 	seq    uint64
 	inside bool
-	// pieces are those that came, by node; round is the first that has not come. size is what they
-	// take.
+	// pieces holds the pieces so far, by node; size is their total size. round is the first round
+	// that has not come.
 	pieces [][]byte
 	round  int
 	size   int
 	early  early
-	// last is the latest exchange that is over, for a neighbour that has forgotten it.
+	// last is the result of the latest completed exchange, for neighbours that have forgotten it.
 	last held
 }
 
 var _ Collective = (*Rounds)(nil)
 
-// NewRing returns the ring as node self of a job of that many nodes sees it.
-// The error wraps ErrShape.
+// NewRing returns node self's ring for a job of this many nodes. The error wraps ErrShape.
 func NewRing(nodes, self int) (*Rounds, error) {
 	return newRounds(nodes, self, RingAlgorithm, ring(nodes))
 }
 
-// NewBruck returns Bruck's algorithm as node self of a job of that many nodes
-// sees it. The error wraps ErrShape.
+// NewBruck returns node self's end of Bruck's algorithm for a job of this many nodes. The error
+// wraps ErrShape.
 func NewBruck(nodes, self int) (*Rounds, error) {
 	return newRounds(nodes, self, BruckAlgorithm, bruck(nodes))
 }
@@ -96,7 +94,7 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 	x, round := &m.runs[message.Op.Kind], int(message.Step)
 	switch seq := message.Op.Seq; {
 	case seq < x.seq, seq == x.seq && (!x.inside || round < x.round):
-		// Repeated, or from an exchange that is over.
+		// Repeated, or of a completed exchange.
 	case seq == x.seq && round == x.round:
 		m.take(x, round, message.Data)
 		m.send(x, message.Op)
@@ -110,16 +108,16 @@ func (m *Rounds) Receive(from int, message Message) []Effect {
 	return m.effects
 }
 
-// check reports why a node may not send such a message; nil: it may.
+// check returns an error if the node may not send this message.
 func (m *Rounds) check(from int, message *Message) error {
 	round := int(message.Step)
 	switch {
 	case message.Op.Kind >= kinds:
-		return fmt.Errorf("%w: node %d speaks of kind %d", ErrProtocol, from, message.Op.Kind)
+		return fmt.Errorf("%w: node %d sends kind %d", ErrProtocol, from, message.Op.Kind)
 	case message.Via != m.via:
 		return fmt.Errorf("%w: node %d sends a message of %v into %v", ErrProtocol, from, message.Via, m.via)
 	case message.Op.Seq == 0:
-		return fmt.Errorf("%w: node %d speaks of exchange 0", ErrProtocol, from)
+		return fmt.Errorf("%w: node %d sends exchange 0", ErrProtocol, from)
 	case message.Step >= Step(m.course.rounds()) || m.course.from(m.self, round) != from:
 		return fmt.Errorf("%w: node %d sends round %d of %v to node %d", ErrProtocol, from, message.Step, m.via, m.self)
 	}
@@ -132,7 +130,7 @@ func (m *Rounds) check(from int, message *Message) error {
 	return nil
 }
 
-// take keeps the pieces of the present round.
+// take stores the pieces of the present round.
 func (m *Rounds) take(x *run, round int, pieces [][]byte) {
 	first, _ := m.course.sent(m.course.from(m.self, round), round)
 	for i, piece := range pieces {
@@ -142,7 +140,7 @@ func (m *Rounds) take(x *run, round int, pieces [][]byte) {
 	x.round++
 }
 
-// advance takes what came early, and ends the exchange if that was all.
+// advance takes early messages whose turn has come, and ends the exchange after the last round.
 func (m *Rounds) advance(x *run, op Op) {
 	if x.round == 0 {
 		m.send(x, op)
@@ -166,7 +164,7 @@ func (m *Rounds) advance(x *run, op Op) {
 	}
 }
 
-// send sends the present round, if there is one left.
+// send sends the message of the present round, if any rounds are left.
 func (m *Rounds) send(x *run, op Op) {
 	if x.round < m.course.rounds() {
 		m.sendRound(op, x.round, x.pieces)
@@ -234,7 +232,7 @@ func (m *Rounds) tooLarge() {
 	m.fail(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes))
 }
 
-// fail ends all exchanges and drops their data; pending messages have become useless.
+// fail ends all exchanges and drops their data and pending messages.
 func (m *Rounds) fail(err error) {
 	if m.failed != nil {
 		return

@@ -3,8 +3,8 @@ package fence
 import "fmt"
 
 // SmallExchange exchanges small pieces by itself, with few hops. It reports exchanges with a large
-// piece (Large): another carrier makes those, under numbers of their own. Its messages must arrive
-// exactly once each, in any order. Its carrier must not lose a SmallExchange, since it cannot
+// piece (Large), which another carrier makes, under numbers of their own. Each of its messages must
+// arrive exactly once, in any order. Its carrier must not lose a SmallExchange, since it cannot
 // repeat messages.
 //
 //	outside --own piece--> telling --all sizes: one is large--> Large, outside
@@ -14,22 +14,22 @@ import "fmt"
 type SmallExchange struct {
 	announcer
 	way Collective
-	// own holds this node's pieces of exchanges under way, large the numbers of the latest large
-	// ones.
+	// own holds this node's pieces of the present exchanges, large the numbers of the latest large
+	// exchanges.
 	own     [kinds][]byte
 	large   [kinds]uint64
 	failed  error
 	effects []Effect
 }
 
-// FewNodes is the largest number of nodes for which Bruck's algorithm carries the small pieces. For
-// more nodes the tree does: it has two hops, up and down, and up to here Bruck's algorithm has no
-// more.
+// FewNodes is the largest number of nodes for which Bruck's algorithm exchanges the small pieces.
+// It has at most two hops for that many nodes, like the tree (up and down), which serves larger
+// jobs.
 const FewNodes = 4
 
-// NewSmallExchange returns the SmallExchange of a job of so many nodes as node self sees it. It
-// leaves exchanges for which the user has chosen an algorithm to a carrier that has all of them.
-// The error wraps ErrShape or ErrAlgorithm.
+// NewSmallExchange returns node self's SmallExchange for a job of this many nodes. If the user has
+// chosen an algorithm, it leaves exchanges to a carrier with all algorithms. The error wraps
+// ErrShape or ErrAlgorithm.
 func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	if by >= algorithms {
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
@@ -68,7 +68,7 @@ func (s *SmallExchange) Add(op Op, data []byte) []Effect {
 	return s.effects
 }
 
-// Receive takes a message of another node.
+// Receive handles a message of another node.
 func (s *SmallExchange) Receive(from int, message Message) []Effect {
 	s.effects = s.effects[:0]
 	if s.failed == nil {
@@ -77,7 +77,7 @@ func (s *SmallExchange) Receive(from int, message Message) []Effect {
 	return s.effects
 }
 
-// Lost ends all exchanges: node will not answer any more.
+// Lost ends all exchanges, because node will not answer any more.
 func (s *SmallExchange) Lost(node int, reason string) []Effect {
 	s.effects = s.effects[:0]
 	if s.failed == nil {
@@ -94,7 +94,7 @@ func (s *SmallExchange) Neighbours() []int {
 	return s.way.Neighbours()
 }
 
-// carryOut passes on the algorithm's effects, and takes its results.
+// carryOut forwards the algorithm's effects, and handles its results.
 func (s *SmallExchange) carryOut(effects []Effect) {
 	for _, e := range effects {
 		switch {
@@ -110,7 +110,7 @@ func (s *SmallExchange) carryOut(effects []Effect) {
 	}
 }
 
-// onAnnounced takes the sizes of all pieces, or all pieces.
+// onAnnounced handles the announcements of all nodes.
 func (s *SmallExchange) onAnnounced(m Message) {
 	pieces, whole, err := s.decode(m.Data)
 	if err != nil {

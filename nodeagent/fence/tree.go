@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Arity is the number of children of a node in the tree. Few are better because
-// the root sends all data to each of its children, one after the other; many
-// are better because each level costs a round trip. With 8, up to 9 nodes take
-// one level and up to 73 two.
+// Arity is the number of children of a node in the tree. A small arity is better because the root
+// sends all data to each of its children in turn; a large one because each level costs a round
+// trip. With 8, up to 9 nodes take one level and up to 73 two.
 const Arity = 8
 
 // Steps of the tree.
@@ -19,8 +18,8 @@ const (
 	Down
 )
 
-// Tree gathers all pieces along a tree of nodes to node 0 and sends them down
-// the same way. It takes two messages per node and 2*log8(n) hops.
+// Tree gathers all pieces along a tree of nodes at node 0, and sends them down the same way. It
+// takes two messages per node and 2*log8(n) hops.
 type Tree struct {
 	nodes, self int
 	children    int
@@ -31,8 +30,7 @@ type Tree struct {
 
 var _ Collective = (*Tree)(nil)
 
-// NewTree returns the tree as node self of a job of that many nodes sees it.
-// The error wraps ErrShape.
+// NewTree returns node self's tree for a job of this many nodes. The error wraps ErrShape.
 func NewTree(nodes, self int) (*Tree, error) {
 	if nodes < 1 || self < 0 || self >= nodes {
 		return nil, fmt.Errorf("%w: node %d of %d", ErrShape, self, nodes)
@@ -89,9 +87,8 @@ func (t *Tree) Add(op Op, data []byte) []Effect {
 	return t.effects
 }
 
-// ahead finds a child that is in a later exchange than this node's piece
-// allows, or -1. The child's piece came while this node did not know its own
-// exchange, and displaced the true one.
+// ahead returns a child that is in a later exchange than this node's piece allows, or -1. Its piece
+// came while this node did not know its own exchange, and replaced the right one.
 func (t *Tree) ahead(x *exchange) int {
 	return slices.IndexFunc(x.pieces[:t.children], func(p held) bool { return p.seq > x.seq+1 })
 }
@@ -107,13 +104,13 @@ func (t *Tree) Receive(from int, message Message) []Effect {
 	isParent := t.self > 0 && from == t.parent()
 	switch {
 	case !ok:
-		t.fail(fmt.Errorf("%w: node %d speaks of kind %d", ErrProtocol, from, message.Op.Kind))
+		t.fail(fmt.Errorf("%w: node %d sends kind %d", ErrProtocol, from, message.Op.Kind))
 	case !isChild && !isParent:
 		t.fail(fmt.Errorf("%w: node %d is no neighbour of node %d", ErrProtocol, from, t.self))
 	case message.Via != TreeAlgorithm:
 		t.fail(fmt.Errorf("%w: node %d sends a message of %v into a tree", ErrProtocol, from, message.Via))
 	case message.Op.Seq == 0:
-		t.fail(fmt.Errorf("%w: node %d speaks of exchange 0", ErrProtocol, from))
+		t.fail(fmt.Errorf("%w: node %d sends exchange 0", ErrProtocol, from))
 	case bytesOf(message.Data) > MaxBytes:
 		t.fail(fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, bytesOf(message.Data), MaxBytes))
 	case t.isOld(x, message.Op.Seq):
@@ -127,8 +124,8 @@ func (t *Tree) Receive(from int, message Message) []Effect {
 	return t.effects
 }
 
-// isOld reports whether a message belongs to an exchange that is over here:
-// it was repeated or overtaken.
+// isOld reports whether a message belongs to an exchange that is over here, so that it was repeated
+// or overtaken.
 func (t *Tree) isOld(x *exchange, seq uint64) bool {
 	if x.phase == outside {
 		return x.known && seq <= x.seq
@@ -136,8 +133,8 @@ func (t *Tree) isOld(x *exchange, seq uint64) bool {
 	return seq < x.seq
 }
 
-// receiveUp keeps the piece of a child. A child can be in the exchange that
-// this node is in or will be in next: it needed this node to get there.
+// receiveUp stores the pieces of a child. A child can only be in this node's present or next
+// exchange, since it needed this node to get there.
 func (t *Tree) receiveUp(x *exchange, from int, message Message) {
 	op := message.Op
 	if x.known && op.Seq > x.seq+1 {
@@ -162,8 +159,8 @@ func (t *Tree) receiveUp(x *exchange, from int, message Message) {
 	}
 }
 
-// receiveDown takes the result of an exchange. No exchange is over without this
-// node's piece, so a node that has not given it must have forgotten that.
+// receiveDown handles the result of an exchange. No exchange ends without this node's piece, so if
+// the node has not given it, it has restarted and forgotten that.
 func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 	op := message.Op
 	switch {
@@ -178,8 +175,8 @@ func (t *Tree) receiveDown(x *exchange, from int, message Message) {
 	}
 }
 
-// onResult takes a result on a node that does not know where it is. Its children
-// may lack the result, since this node may have restarted before it told them.
+// onResult handles a result on a node that does not know its present exchange. It forwards the
+// result to the children, since this node may have restarted before it did.
 func (t *Tree) onResult(x *exchange, op Op, all [][]byte) {
 	if op.Seq <= x.early.seq {
 		return
@@ -190,7 +187,7 @@ func (t *Tree) onResult(x *exchange, op Op, all [][]byte) {
 	}
 }
 
-// gather passes the pieces of the subtree on when none is missing.
+// gather sends the pieces of the subtree to the parent if none is missing.
 func (t *Tree) gather(x *exchange, op Op) {
 	for _, piece := range x.pieces[:t.children] {
 		if piece.seq != op.Seq {
@@ -213,7 +210,7 @@ func (t *Tree) gather(x *exchange, op Op) {
 	t.send(t.parent(), op, Up, all)
 }
 
-// finish hands the result to the children and to this node.
+// finish delivers the result to the children and to this node.
 func (t *Tree) finish(x *exchange, op Op, all [][]byte) {
 	for i := range t.children {
 		t.send(t.child(i), op, Down, all)
@@ -258,8 +255,8 @@ func (t *Tree) Neighbours() []int {
 	return nodes
 }
 
-// Lost implements Collective. The loss of any node ends the exchanges, also of
-// one that has already given its piece: it cannot get the result.
+// Lost implements Collective. The loss of any node ends the exchanges, even if the node has already
+// given its piece, since it cannot get the result.
 func (t *Tree) Lost(node int, reason string) []Effect {
 	t.effects = t.effects[:0]
 	if t.failed == nil && node != t.self && node >= 0 && node < t.nodes {

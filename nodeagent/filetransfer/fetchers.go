@@ -47,8 +47,7 @@ func (f *fetchers) dropBut(keeps func(job uint64) bool) {
 	maps.DeleteFunc(f.nodes, func(job uint64, _ []string) bool { return !keeps(job) })
 }
 
-// check refuses an agent that may not fetch the job's files, or not yet: the leader may name it
-// later.
+// check refuses an agent that may not fetch the job's files. The leader may allow it later.
 func (f *fetchers) check(ctx context.Context, job uint64) error {
 	caller, _ := access.CallerOf(ctx)
 	f.mu.Lock()
@@ -56,7 +55,7 @@ func (f *fetchers) check(ctx context.Context, job uint64) error {
 	if caller.Role == pki.Agent && slices.Contains(f.nodes[job], caller.Name) {
 		return nil
 	}
-	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s has no part in job %d, as far as is known here", caller, job))
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not known here as a node of job %d", caller, job))
 }
 
 // nodesOf returns the names of a job's nodes.

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// stageDirName is the directory with a job's files in the job's own; libraries are in one
-	// below.
+	// stageDirName is the directory with a job's files below the job's directory, and
+	// stageLibraries the directory with libraries below that.
 	stageDirName, stageLibraries = "stage", "lib"
 	// libraryVariable names the directories that the dynamic loader searches first.
 	libraryVariable = "LD_LIBRARY_PATH"
 )
 
-// Link gives the job's files their names in the job's directory, as the job's user, whose
-// directory it is, and says how the ranks find them; programs is the directory of those that they
-// execute, "" if none was sent along.
+// Link makes links to the job's files in the job's directory, as the job's user, and sets the
+// environment by which the ranks find them. programs is the directory of programs, "" if none was
+// sent along.
 func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, err error) {
 	spec := order.GetSpec()
 	if len(spec.GetStaged()) == 0 {

@@ -80,11 +80,11 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	return stream.Send(&scorev1.StageReply{Node: t.options.Node, Whole: true})
 }
 
-// putTries bounds how often a file is begun again after somebody else who was sending it gave up.
+// putTries bounds the attempts to receive a file after another sender of it gave up.
 const putTries = 3
 
-// putOne takes one file. If somebody else is sending it already, putOne waits for that and discards
-// what comes here.
+// putOne receives one file. If another caller is already sending it, putOne waits for that and
+// discards its own data.
 func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
 	taken := int64(0)
 	for range putTries {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// stageFanout is the number of nodes that fetch from one node. Each file leaves a node that
-	// often at the full speed of its network; a thousand nodes are ten levels deep.
+	// stageFanout is the number of nodes that fetch from one node, at the full speed of its
+	// network; a thousand nodes are ten levels deep.
 	stageFanout = 2
 	// stageTimeout is how long a node tries without getting a byte of a file: a node on the way may
 	// be restarting.
@@ -33,7 +33,7 @@ const (
 	stageAtOnce = 4
 )
 
-// Options are what transfers need of the agent.
+// Options are the options of New: the parts of the agent that transfers need.
 type Options struct {
 	Node   string // this one's name
 	Cache  *staging.Cache
@@ -59,8 +59,8 @@ func userOf(identity *scorev1.Identity) *launch.User {
 	return &launch.User{UID: identity.GetUid(), GID: identity.GetGid(), Groups: identity.GetGroups()}
 }
 
-// User returns the user whose directory of the cache it is. An agent that is not root's runs all
-// ranks as its own user.
+// User returns the user of the cache directory for an identity. An agent without root's rights runs
+// all ranks as its own user.
 func User(identity *scorev1.Identity) *launch.User {
 	u := userOf(identity)
 	if uid := os.Geteuid(); uid != 0 {
@@ -92,8 +92,8 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 	return files, nil
 }
 
-// tree lists the agents that fetch a job's files, beginning with the one that was given them, and
-// returns the index of this one.
+// tree lists the addresses of the agents that fetch a job's files, beginning with the agent that
+// got them from the user, and returns the index of this one.
 func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
@@ -109,8 +109,8 @@ func tree(order *scorev1.Prepare) (addresses []string, index int) {
 	return addresses, index
 }
 
-// above returns the agents that one may fetch from: its parent in the tree, the parent's parent,
-// and so on up to the root.
+// above returns the agents that the agent at index may fetch from: its ancestors in the tree, the
+// parent first.
 func above(addresses []string, index int) []string {
 	var path []string
 	for index > 0 {
@@ -150,8 +150,8 @@ func (t *Transfers) fetchAll(ctx context.Context, job uint64, user *scorev1.Iden
 	return group.Wait()
 }
 
-// fetching gets a file from the first of the agents that has it. If that one is lost, the next
-// continues where it ended.
+// fetching returns a function that fetches a file from the first agent that has it. If that agent
+// is lost, the next continues where it ended.
 func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.StagedFile, agents []string) staging.Fetch {
 	return func(ctx context.Context, from int64, to staging.Writer) error {
 		request := &scorev1.FetchStagedRequest{JobId: job, User: user, File: file, From: uint64(from)}
@@ -179,12 +179,12 @@ func (t *Transfers) fetching(job uint64, user *scorev1.Identity, file *scorev1.S
 					zap.Error(err),
 				)
 			}
-			// The last of them is the root, which was given the file.
+			// The last agent is the root, which got the file from the user.
 			if len(agents) == 0 || connect.CodeOf(trouble) == connect.CodeNotFound {
 				return fmt.Errorf("%w on the node that was given it; submit the job again", errGone)
 			}
 			if time.Since(last) > stageTimeout {
-				return fmt.Errorf("none of the nodes that have it gives it: %w; submit the job again", trouble)
+				return fmt.Errorf("none of the nodes that have it sends it: %w; submit the job again", trouble)
 			}
 			wait.Sleep(ctx, stagePause)
 		}
@@ -236,8 +236,8 @@ func (t *Transfers) Hold(order *scorev1.Prepare) {
 	t.fetchers.add(order.GetJobId(), nodesOf(order.GetPlaces())...)
 }
 
-// ReleaseBut releases the files of all jobs except these, and ends what FetchEarly has begun: the
-// leader orders it again.
+// ReleaseBut releases the files of all jobs for which keeps is false, and cancels all early
+// fetches: the leader orders them again.
 func (t *Transfers) ReleaseBut(keeps func(job uint64) bool) {
 	t.early.endAll()
 	t.options.Cache.ReleaseBut(keeps)
@@ -250,7 +250,7 @@ func (t *Transfers) hold(job uint64, user *scorev1.Identity, from []*scorev1.Sta
 	}
 }
 
-// Release ends what FetchEarly has begun, and releases the files.
+// Release cancels a job's early fetch, and releases its files.
 func (t *Transfers) Release(job uint64) {
 	t.early.end(job)
 	t.options.Cache.Release(job)

@@ -1,5 +1,6 @@
 // Package idlewatch checks which jobs with channels on a node sleep, and what could wake them.
-// Package quiescence decides; scored/idle joins what the nodes of a job report.
+// Package quiescence decides whether a job sleeps; scored/idle combines the reports of a job's
+// nodes.
 package idlewatch
 
 import (
@@ -17,16 +18,16 @@ import (
 // The time between two checks of the jobs. A check is a few loads for each channel, and one read of
 // the CPU time of the job's processes: some 10 us.
 const (
-	// checkEvery is for gangs that take their turns.
+	// checkEvery is the period for gangs that take their turns.
 	checkEvery = 100 * time.Millisecond
-	// checkAsleepEvery is for gangs that have given their turn away: one that wakes runs beside
-	// another gang until this is noticed, and the plan has changed.
+	// checkAsleepEvery is the period for gangs that have given their turn away: after such a gang
+	// has woken it runs beside another gang until this is noticed and the plan has changed.
 	checkAsleepEvery = 20 * time.Millisecond
-	// checkForJobsEvery is for nodes on which no program has opened a channel: they are checked as
-	// often as the switching thread reports.
+	// checkForJobsEvery is the period for nodes on which no program has opened a channel: the same
+	// as the switching thread's reports.
 	checkForJobsEvery = time.Second
-	// recheckAfter is the pause before a rank that seems to be awake is checked again: one that
-	// sleeps wakes for a moment once a second.
+	// recheckAfter is the pause before a rank that seems to be awake is checked again: a sleeping
+	// rank wakes for a moment once a second.
 	recheckAfter = time.Millisecond
 	// maxQuestions bounds the waiting questions of the leader: one for each job that may be idle.
 	// The leader asks again if there was no room.
@@ -44,21 +45,22 @@ type Job interface {
 	Send(*scorev1.AgentMessage)
 }
 
-// Part is what a job has here.
+// Part is a job's part on this node.
 type Part interface {
-	// Cut fills in the state of its channels. Own are the inodes of what they are made of.
+	// Cut fills in the state of the job's channels. Own returns the inodes of their images and
+	// sockets.
 	Cut(*node.Cut)
 	Own() wakesource.Own
-	// Ran is how long its gang has been on until now, by the machine's monotonic clock.
+	// Ran returns how long its gang has been on until now, by the machine's monotonic clock.
 	Ran(now int64) time.Duration
-	// CPUTime is what its processes have used, and Pids lists them.
+	// CPUTime returns the CPU time of its processes, and Pids lists them.
 	CPUTime() (time.Duration, error)
 	Pids() ([]int, error)
 	// InGroup reports whether the processes are in a control group: then CPUTime is cheap.
 	InGroup() bool
 }
 
-// Options are what the watcher needs of the node.
+// Options are the options of New: the parts of the node that the watcher needs.
 type Options struct {
 	// Jobs lists the jobs here; Job returns one of them, or nil.
 	Jobs func() []Job
@@ -85,19 +87,19 @@ type Watcher struct {
 type sleeper struct {
 	watch quiescence.Watch
 	cut   node.Cut
-	on    time.Duration // how long its gang had been on at the last check
+	on    time.Duration // the gang's time on at the last check
 	// inGroup says that its processes are in a control group.
 	inGroup bool
 }
 
-// New returns a watcher that knows no job.
+// New returns a watcher without jobs.
 func New(options Options) *Watcher {
 	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), jobs: make(map[Job]*sleeper)}
 	w.asleep.Store(&map[uint64]bool{})
 	return w
 }
 
-// Ask takes a question of the leader; it does not wait. Any goroutine may call it.
+// Ask queues a question of the leader; it does not wait. Any goroutine may call it.
 func (w *Watcher) Ask(question *scorev1.AskCut) {
 	select {
 	case w.asked <- question:
@@ -105,7 +107,7 @@ func (w *Watcher) Ask(question *scorev1.AskCut) {
 	}
 }
 
-// Planned takes the jobs that have no turn by a plan. Any goroutine may call it.
+// Planned records the jobs that have no turn by a plan. Any goroutine may call it.
 func (w *Watcher) Planned(plan *scorev1.Plan) {
 	asleep := make(map[uint64]bool, len(plan.GetAsleep()))
 	for _, id := range plan.GetAsleep() {
@@ -129,7 +131,7 @@ func (w *Watcher) Run(ctx context.Context) {
 			w.answer(question)
 			continue
 		case <-timer.C:
-			timer.Reset(realtime.UntilNext(w.checkAll())) // with what else the agent does so often
+			timer.Reset(realtime.UntilNext(w.checkAll())) // together with the agent's other periodic work
 		}
 	}
 }
@@ -215,8 +217,8 @@ func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	return sample, ok
 }
 
-// answer reports a job's state and, if the leader asks, what could wake it. The check afterwards
-// finds what has happened meanwhile.
+// answer reports a job's state and, if the leader asks, what could wake it. A check after that
+// finds events that have happened meanwhile.
 func (w *Watcher) answer(question *scorev1.AskCut) {
 	j := w.options.Job(question.GetJobId())
 	if j == nil {
@@ -236,7 +238,7 @@ func (w *Watcher) answer(question *scorev1.AskCut) {
 	}
 }
 
-// wakeSource describes what could wake the job here; empty: nothing.
+// wakeSource describes what could wake the job here, "" if nothing can.
 func wakeSource(j Job, cut *node.Cut) string {
 	for i := range cut.Waits {
 		if cut.Waits[i].How == abi.WaitTimed {

@@ -1,3 +1,3 @@
-// Package jobdirs makes and removes what jobs have on the disks of a node: a directory each, those
-// of their ranks in /dev/shm and /tmp, and shared memory.
+// Package jobdirs makes and removes the files of jobs on a node: a directory for each job, the
+// directories of its ranks in /dev/shm and /tmp, and shared memory.
 package jobdirs

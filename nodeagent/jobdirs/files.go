@@ -9,7 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// filesIn is the name in the order of an orphan; empty: it has none of this agent's.
+// filesIn returns the name of an orphan's directories by its order, "" if it has none of this
+// agent's.
 func (d *Dirs) filesIn(o *stewardpool.Orphan) string {
 	name := o.Status.GetOrder().GetFiles()
 	if mpidirs.Job(d.options.Prefix, name) == 0 {
@@ -39,8 +40,8 @@ func (d *Dirs) removeFiles(name string, uid uint32) {
 	}
 }
 
-// SweepFiles removes what ended jobs of this agent, and of those before it in its run directory, have
-// left. The orphans' files stay.
+// SweepFiles removes the files that ended jobs of this agent, and of earlier agents in its run
+// directory, have left. The orphans' files stay.
 func (d *Dirs) SweepFiles(orphans []*stewardpool.Orphan) {
 	held := make(map[string]bool, len(orphans))
 	for _, o := range orphans {

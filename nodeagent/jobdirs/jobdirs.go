@@ -24,14 +24,15 @@ const (
 	dirVariable = "SCORE_JOB_DIR"
 	// dirsMode lets users reach the directories of their jobs, and list nobody's.
 	dirsMode = 0o711
-	// RanksSocket is the name of the ranks' socket in a place where only the agent makes names.
+	// RanksSocket is the name of the ranks' socket in a directory in which only the agent makes
+	// names.
 	RanksSocket = "pm"
 )
 
 // errNotOwn means that something else is at the path of a directory.
 var errNotOwn = errors.New("it is not a directory of the agent's own")
 
-// Options say where the directories are, and whose.
+// Options are the options of New.
 type Options struct {
 	// JobsDir holds the directories of the jobs. Their users can fill its file system, so neither
 	// the system nor the agent should need room there.
@@ -39,30 +40,30 @@ type Options struct {
 	// RunDir is the agent's; the ranks' socket is beside it, since it is closed to users. Agents of
 	// former versions had the jobs' directories there, too.
 	RunDir string
-	// Prefix begins the names of directories that are in everybody's places.
+	// Prefix is the prefix of the names of directories in public places (/dev/shm, /tmp).
 	Prefix string
 	// Note shows a sentence in the status of the node.
 	Note   func(string)
 	Logger *zap.Logger
 }
 
-// Dirs are the directories of the jobs of one agent.
+// Dirs manages the directories of one agent's jobs.
 type Dirs struct{ options Options }
 
-// New makes nothing yet.
+// New returns the Dirs; it makes no directory.
 func New(options Options) *Dirs { return &Dirs{options} }
 
-// RanksDir is the directory of the ranks' socket.
+// RanksDir returns the directory of the ranks' socket.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
 
-// places are the directories in which jobs may have directories.
+// places returns the directories in which jobs may have directories.
 func (d *Dirs) places() []string { return []string{d.options.JobsDir, d.RanksDir()} }
 
-// Default is JobsDir where it is not set.
+// Default returns the default of JobsDir.
 func Default(runDir string) string { return runDir + ".jobs" }
 
-// dirIn is the directory in the environment of an order; empty: none. The order may come from a
-// steward, so only a name in one of the places counts.
+// dirIn returns the job's directory by the environment in its order, "" if there is none. The order
+// may come from a steward, so only a name in one of the places counts.
 func (d *Dirs) dirIn(order *scorev1.Prepare) string {
 	for _, v := range order.GetSpec().GetEnv() {
 		dir, ok := strings.CutPrefix(v, dirVariable+"=")
@@ -112,7 +113,8 @@ func (d *Dirs) noteDirs(err error) {
 	d.options.Note(note)
 }
 
-// makePlace makes a directory in which only the agent makes names, and that users can pass.
+// makePlace makes a directory in which only the agent can make names, and through which users can
+// pass.
 func makePlace(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), dirsMode); err != nil {
 		return err
@@ -127,7 +129,7 @@ func makePlace(dir string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
 		return errNotOwn
 	}
-	return os.Chmod(dir, dirsMode) // the process's umask may have cleared bits
+	return os.Chmod(dir, dirsMode) // the umask may have cleared bits
 }
 
 // sweepDirs removes the directories in a place, except those that are held, and the shared memory

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// Owned lists what one job has on the disks.
+// Owned holds the files of one job.
 type Owned struct {
 	dirs  *Dirs
 	order *scorev1.Prepare
@@ -25,17 +25,17 @@ type Owned struct {
 	files string // the name of its ranks' directories elsewhere, as dir
 }
 
-// Own returns what a new job has: nothing yet.
+// Own returns the Owned of a new job, without files.
 func (d *Dirs) Own(order *scorev1.Prepare) *Owned { return &Owned{dirs: d, order: order} }
 
-// Found returns what a job of a former agent has.
+// Found returns the Owned of a job of a former agent.
 func (d *Dirs) Found(o *stewardpool.Orphan) *Owned {
 	order := o.Status.GetOrder().GetJob()
 	return &Owned{dirs: d, order: order, dir: d.dirIn(order), files: d.filesIn(o)}
 }
 
-// MakeDir makes the job's directory, owned by its user, and puts its name into the environment of the
-// ranks. The name is new each time: a job that is queued again may come back while its former
+// MakeDir makes the job's directory, owned by its user, and puts its name into the environment of
+// the ranks. Each call uses a new name, since a requeued job may come back while its former
 // directory is being removed.
 func (o *Owned) MakeDir() (dir string, err error) {
 	spec, user, place := o.order.GetSpec(), o.order.GetUser(), o.dirs.options.JobsDir
@@ -62,8 +62,8 @@ func (o *Owned) MakeDir() (dir string, err error) {
 	return dir, nil
 }
 
-// NameFiles names the directories of the job's ranks. The steward makes them, and removes them if it
-// lives so long.
+// NameFiles names the directories of the job's ranks. The steward makes them and, if it still
+// lives, removes them.
 func (o *Owned) NameFiles() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// allContexts is for the usage at the job's end.
+// allContexts reads all contexts, for the usage at the job's end.
 const allContexts = math.MaxInt
 
 // messages counts the messages of the job's ranks here, after reading at most the given number of
@@ -22,8 +22,8 @@ func (j *Job) messages(contexts int) (m *scorev1.Messages) {
 	return m
 }
 
-// Usage returns what the switching thread has measured of a job and, if the job is still here, what
-// its ranks have used.
+// Usage returns the switching thread's measurements of a job and, if the job is still here, the
+// resources that its ranks have used.
 func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	usage := &scorev1.Usage{}
 	setSwitching(usage, measured)
@@ -43,8 +43,8 @@ func (js *Jobs) Usage(id uint64, measured switcher.Usage) *scorev1.Usage {
 	return usage
 }
 
-// addSwitching removes the job from the switching thread and adds what the thread has measured.
-// Afterwards the thread does not touch the job's container.
+// addSwitching removes the job from the switching thread and adds the thread's measurements. After
+// that the thread does not touch the job's container.
 func (j *Job) addSwitching(usage *scorev1.Usage) {
 	var answer <-chan switcher.Usage
 	j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { answer = s.Remove(id) })

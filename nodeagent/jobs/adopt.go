@@ -12,13 +12,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// errMoved ends an adopted job whose other nodes do not find this one.
+// errMoved ends an adopted job whose other nodes cannot find this node.
 var errMoved = errors.New(
 	"the restarted agent could not have its former address, where the job's other nodes look for it: another process has taken the port; give agent.listen a fixed port below 1024, which only root can take",
 )
 
-// Adopt takes over the jobs that an agent before this one has left. A job that runs goes on, and one
-// that is stopped stays so, until a plan says otherwise.
+// Adopt takes over the jobs that an earlier agent has left. Until there is a plan, running jobs go
+// on and stopped ones stay stopped.
 func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 	for _, o := range orphans {
 		if err := js.adopt(o); err != nil {
@@ -35,7 +35,7 @@ func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 	}
 }
 
-// adopt takes over one job, or returns why that is impossible.
+// adopt takes over one job. The error is the reason why that is impossible.
 func (js *Jobs) adopt(o *stewardpool.Orphan) error {
 	order := o.Status.GetOrder().GetJob()
 	if err := js.checkOrder(order); err != nil {
@@ -74,7 +74,7 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 	case status.GetLaunched(), status.GetStarting() && stopped:
 		j.handle = j.options.Switcher.Adopt(j.switcherJob(j.steward), stopped)
 	default:
-		// Ranks that are being forked run; Launched will say that the row may stop them.
+		// Ranks that are being forked run; the plan may stop them after Launched.
 		j.handle = j.options.Switcher.Add(j.switcherJob(j.steward))
 	}
 	switch {

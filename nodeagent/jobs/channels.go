@@ -55,8 +55,8 @@ func (j *Job) withChannels(do func(*dataplane.Job)) {
 	}
 }
 
-// closeChannels closes them in the background: the end of the job does not wait. Messages of ranks
-// that ended by themselves may still be on their way to ranks of other nodes.
+// closeChannels closes the job's channels in the background, so that the end of the job need not
+// wait. Messages of ranks that ended by themselves may still be on their way to other nodes.
 func (j *Job) closeChannels() {
 	j.withChannels(func(c *dataplane.Job) {
 		if j.isKilled() {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// maxDump bounds what a dump copies into memory: the contexts of 64 busy ranks.
+	// maxDump bounds the memory of a dump, in bytes: the contexts of 64 busy ranks.
 	maxDump = 256 << 20
-	// dumpTimeout is how long a dump waits for an instant at which nothing changes: some rotations
-	// of usual slices.
+	// dumpTimeout is how long a dump waits for an instant at which the contexts do not change: some
+	// rotations of usual slices.
 	dumpTimeout = time.Second
-	// dumpChunk is how much of a file goes into one message.
+	// dumpChunk is the size of a file's part in one message, in bytes.
 	dumpChunk = 256 << 10
 )
 
@@ -82,7 +82,7 @@ func (s PeerService) sendDump(stream *dumpStream, job uint64, d *node.Dumped, on
 	return out.Flush()
 }
 
-// dumpWriter sends what is written.
+// dumpWriter sends the written data.
 type dumpWriter struct{ stream *dumpStream }
 
 func (w dumpWriter) Write(data []byte) (int, error) {

@@ -32,8 +32,7 @@ func (j *Job) step(event jobstate.Event) {
 	}
 }
 
-// applyNow applies an effect that must come in the order of the events; it waits for nothing. The
-// caller holds mu.
+// applyNow applies an effect in the order of the events, without waiting. The caller holds mu.
 func (j *Job) applyNow(effect jobstate.Effect) {
 	switch effect {
 	case jobstate.Switch:
@@ -53,12 +52,12 @@ func (j *Job) applyNow(effect jobstate.Effect) {
 		j.options.Send(j.done)
 	case jobstate.End:
 		close(j.over)
-	default: // apply does
+	default: // see apply
 	}
 }
 
-// apply applies an effect that may wait. A steward that is gone takes no order, and its loss ends the
-// job, too.
+// apply applies an effect that may wait. Errors of a lost steward are ignored, since its loss ends
+// the job, too.
 func (j *Job) apply(effect jobstate.Effect) {
 	steward := j.stewardOf()
 	switch effect {
@@ -68,7 +67,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 	case jobstate.KillSteward:
 		_ = steward.Kill()
 	case jobstate.KillQuickly:
-		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // what is left is next time's
+		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // the next attempt kills the rest
 	case jobstate.KillPatiently:
 		j.options.Logger.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
 		_ = steward.Container.Kill(time.Now().Add(killAttempt))
@@ -87,7 +86,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 		j.endLaunch()
 	case jobstate.Retire:
 		close(j.retired)
-	default: // applyNow has
+	default: // see applyNow
 	}
 }
 
@@ -112,14 +111,14 @@ func (j *Job) watchKill() {
 	}
 }
 
-// rankExited notes that the end of a rank was reported.
+// rankExited records that the end of a rank was reported.
 func (j *Job) rankExited(rank uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.state.Exited(rank)
 }
 
-// clear removes what the job has here, once no process of it is left.
+// clear removes the job's files and channels after its last process.
 func (j *Job) clear() {
 	usage := j.account.Usage()
 	j.addSwitching(usage)
@@ -134,8 +133,8 @@ func (j *Job) clear() {
 		zap.Duration("cpu", time.Duration(usage.GetCpuNanos())), zap.Duration("ran", time.Duration(usage.GetRunNanos())))
 }
 
-// retire gives the steward back, once its last output has been read. A kill that is under way ends
-// before: the steward's container may be another job's afterwards.
+// retire returns the steward to the pool after its last output was read. It waits for a kill that
+// is under way, since the steward's container may be another job's afterwards.
 func (j *Job) retire() {
 	<-j.claimed
 	j.watches.Wait()

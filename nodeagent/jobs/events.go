@@ -62,7 +62,7 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 		m.RankStates.Start = j.account.Started(m.RankStates.GetStart())
 		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}}, false)
 	case *stewardpb.FromSteward_Status, *stewardpb.FromSteward_Output, *stewardpb.FromSteward_Drained:
-		// The first answers Dial; the others have connections of their own.
+		// Status answers Dial; the others come on connections of their own.
 	}
 }
 
@@ -108,7 +108,7 @@ func (j *Job) onRankExited(m *scorev1.RankExited) {
 // onRankFailure handles the failure or the new start of a rank while the job goes on.
 func (j *Job) onRankFailure(m *stewardpb.RankFailure) {
 	if pid := int(m.GetPid()); pid != 0 {
-		if container := j.stewardOf().Container; container.FD() < 0 { // in a control group a new process has the state of the group
+		if container := j.stewardOf().Container; container.FD() < 0 { // in a control group, a new process is frozen with its group
 			container.Started(pid, pid)
 			j.withSwitcher(func(s *switcher.Switcher, id ctxswitch.JobID) { s.Respawned(id) })
 		}
@@ -133,23 +133,23 @@ func exitKind(m *scorev1.RankExited) metrics.ID {
 	}
 }
 
-// onCollective takes the piece of this node's ranks for a collective.
+// onCollective handles the piece of this node's ranks for a collective.
 func (j *Job) onCollective(m *stewardpb.Collective) {
 	op := fence.Op{Kind: fence.Kind(m.GetKind()), Seq: m.GetSequence()}
-	if !j.order.GetFencesByMessage() { // else the steward counts
+	if !j.order.GetFencesByMessage() { // otherwise the steward counts
 		j.account.CountFences(&scorev1.Fences{Fences: m.GetSequence(), PlainBytes: m.GetPlainBytes(), PackedBytes: m.GetPackedBytes()})
 	}
 	if j.group != nil {
 		j.group.Add(op, m.GetData())
 		return
 	}
-	// One node: its piece is all there is.
+	// One node: its piece is the result.
 	j.withSteward(func(s *stewardpool.Steward) error {
 		return s.Collective(&stewardpb.CollectiveResult{Kind: m.GetKind(), Sequence: m.GetSequence(), Data: [][]byte{m.GetData()}})
 	})
 }
 
-// onPartLost informs the other nodes that the job's steward cannot reach that of one of them.
+// onPartLost informs the other nodes that the job's steward cannot reach one of their stewards.
 func (j *Job) onPartLost(m *stewardpb.PartLost) {
 	if int64(m.GetNodeIndex()) >= int64(len(j.order.GetPlaces())) {
 		return

@@ -27,17 +27,18 @@ type Job struct {
 	options *Options
 	id      uint64
 	order   *scorev1.Prepare
-	// mark is in the environment of all its processes. No other job on this machine ever has the same.
+	// mark is in the environment of all its processes. It is unique among all jobs on this machine,
+	// ever.
 	mark string
 	// ctx ends when the job is forgotten.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// owned are its files.
+	// owned holds its files.
 	owned *jobdirs.Owned
 	// endLaunch lets the pool start other stewards again.
 	endLaunch func()
-	// claimed is closed once the job has its steward or will have none; retired, once the steward may
-	// be given back.
+	// claimed is closed once the job has its steward or will have none; retired, once the steward
+	// may return to the pool.
 	claimed chan struct{}
 	retired chan struct{}
 	// over is closed once no process of the job is left here.
@@ -46,16 +47,16 @@ type Job struct {
 	group *collectives.Group
 	// outbox holds its messages for the leader.
 	outbox *outbox.Outbox
-	// account is what it has used, and how its start went.
+	// account holds its resource use and the phases of its start.
 	account *jobaccount.Account
 	// readers counts connections that relay its output.
 	readers atomic.Int32
-	// watches are the goroutines that watch its kill. None begins after Retire.
+	// watches counts the goroutines that watch its kill. None begins after Retire.
 	watches sync.WaitGroup
-	// relays counts messages to other stewards that are on their way.
+	// relays counts messages on their way to other stewards.
 	relays atomic.Int32
-	// spares keeps its contexts for the next agent; nil before there can be any. It is set before
-	// claimed is closed.
+	// spares keeps its contexts for the next agent; nil before there can be contexts. It is set
+	// before claimed is closed.
 	spares *spareKeeper
 
 	mu       sync.Mutex
@@ -63,12 +64,12 @@ type Job struct {
 	steward  *stewardpool.Steward
 	channels *dataplane.Job // nil before it has a steward, and if they failed to open
 	handle   *switcher.Handle
-	done     *scorev1.AgentMessage // NodeDone, when what the job had is cleared
-	removed  <-chan switcher.Usage // answers once the switching thread has forgotten the job; nil before Unswitch
-	unstage  context.CancelFunc    // ends the fetching of its files; nil before it begins
+	done     *scorev1.AgentMessage // NodeDone, once the job's files and channels are removed
+	removed  <-chan switcher.Usage // gets the usage once the switching thread has removed the job; nil before Unswitch
+	unstage  context.CancelFunc    // cancels the fetch of its files; nil before it begins
 }
 
-// withSwitcher calls do unless the job is forgotten: its number may be another job's by then.
+// withSwitcher calls do unless the job is forgotten, since another job may have its number by then.
 func (j *Job) withSwitcher(do func(*switcher.Switcher, ctxswitch.JobID)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -136,24 +137,25 @@ func (p part) Pids() ([]int, error) { return p.Container.Pids(nil) }
 // InGroup implements idlewatch.Part.
 func (p part) InGroup() bool { return p.Container.FD() >= 0 }
 
-// countReader counts a reader of the job's output; the function returned ends it.
+// countReader counts a reader of the job's output until end is called.
 func (j *Job) countReader() (end func()) {
 	j.readers.Add(1)
 	return func() { j.readers.Add(-1) }
 }
 
-// place is the job's part here.
+// place returns the job's place on this node.
 func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.GetNodeIndex()] }
 
 // Note sends the user a sentence.
 func (j *Job) Note(text string) { j.note(text) }
 
-// note sends the user a sentence, once.
+// note sends the user a sentence.
 func (j *Job) note(text string) {
 	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
 }
 
-// abort ends the job on all nodes, since this one has lost its part; a job with --requeue restarts.
+// abort ends the job on all nodes, since this node has lost its part; a job with --requeue
+// restarts.
 func (j *Job) abort(lost, advice string) {
 	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 		JobId:    j.id,
@@ -177,7 +179,8 @@ func (j *Job) leaseUntil() int64 {
 	return answered + lease
 }
 
-// timeLimit returns how long the job may be on; 0: another node watches that, or it has no limit.
+// timeLimit returns how long the job may be on; 0 if another node watches the limit, or there is
+// none.
 func (j *Job) timeLimit() time.Duration {
 	if j.order.GetNodeIndex() != 0 {
 		return 0
@@ -185,7 +188,8 @@ func (j *Job) timeLimit() time.Duration {
 	return time.Duration(max(j.order.GetSpec().GetTimeLimitNanos(), 0))
 }
 
-// nearLimit is how long the job may be on before it gets its warning signal; 0: it gets none.
+// nearLimit returns how long the job may be on before it gets its warning signal; 0 if it gets
+// none.
 func (j *Job) nearLimit() time.Duration {
 	if j.order.GetSpec().GetWarnSignal() == 0 {
 		return 0

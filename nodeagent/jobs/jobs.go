@@ -24,14 +24,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options are what the jobs need of the node.
+// Options are the options of New: the parts of the node that jobs need.
 type Options struct {
 	Node       string // its name
 	Address    string // where servers and other agents reach it
 	Cluster    string
 	ClusterKey string
 	BootID     string   // identifies this run of the agent
-	CPUs       []uint32 // as the kernel numbers them
+	CPUs       []uint32 // the kernel's numbers
 	SharesCPUs bool     // another node of this machine has the same CPUs
 
 	Switcher *switcher.Switcher
@@ -44,8 +44,8 @@ type Options struct {
 	Metrics  *metrics.Metrics
 	Logger   *zap.Logger
 
-	// CheckReach refuses a job with channels if some of its places cannot be reached by them. It
-	// may be nil.
+	// CheckReach refuses a job with channels if their link does not reach all of its places. It may
+	// be nil.
 	CheckReach func(places []*scorev1.NodePlace) error
 	// Send sends the leader a message; it does not wait. Connected reports whether there is a stream
 	// to the leader.
@@ -58,7 +58,7 @@ type Options struct {
 	Forced  context.Context
 }
 
-// Jobs are the jobs with a part on this node.
+// Jobs holds the jobs with a part on this node.
 type Jobs struct {
 	options  Options
 	table    *jobtable.Table[*Job]
@@ -67,10 +67,10 @@ type Jobs struct {
 	dumping  sync.Mutex   // held while a dump is taken
 }
 
-// New returns Jobs without a job.
+// New returns an empty Jobs.
 func New(options Options) *Jobs { return &Jobs{options: options, table: jobtable.New[*Job]()} }
 
-// newJob makes a job of an order; it is not in the table yet.
+// newJob makes a job from an order. It does not add it to the table.
 func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 	ctx, cancel := context.WithCancel(js.options.Running)
 	j := &Job{
@@ -108,17 +108,17 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 // All lists the jobs that the leader has not forgotten, oldest first.
 func (js *Jobs) All() []*Job { return js.table.All() }
 
-// Get returns nil if there is no such job, or it is forgotten.
+// Get returns a job, nil if there is none with the number or it is forgotten.
 func (js *Jobs) Get(id uint64) *Job { return js.table.Get(id) }
 
 // Count counts the jobs that the leader has not forgotten.
 func (js *Jobs) Count() int { return js.table.Count() }
 
-// Problem is a sentence about processes that do not end; empty: there are none.
+// Problem returns a sentence about processes that do not end, "" if there are none.
 func (js *Jobs) Problem() string { return js.endings.Problem() }
 
-// Reconcile begins a new stream to the leader: it sends again what the leader may not know of the
-// jobs that it keeps, and ends the other jobs.
+// Reconcile begins a new stream to the leader: it repeats the messages about kept jobs that the
+// leader may have missed, and ends all other jobs.
 func (js *Jobs) Reconcile(keep []uint64) {
 	kept := make(map[uint64]bool, len(keep))
 	for _, id := range keep {
@@ -134,7 +134,7 @@ func (js *Jobs) Reconcile(keep []uint64) {
 	}
 }
 
-// Forget releases a job: its end is committed, or the leader never had it. One that still runs is
+// Forget releases a job: its end is committed, or the leader never had it. A job that still runs is
 // ended.
 func (js *Jobs) Forget(id uint64) {
 	j := js.table.Forget(id)
@@ -189,15 +189,15 @@ func (js *Jobs) HandleNotices(stop <-chan struct{}) {
 }
 
 // RenewLeases renews the leases of jobs that may be started again elsewhere: their ranks live only
-// as long as a leader answers the node's heartbeats. Stewards keep the lease, as they outlive the
-// agent. It counts from when the heartbeat was sent, by CLOCK_MONOTONIC: the leader counts from
-// later.
+// as long as a leader answers the node's heartbeats. The stewards enforce the lease, since they
+// outlive the agent. The lease begins when the heartbeat was sent, by CLOCK_MONOTONIC, and so ends
+// before the leader's count of it.
 func (js *Jobs) RenewLeases(sent int64) {
 	js.answered.Store(sent)
 	for _, j := range js.All() {
 		if lease := j.order.GetLeaseNanos(); lease > 0 {
 			if steward := j.stewardOf(); steward != nil {
-				_ = steward.Lease(sent + lease) // one that is gone has ended its ranks
+				_ = steward.Lease(sent + lease) // a lost steward has ended its ranks
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func TestRelayOvertakesTheJob(t *testing.T) {
 		t.Errorf("before its steward: %v", err)
 	}
 	request.FromJob = 7
-	if err := n.relay(t.Context(), request); err == nil || !strings.Contains(err.Error(), "does not speak for") {
+	if err := n.relay(t.Context(), request); err == nil || !strings.Contains(err.Error(), "is not the agent of part") {
 		t.Errorf("nobody has called: %v", err)
 	}
 	n.table.Forget(7)

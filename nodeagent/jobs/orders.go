@@ -9,8 +9,8 @@ import (
 // maxSignal is SIGRTMAX of Linux.
 const maxSignal = 64
 
-// withSteward calls do with the steward of a job, unless the job is not here or has no steward yet.
-// Errors are dropped: a steward that is gone ends the job.
+// withSteward calls do with the steward of a job, if the job is here and has one. Errors are
+// ignored: the loss of a steward ends the job.
 func (js *Jobs) withSteward(id uint64, do func(*stewardpool.Steward) error) {
 	if j := js.Get(id); j != nil {
 		j.withSteward(do)
@@ -23,7 +23,7 @@ func (j *Job) withSteward(do func(*stewardpool.Steward) error) {
 	}
 }
 
-// Kill ends a job. A job that is not here is reported as done: nothing of it is left.
+// Kill ends a job. It reports a job that is not here as done.
 func (js *Jobs) Kill(order *scorev1.Kill) {
 	if j := js.Get(order.GetJobId()); j != nil {
 		j.kill(order.GetReason())
@@ -64,28 +64,28 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 	})
 }
 
-// NameReply takes a reply of the name service.
+// NameReply handles a reply of the name service.
 func (js *Jobs) NameReply(reply *scorev1.NameReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Name(reply) })
 }
 
-// SpawnReply takes the reply to a rank that wants to start a job.
+// SpawnReply handles the reply to a rank that spawns a job.
 func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Spawn(reply) })
 }
 
-// PlacesReply takes the places of another job's ranks.
+// PlacesReply handles the reply with the places of another job's ranks.
 func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
 	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
 		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
 	}, func(s *stewardpool.Steward) error { return s.Places(reply) })
 }
 
-// onReply drops the request that is answered, and passes the reply to the steward.
+// onReply removes the answered request, and passes the reply to the steward.
 func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pass func(*stewardpool.Steward) error) {
 	if j := js.Get(id); j != nil {
 		j.outbox.Drop(answered)
@@ -93,7 +93,7 @@ func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pa
 	}
 }
 
-// PartGone informs a job's nodes that one has lost its part.
+// PartGone informs a job's nodes that one of them has lost its part.
 func (js *Jobs) PartGone(m *scorev1.PartGone) {
 	if j := js.Get(m.GetJobId()); j != nil {
 		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
@@ -105,12 +105,13 @@ func (js *Jobs) ChildEnded(m *scorev1.ChildEnded) {
 	js.withSteward(m.GetJobId(), func(s *stewardpool.Steward) error { return s.ChildEnded(m) })
 }
 
-// AskRankStates asks a job's steward what its ranks do; its RankStates are the reply.
+// AskRankStates asks a job's steward for the states of its ranks; RankStates is the reply.
 func (js *Jobs) AskRankStates(order *scorev1.AskRankStates) {
 	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.AskRankStates(order.GetRequest()) })
 }
 
-// AskChannels replies in the background, since it asks each channel's driver in turn.
+// AskChannels replies with the job's channels, in the background, since it asks each channel's
+// driver in turn.
 func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
 	js.options.Go(func() {
 		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}

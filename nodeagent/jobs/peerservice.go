@@ -14,28 +14,28 @@ import (
 	"connectrpc.com/connect"
 )
 
-// PeerService is the part of scorev1connect.PeerServiceHandler that is about jobs: what servers and
-// other agents ask.
+// PeerService is the part of scorev1connect.PeerServiceHandler about jobs, for servers and other
+// agents.
 type PeerService struct{ jobs *Jobs }
 
-// PeerService serves the jobs.
+// PeerService returns the service for the jobs.
 func (js *Jobs) PeerService() PeerService { return PeerService{js} }
 
-// checkCaller refuses an agent that is not that of the job's node. The certificate says who calls.
+// checkCaller refuses a caller that is not the agent of the job's node, by its certificate.
 func (j *Job) checkCaller(ctx context.Context, nodeIndex uint32) error {
 	places := j.order.GetPlaces()
 	caller, _ := access.CallerOf(ctx)
 	if int64(nodeIndex) < int64(len(places)) && caller.Role == pki.Agent && caller.Name == places[nodeIndex].GetNode() {
 		return nil
 	}
-	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s does not speak for part %d of job %d", caller, nodeIndex, j.id))
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not the agent of part %d of job %d", caller, nodeIndex, j.id))
 }
 
 // ConfirmOutput implements scorev1connect.PeerServiceHandler.
 func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	m := request.Msg
 	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
-		j.withSteward(func(s *stewardpool.Steward) error { return s.Taken(m.GetSequence()) }) // one that is gone keeps nothing
+		j.withSteward(func(s *stewardpool.Steward) error { return s.Taken(m.GetSequence()) }) // a lost steward keeps no output
 	}
 	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
 }
@@ -44,7 +44,7 @@ func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[s
 func (s PeerService) PaceOutput(_ context.Context, request *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
 	m := request.Msg
 	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
-		j.withSteward(func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) }) // one that is gone reads nothing
+		j.withSteward(func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) }) // a lost steward reads no output
 	}
 	return connect.NewResponse(&scorev1.PaceOutputResponse{}), nil
 }
@@ -57,7 +57,7 @@ func (s PeerService) Collect(ctx context.Context, request *connect.Request[score
 	return connect.NewResponse(&scorev1.CollectResponse{}), nil
 }
 
-// collect takes a step of a collective from another node's agent.
+// collect handles a step of a collective from another node's agent.
 func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil || j.group == nil {

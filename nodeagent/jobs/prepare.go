@@ -21,11 +21,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxRanks is how many ranks a job may have on one node: each takes some descriptors of the steward
-// and of the node's process table.
+// maxRanks bounds a job's ranks on one node: each takes some of the steward's descriptors and of
+// the node's process table.
 const maxRanks = 4096
 
-// Prepare makes a job's part ready, unless it is here already.
+// Prepare prepares a job's part, unless it is already here.
 func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	if js.table.Get(order.GetJobId()) != nil {
 		return
@@ -52,8 +52,8 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	js.options.Go(j.prepare)
 }
 
-// checkOrder refuses an order that a correct leader does not give, or that the configurations of the
-// job's nodes do not let it carry out.
+// checkOrder refuses an order that a correct leader does not give, or that the configurations of
+// the job's nodes make impossible.
 func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 	places := order.GetPlaces()
 	if int64(order.GetNodeIndex()) >= int64(len(places)) {
@@ -145,7 +145,7 @@ func (j *Job) stage() error {
 	return nil
 }
 
-// claimSteward gives the job a steward, which keeps the job's limits on memory and processes.
+// claimSteward gives the job a steward with the job's limits on memory and processes.
 func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	limit := j.order.GetMemoryLimitBytes()
 	fresh := 0 < limit && limit < stewardpool.FreshBelow
@@ -160,7 +160,7 @@ func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	if j.step(jobstate.Claimed); j.isKilled() {
 		return nil, errKilled
 	}
-	// The notes in Hello say where nothing can keep a limit.
+	// If nothing can enforce a limit, the notes in Hello say so.
 	if err := steward.LimitMemory(limit); err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
 		return nil, err
 	}
@@ -170,8 +170,8 @@ func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	return steward, nil
 }
 
-// prepareOrder is the order to the job's steward; programs is the directory of the files that were
-// sent with the job, if any.
+// prepareOrder returns the order to the job's steward; programs is the directory of the files that
+// were sent with the job, if any.
 func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewardpb.PrepareJob {
 	group, memory := steward.Groups()
 	return &stewardpb.PrepareJob{
@@ -190,7 +190,7 @@ func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 	}
 }
 
-// directKey is the key of the datagrams between the job's stewards; nil: there are none.
+// directKey returns the key of the datagrams between the job's stewards; nil: there are none.
 func (j *Job) directKey() []byte {
 	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByMessage() {
 		return nil
@@ -200,12 +200,12 @@ func (j *Job) directKey() []byte {
 		secret = j.options.ClusterKey // the order of a server of a former version
 	}
 	if secret == "" {
-		return nil // the messages go by the agents
+		return nil // the messages go through the agents
 	}
 	return direct.JobKey(secret, j.options.Cluster, j.id, j.order.GetAttempt())
 }
 
-// switcherJob is the job as the switching thread knows it.
+// switcherJob returns the job's description for the switching thread.
 func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 	return switcher.Job{
 		ID:        ctxswitch.JobID(j.id),

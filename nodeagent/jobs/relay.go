@@ -16,14 +16,14 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxRelays bounds a job's messages that are on their way: each rank of a large node asks for a
-	// few others' keys at once. More are dropped, and their steward sends them again.
+	// maxRelays bounds a job's messages on their way: each rank of a large node asks for a few
+	// others' keys at once. Further messages are dropped, and their steward sends them again.
 	maxRelays = 4096
 )
 
-// onRelay sends a message of the job's steward to that of another node or another job. Messages may
-// overtake each other. A message to a job that is not there comes back; if another does not arrive,
-// the steward gets no acknowledgement.
+// onRelay sends a message of the job's steward to the steward of another node or job. Messages may
+// overtake each other. A message to a job that is not there is returned; if another message does
+// not arrive, the steward gets no acknowledgement.
 func (j *Job) onRelay(m *stewardpb.Relay) {
 	request := &scorev1.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
@@ -55,7 +55,7 @@ func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
 	j.withSteward(func(s *stewardpool.Steward) error { return s.RelayFailed(m) })
 }
 
-// relayTo delivers a message, on this node without the network.
+// relayTo delivers a message; to this node, without the network.
 func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
 	if address == js.options.Address {
 		return js.relay(ctx, request)
@@ -63,9 +63,9 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 	return js.options.Peers.Relay(ctx, address, request)
 }
 
-// relay takes a message for the steward of a job here. Only agents of the cluster can call (package
-// access), so the sender is true. The leader gives the addresses of a job's nodes only to jobs of
-// the same user.
+// relay handles a message for the steward of a job here. Only agents of the cluster can call
+// (package access), so the sender is authentic. The leader gives the addresses of a job's nodes
+// only to jobs of the same user.
 func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
@@ -95,7 +95,7 @@ func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	})
 }
 
-// receiver is the job's steward, nil before it has one, and whether it is lost.
+// receiver returns the job's steward, nil before it has one, and whether it is lost.
 func (j *Job) receiver() (steward *stewardpool.Steward, lost bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

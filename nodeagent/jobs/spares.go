@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// spareKeeper leaves copies of the descriptors of a job's contexts with the job's steward. It connects
+// spareKeeper gives the job's steward copies of the descriptors of the job's contexts. It connects
 // when the first context is made: most jobs have none.
 type spareKeeper struct {
 	socket string
@@ -23,7 +23,7 @@ func newSpareKeeper(socket string, job uint64) *spareKeeper {
 	return &spareKeeper{socket: socket, job: job}
 }
 
-// reopen returns what an agent before this one has left.
+// reopen returns the contexts that an earlier agent has left.
 func (k *spareKeeper) reopen(ctx context.Context) ([]node.Spare, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -56,12 +56,12 @@ func (k *spareKeeper) keep(s node.Spare) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.conn == nil {
-		kept, err := k.dial(context.Background()) // it has a timeout of its own
+		kept, err := k.dial(context.Background()) // dial has a timeout of its own
 		if err != nil {
 			return err
 		}
 		for i := range kept {
-			kept[i].Close() // this agent has them
+			kept[i].Close() // this agent already has them
 		}
 	}
 	err := k.conn.Keep(client.Spare{Channel: s.Channel, Rank: s.Rank, Image: s.Image, Socket: s.Socket})
@@ -72,7 +72,7 @@ func (k *spareKeeper) keep(s node.Spare) error {
 	return err
 }
 
-// close ends the connection; the steward keeps what it has until it forgets the job.
+// close closes the connection; the steward keeps the contexts until it forgets the job.
 func (k *spareKeeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

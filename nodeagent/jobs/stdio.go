@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// jobTimeout is how long an early reader waits for its job: a server opens the output when it orders
-// the job, by another stream.
+// jobTimeout is how long an early reader waits for its job: a server opens the output when it
+// orders the job on another stream.
 const jobTimeout = 10 * time.Second
 
 type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
@@ -38,7 +38,7 @@ func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	defer j.countReader()()
 	steward := j.stewardOf()
 	if steward == nil {
-		return drained(stream) // it could not be started
+		return drained(stream) // the job could not be started
 	}
 	ranks, err := client.DialStdio(ctx, steward.Socket(), j.id, open.GetSequence())
 	if err != nil {
@@ -49,10 +49,10 @@ func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	defer stop()
 	defer func() { _ = ranks.Close() }()
 	ranks.InputTaken = func(offset uint64) {
-		// relayOutput finds out that the server is gone.
+		// If the server is gone, relayOutput notices.
 		_ = stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: offset}})
 	}
-	// Its Receive returns when this handler has: the stream ends with it.
+	// relayInput's Receive returns after this handler, because the stream ends with it.
 	s.jobs.options.Go(func() { relayInput(stream, ranks) })
 	err = s.jobs.relayOutput(ctx, stream, ranks)
 	if !errors.Is(err, client.ErrGone) {
@@ -68,7 +68,7 @@ func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	}
 }
 
-// errStewardLost refuses a reader of output that was lost with its steward.
+// errStewardLost returns the error for a reader of output that was lost with its steward.
 func errStewardLost() error {
 	return connect.NewError(connect.CodeDataLoss, errors.New("the process that kept the output was lost"))
 }
@@ -95,7 +95,7 @@ func drained(stream *stdioStream) error {
 // exitTimeout is how long a process whose connections have ended may take to be reaped.
 const exitTimeout = time.Second
 
-// relayOutput ends when all output has been relayed, or either side has gone.
+// relayOutput relays output to the server until there is no more, or either side is gone.
 func (js *Jobs) relayOutput(ctx context.Context, stream *stdioStream, ranks *client.Stdio) error {
 	for {
 		output, end, err := ranks.Receive()

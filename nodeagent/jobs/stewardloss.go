@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onStewardLost handles the end of the connection to the steward; err is nil if the agent ended it,
-// because it leaves the job to the next agent, or has stopped waiting for the steward.
+// onStewardLost handles the end of the connection to the steward. err is nil if the agent closed
+// it, because it leaves the job to the next agent or has stopped waiting for the steward.
 func (j *Job) onStewardLost(err error) {
 	if err == nil || j.IsOver() {
 		return
@@ -32,8 +32,8 @@ func (j *Job) lossReason() string {
 	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node, j.stewardOf().Pid())
 }
 
-// sweep kills the processes that a lost steward has left. The ranks die with their steward, but not
-// what they have started.
+// sweep kills the processes that a lost steward has left. The ranks die with their steward, but the
+// processes that they started do not.
 func (j *Job) sweep() {
 	j.group.PartLost(int(j.order.GetNodeIndex()), j.lossReason())
 	steward := j.stewardOf()
@@ -58,7 +58,7 @@ func (j *Job) sweep() {
 	j.step(jobstate.Swept)
 }
 
-// reportKilled reports the ranks that died with their steward, as it would have: the job goes on
+// reportKilled reports the ranks that died with their steward as killed, since the job goes on
 // without them.
 func (j *Job) reportKilled() {
 	j.note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Machine is one job's part on this node. It has one caller at a time.
+// Machine is the state of one job's part on this node. It is for one goroutine at a time.
 type Machine struct {
 	phase   Phase
 	recover bool
 	left    []uint32 // ranks whose end was not reported
 	effects []Effect // of the present step
 
-	steward   bool // the job has, or had, a steward
+	steward   bool // the job has or had a steward
 	lost      bool // the steward has crashed or was given up: phase >= Orphaned
 	settled   bool // the steward has its order, or will never have one
 	killed    bool // the job shall end; it never becomes false
-	forgotten bool // implies killed; nothing is reported any more
+	forgotten bool // implies killed; no more reports to the leader
 	retired   bool // implies forgotten and settled
 	refused   bool // the leader knows why the job cannot start; its end is reported only if the leader asks
-	goesOn    bool // the other nodes go on without this one's ranks: phase >= Orphaned
+	goesOn    bool // the job goes on without this node's ranks: phase >= Orphaned
 
-	// A kill is first the steward's. The agent helps until patientAt, kills patiently then, and ends
-	// the steward KillTimeout later. Without an escalation under way nextAt is zero; it is once the
-	// job is over.
+	// The escalation of a kill: first the steward kills. The agent kills quickly until patientAt,
+	// then patiently, and ends the steward KillTimeout later. nextAt is zero without an escalation,
+	// and once the job is over.
 	nextAt, patientAt time.Time
 	patient           bool
-	exhausted         bool // the last escalation is over: the steward is given up
+	exhausted         bool // the last escalation has failed: the steward counts as lost
 }
 
-// New is the machine of a job that was ordered.
+// New returns the machine of an ordered job.
 func New(config Config) *Machine {
 	return &Machine{recover: config.Recover, left: slices.Clone(config.Ranks)}
 }
@@ -40,7 +40,7 @@ func (m *Machine) Phase() Phase { return m.phase }
 // Killed reports whether the job shall end.
 func (m *Machine) Killed() bool { return m.killed }
 
-// Forgotten reports whether the leader has no more use for the job.
+// Forgotten reports whether the leader has forgotten the job.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
 // Lost reports whether the steward has crashed or was given up.
@@ -49,15 +49,15 @@ func (m *Machine) Lost() bool { return m.lost }
 // Left lists the ranks whose end was not reported.
 func (m *Machine) Left() []uint32 { return slices.Clone(m.left) }
 
-// Exited notes that the end of a rank was reported.
+// Exited records that the end of a rank was reported.
 func (m *Machine) Exited(rank uint32) {
 	m.left = slices.DeleteFunc(m.left, func(r uint32) bool { return r == rank })
 }
 
-// Deadline is when Tick is due; the zero time: never.
+// Deadline returns when Tick is due; the zero time: never.
 func (m *Machine) Deadline() time.Time { return m.nextAt }
 
-// Step takes an event and returns the effects. Events that come too late do nothing.
+// Step handles an event and returns the effects. Events that come too late do nothing.
 func (m *Machine) Step(now time.Time, event Event) []Effect {
 	m.effects = nil
 	m.apply(now, event)
@@ -73,7 +73,7 @@ func (m *Machine) Step(now time.Time, event Event) []Effect {
 
 // apply makes the transition of an event.
 func (m *Machine) apply(now time.Time, event Event) {
-	running := m.phase < Orphaned // afterwards Swept says when no process is left
+	running := m.phase < Orphaned // from Orphaned on, Swept reports that no process is left
 	switch event {
 	case Claimed:
 		m.claim()
@@ -117,7 +117,7 @@ func (m *Machine) apply(now time.Time, event Event) {
 	}
 }
 
-// claim continues with the steward that the job has got, unless the job was killed meanwhile.
+// claim continues with the job's new steward, unless the job was killed meanwhile.
 func (m *Machine) claim() {
 	m.steward = true
 	if m.killed {
@@ -127,8 +127,8 @@ func (m *Machine) claim() {
 	m.enter(Preparing, Switch)
 }
 
-// settle notes that the steward has its order, or will never have one, and ends what a kill before
-// that could not end.
+// settle records that the steward has its order or will never have one, and completes a kill that
+// came before.
 func (m *Machine) settle(now time.Time, running bool) {
 	m.settled = true
 	if m.killed && m.steward && running {
@@ -139,7 +139,7 @@ func (m *Machine) settle(now time.Time, running bool) {
 	}
 }
 
-// clearOrphan clears a job without steward when no process of it is left.
+// clearOrphan clears a job without a steward once no process of it is left.
 func (m *Machine) clearOrphan() {
 	switch {
 	case m.phase != Orphaned:
@@ -150,7 +150,8 @@ func (m *Machine) clearOrphan() {
 	}
 }
 
-// end ends the job's part. The leader is told, unless it knows why the job could not start.
+// end ends the job's part. It reports that to the leader, unless the leader already knows why the
+// job could not start.
 func (m *Machine) end() {
 	switch {
 	case m.phase != Clearing:
@@ -174,7 +175,7 @@ func (m *Machine) lose() {
 	m.enter(Orphaned, ReportLoss, Sweep)
 }
 
-// enter begins a phase. Nothing else changes the phase.
+// enter begins a phase. No other method changes the phase.
 func (m *Machine) enter(phase Phase, effects ...Effect) {
 	m.phase = phase
 	if phase == Over {
@@ -185,8 +186,8 @@ func (m *Machine) enter(phase Phase, effects ...Effect) {
 
 func (m *Machine) order(effects ...Effect) { m.effects = append(m.effects, effects...) }
 
-// kill ends the job in any phase. A job that is over is reported again: the report may be lost, or
-// the job never started.
+// kill ends the job in any phase. It reports a job that is over again, since the report may be lost
+// or the job never started.
 func (m *Machine) kill(now time.Time) {
 	if m.phase == Over {
 		m.order(RepeatDone)
@@ -202,7 +203,7 @@ func (m *Machine) kill(now time.Time) {
 	}
 }
 
-// forget drops the job, which is ended if it is not over.
+// forget drops the job, and ends it if it is not over.
 func (m *Machine) forget(now time.Time) {
 	if m.forgotten {
 		return
@@ -219,7 +220,7 @@ func (m *Machine) forget(now time.Time) {
 	m.escalate(now)
 }
 
-// escalate begins to watch the kill, unless that is being done.
+// escalate begins the escalation of a kill, unless it is already under way.
 func (m *Machine) escalate(now time.Time) {
 	if m.phase == Over || !m.nextAt.IsZero() {
 		return
@@ -241,7 +242,7 @@ func (m *Machine) tick(now time.Time) {
 		if m.steward {
 			m.order(KillQuickly)
 		}
-	case !m.steward: // claiming one is bounded, and then finds the job killed
+	case !m.steward: // Claiming is bounded, and then finds the job killed
 		m.nextAt, m.exhausted = time.Time{}, true
 	default:
 		m.patient, m.nextAt = true, now.Add(KillTimeout)

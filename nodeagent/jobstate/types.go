@@ -2,27 +2,27 @@ package jobstate
 
 import "time"
 
-// Phase is the phase of the job's part on this node. It only grows.
+// Phase is the phase of the job's part on this node. It never decreases.
 type Phase uint8
 
 const (
-	// Claiming waits for the ends of former jobs, fetches the job's files and claims a steward. No
-	// process of the job is here, and the switching thread does not know it.
+	// Claiming: the job waits for the ends of former jobs, fetches its files and claims a steward.
+	// It has no process here, and the switching thread does not know it.
 	Claiming Phase = iota
-	// Preparing has a steward, which checks program, directory and user. The switching thread knows
-	// the job, unless it was killed first.
+	// Preparing: the steward checks program, directory and user. The switching thread knows the
+	// job, unless it was killed first.
 	Preparing
-	// Ready has passed all checks, and waits for its row.
+	// Ready: the job has passed all checks, and waits for its row.
 	Ready
-	// Launched has ranks. Some may have ended.
+	// Launched: the ranks were forked. Some may have ended.
 	Launched
-	// Orphaned has lost its steward. The processes that it left are being killed.
+	// Orphaned: the steward is lost. The remaining processes are being killed.
 	Orphaned
-	// Clearing has no process left. The job is taken from the switching thread, and its files are
+	// Clearing: no process is left. The job is removed from the switching thread, and its files are
 	// removed.
 	Clearing
-	// Over has nothing here but its steward, which keeps output that may still be read. The leader
-	// knows, or knows why the job could not start and may ask.
+	// Over: only the steward is left, with output that may still be read. The leader knows the end,
+	// or why the job could not start.
 	Over
 )
 
@@ -30,7 +30,7 @@ var phaseNames = [...]string{"claiming", "preparing", "ready", "launched", "orph
 
 func (p Phase) String() string { return phaseNames[p] }
 
-// Event is what has happened to the job.
+// Event is an input of the machine.
 type Event uint8
 
 const (
@@ -38,27 +38,27 @@ const (
 	Claimed Event = iota
 	// Adopted: the job has a steward that a former agent has left, whose messages come again.
 	Adopted
-	// Stopped: the kill ended the job before it had a steward.
+	// Stopped: a kill ended the job before it had a steward.
 	Stopped
-	// Refused: the job cannot start here. The leader knows why.
+	// Refused: the job cannot start here. The leader knows the reason.
 	Refused
 	// Settled: the steward has its order, or will never have one.
 	Settled
-	// Prepared: the steward says that the job can start.
+	// Prepared: the steward reports that the job can start.
 	Prepared
-	// Forked: the steward says that all ranks were forked.
+	// Forked: the steward reports that all ranks were forked.
 	Forked
-	// Done: the steward says that no process of the job is left.
+	// Done: the steward reports that no process of the job is left.
 	Done
-	// Lost: the steward has crashed. The end of an escalation means the same, without the event.
+	// Lost: the steward has crashed. The end of an escalation has the same effect.
 	Lost
 	// Swept: the processes that a lost steward left are gone.
 	Swept
-	// Cleared: the switching thread and the disk have nothing of the job any more.
+	// Cleared: the job was removed from the switching thread and the disk.
 	Cleared
 	// Kill: the job shall end.
 	Kill
-	// Forget: the leader has no more use for the job. Its number may be another job's at once.
+	// Forget: the leader has forgotten the job. Another job may get its number at once.
 	Forget
 	// Tick: the deadline has passed.
 	Tick
@@ -75,40 +75,41 @@ func (e Event) String() string { return eventNames[e] }
 type Effect uint8
 
 const (
-	// Switch makes the switching thread know the job.
+	// Switch adds the job to the switching thread.
 	Switch Effect = iota
-	// Unswitch takes the job from the switching thread, before another can have its number.
+	// Unswitch removes the job from the switching thread, before another job can get its number.
 	Unswitch
 	// NoteEnding makes new jobs wait until this one is over.
 	NoteEnding
-	// StopStaging ends the fetching of the job's files.
+	// StopStaging cancels the fetch of the job's files.
 	StopStaging
 	// ReportDone reports to the leader that no process of the job is left, on each stream.
 	ReportDone
-	// RepeatDone reports that once, on this stream.
+	// RepeatDone reports the same once, on the present stream.
 	RepeatDone
-	// End makes known that the job is over.
+	// End announces on the node that the job is over.
 	End
-	// Retire gives the steward back, once its output has been read.
+	// Retire returns the steward to the pool, after its output was read.
 	Retire
 	// Watch calls Tick at each deadline until there is none.
 	Watch
-	// KillSteward has the steward kill the job.
+	// KillSteward orders the steward to kill the job.
 	KillSteward
-	// KillQuickly kills the processes of the job without its steward, as many as it can at once.
+	// KillQuickly makes one short attempt to kill the job's processes without its steward.
 	KillQuickly
-	// KillPatiently does so for longer, since the steward does not end the job.
+	// KillPatiently makes a longer attempt, since the steward does not end the job.
 	KillPatiently
-	// EndSteward kills the steward. Nothing need answer it: one that hangs in the kernel stays.
+	// EndSteward kills the steward. No answer need follow: a steward that hangs in the kernel
+	// stays.
 	EndSteward
-	// ReportLoss ends the job on all nodes since its steward was lost.
+	// ReportLoss ends the job on all nodes, since its steward was lost.
 	ReportLoss
-	// Sweep kills what a lost steward has left; Swept answers it.
+	// Sweep kills the processes that a lost steward has left; Swept answers it.
 	Sweep
-	// ReportKilled reports that the ranks that are Left died with their steward. The job goes
-	// on without them.
+	// ReportKilled reports that the ranks of Machine.Left died with their steward. The job goes on
+	// without them.
 	ReportKilled
-	// Clear removes what the job has here; Cleared answers it.
+	// Clear removes the job from the switching thread and its files; Cleared answers it.
 	Clear
 )
 
@@ -121,18 +122,19 @@ var effectNames = [...]string{
 func (e Effect) String() string { return effectNames[e] }
 
 const (
-	// KillAlone is how long a steward has for a kill before the agent kills, too, and again: the
-	// kernel takes milliseconds. A steward whose rank was frozen while it was being forked can do
-	// nothing until that rank goes on, or ends; on a busy machine the rank may be forked late.
+	// KillAlone is how long a steward has for a kill before the agent kills, too, and the pause
+	// between the agent's attempts: the kernel takes milliseconds. A steward whose rank was frozen
+	// while it was being forked is blocked until that rank goes on or ends; on a busy machine the
+	// rank may be forked late.
 	KillAlone = 50 * time.Millisecond
 	// KillTimeout is how long a steward may take to report the end of the job before its container
 	// is killed patiently, and after that before the steward is killed.
 	KillTimeout = 3 * time.Second
 )
 
-// Config holds what the machine must know of a job.
+// Config describes a job to the machine.
 type Config struct {
 	Ranks []uint32 // of this node
-	// Recover: the job goes on when it has lost ranks.
+	// Recover means that the job goes on after it has lost ranks.
 	Recover bool
 }

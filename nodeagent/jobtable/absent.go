@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// comingFor is how long a job that was never here, but gets messages, may still be on its way:
+	// comingFor is how long a job that was never here but gets messages may still be on its way:
 	// other jobs know a spawned job when it is placed, and its nodes get the order within
 	// milliseconds, or when they are connected again.
 	comingFor = 10 * time.Second
-	// maxComing bounds the jobs that may come, and maxGone those that are known to be over: connected
-	// jobs are few.
+	// maxComing bounds the jobs that may come, and maxGone the jobs that are known to be over:
+	// there are few connected jobs.
 	maxComing = 256
 	maxGone   = 1024
 )
 
 // absent distinguishes jobs that were here from those that may come.
 type absent struct {
-	coming map[uint64]time.Time // since when they are asked for
+	coming map[uint64]time.Time // when a message first asked for the job
 	gone   map[uint64]bool
 	order  []uint64 // of gone, the oldest first
 }
@@ -48,13 +48,13 @@ func (a *absent) mayCome(id uint64, now time.Time) bool {
 	return true
 }
 
-// came notes that a job is here.
+// came records that a job is here.
 func (a *absent) came(id uint64) {
 	delete(a.coming, id)
 	delete(a.gone, id) // it was put back into the queue
 }
 
-// left notes that a job is over here.
+// left records that a job is over here.
 func (a *absent) left(id uint64) {
 	if a.gone == nil {
 		a.gone = make(map[uint64]bool)

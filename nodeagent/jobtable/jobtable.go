@@ -13,17 +13,17 @@ import (
 type Job interface {
 	comparable
 	ID() uint64
-	// Attempt counts how often the job was begun.
+	// Attempt returns the number of the job's attempt.
 	Attempt() uint32
 }
 
-// Table has the jobs of the node.
+// Table holds the jobs of the node.
 type Table[J Job] struct {
 	mu sync.Mutex
-	// jobs are those that the leader has not forgotten.
+	// jobs holds the jobs that the leader has not forgotten.
 	jobs map[uint64]J
-	// leaving are forgotten ones whose last output may still be read. A job that
-	// was put back into the queue can be in both.
+	// leaving holds forgotten jobs whose last output may still be read. A job that was put back
+	// into the queue can be in both.
 	leaving map[J]bool
 	// changed is closed, and replaced, when a job comes.
 	changed chan struct{}
@@ -35,7 +35,7 @@ func New[J Job]() *Table[J] {
 	return &Table[J]{jobs: make(map[uint64]J), leaving: make(map[J]bool), changed: make(chan struct{})}
 }
 
-// Add adds a job, and reports false if its number is in use.
+// Add adds a job. It returns false if its number is in use.
 func (t *Table[J]) Add(j J) bool {
 	var none J
 	t.mu.Lock()
@@ -50,15 +50,15 @@ func (t *Table[J]) Add(j J) bool {
 	return true
 }
 
-// Get returns nil if there is no such job, or it is forgotten.
+// Get returns a job, nil if there is none with the number or it is forgotten.
 func (t *Table[J]) Get(id uint64) J {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.jobs[id]
 }
 
-// Await waits for an attempt of a job, for its output. It finds one that is forgotten and still
-// leaving, too. It returns nil when ctx ends.
+// Await waits for an attempt of a job, for its output. It also finds a forgotten job that is still
+// leaving. It returns nil when ctx ends.
 func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 	var none J
 	for {
@@ -87,7 +87,7 @@ func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 	}
 }
 
-// Forget makes a job leave, and returns it; nil: there is none.
+// Forget moves a job to the leaving ones and returns it, nil if there is none.
 func (t *Table[J]) Forget(id uint64) J {
 	var none J
 	t.mu.Lock()

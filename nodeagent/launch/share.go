@@ -17,8 +17,8 @@ const (
 	niceStepOver, niceStepUnder = 5, 4
 )
 
-// niceFor returns the nice value with which all sharers of a processor together get no more of it
-// than one other program, as far as nice values allow.
+// niceFor returns the smallest nice value, at most maxNice, with which all sharers of a processor
+// together get no more of it than one other program.
 func niceFor(sharers int) int {
 	nice := 0
 	for share := 1000; share < sharers*1000 && nice < maxNice; nice++ {

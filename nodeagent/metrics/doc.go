@@ -1,8 +1,7 @@
-// Package metrics has an agent's counters, declared in one table, and serves
-// them to Prometheus.
+// Package metrics holds an agent's counters, declared in one table, and serves them to Prometheus.
 //
-// What is counted while a gang is switched is counted by package switcher, on
-// its thread; it comes here with its reports, once a second.
+// Package switcher counts the events of switches on its own thread; its reports bring them here
+// once a second.
 //
 //	m := metrics.New("n1", func() metrics.Gauges { return metrics.Gauges{Jobs: 3} })
 //	m.Add(metrics.Launches, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are those of one agent, and of its process: memory, descriptors, goroutines. Its methods
-// may be called at the same time.
+// Metrics holds the metrics of one agent and its process: memory, descriptors, goroutines. Its
+// methods may be called concurrently.
 type Metrics struct {
 	registry *prometheus.Registry
 	gauges   func() Gauges
@@ -26,16 +26,16 @@ type Metrics struct {
 	descriptions []*prometheus.Desc // of Table, then of gaugeTable, then of the steps
 }
 
-// stepQuantiles are those told of every step.
+// stepQuantiles lists the quantiles that are shown for every step.
 var stepQuantiles = []float64{0.5, 0.9, 0.99, 1}
 
-// liveHeap adds what was in use at the end of the last collection, without garbage: what grows
-// there is a leak.
+// liveHeap adds the heap in use at the end of the last collection, without garbage: growth there is
+// a leak.
 var liveHeap = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 	Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`),
 })
 
-// New makes the metrics of a node; gauges is called when somebody asks, and may set counters.
+// New returns the metrics of a node. gauges is called at each scrape, and may set counters.
 func New(node string, gauges func() Gauges) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), gauges: gauges}
 	labels := prometheus.Labels{"node": node}
@@ -57,16 +57,16 @@ func New(node string, gauges func() Gauges) *Metrics {
 	return m
 }
 
-// Add counts.
+// Add adds n to a counter.
 func (m *Metrics) Add(id ID, n uint64) { m.counters[id].Add(n) }
 
-// Set sets a counter that is counted elsewhere; it never falls.
+// Set sets a counter that is counted elsewhere; it must never decrease.
 func (m *Metrics) Set(id ID, n uint64) { m.counters[id].Store(n) }
 
-// Count is the present value of a counter.
+// Count returns the present value of a counter.
 func (m *Metrics) Count(id ID) uint64 { return m.counters[id].Load() }
 
-// AddSteps adds what was measured of switches.
+// AddSteps adds measurements of switches.
 func (m *Metrics) AddSteps(steps *ctxswitch.Measures) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *Metrics) AddSteps(steps *ctxswitch.Measures) {
 	}
 }
 
-// Handler serves them.
+// Handler serves the metrics to Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

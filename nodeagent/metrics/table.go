@@ -38,7 +38,7 @@ const (
 type Info struct {
 	ID   ID
 	Name string
-	// Kind is the value of the label "kind", of those that have one name.
+	// Kind is the value of the label "kind", which distinguishes counters with the same name.
 	Kind          string
 	Meaning, Unit string
 }

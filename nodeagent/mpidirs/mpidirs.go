@@ -18,44 +18,44 @@ import (
 )
 
 const (
-	// sharedPlace is where POSIX shared memory is on Linux, see shm_overview(7).
+	// sharedPlace is the directory of POSIX shared memory on Linux, see shm_overview(7).
 	sharedPlace = "/dev/shm"
 	// sessionPlace is the place of files that need not outlive a boot.
 	sessionPlace = "/tmp"
-	// agentBytes tell the agents of a machine apart. Few, since sockets may be made
-	// in the directories, whose names the kernel limits to 107 bytes.
+	// agentBytes is the number of bytes that identify an agent of the machine. It is small, since
+	// sockets may be made in the directories, and the kernel limits their paths to 107 bytes.
 	agentBytes = 6
-	// randomBytes are more than anybody can guess who would take the name first.
+	// randomBytes is large enough that nobody can guess a name and take it first.
 	randomBytes = 8
 )
 
 // form matches all names.
 var form = regexp.MustCompile(`^score-[0-9a-f]{12}-[1-9][0-9]{0,19}-[0-9a-f]{16}$`)
 
-// Prefix is what the names of an agent's directories begin with. Two agents that run
-// at once have not the same run directory.
+// Prefix returns the prefix of the names of an agent's directories. Two agents that run at the same
+// time have different run directories.
 func Prefix(cluster, node, runDir string) string {
 	sum := sha256.Sum256([]byte(cluster + "\x00" + node + "\x00" + filepath.Clean(runDir)))
 	return "score-" + hex.EncodeToString(sum[:agentBytes]) + "-"
 }
 
-// Name is a new name for a job's directories.
+// Name returns a new name for a job's directories.
 func Name(prefix string, job uint64) string {
 	var random [randomBytes]byte
 	rand.Read(random[:]) // never fails
 	return prefix + strconv.FormatUint(job, 10) + "-" + hex.EncodeToString(random[:])
 }
 
-// Valid reports whether a name can be one of Name's.
+// Valid reports whether Name can have returned the name.
 func Valid(name string) bool { return form.MatchString(name) }
 
-// Shared is the directory for shared memory.
+// Shared returns the directory for shared memory.
 func Shared(name string) string { return filepath.Join(sharedPlace, name) }
 
-// Session is the directory for all else.
+// Session returns the directory for other files.
 func Session(name string) string { return filepath.Join(sessionPlace, name) }
 
-// Job is the number in a name; 0 if it is none of the prefix's.
+// Job returns the job's number in a name, 0 if the name does not have the prefix.
 func Job(prefix, name string) uint64 {
 	rest, ok := strings.CutPrefix(name, prefix)
 	if !ok || !Valid(name) {
@@ -72,8 +72,8 @@ func Job(prefix, name string) uint64 {
 // errOwner means that a name is taken by another user.
 var errOwner = errors.New("it is not the job's user's")
 
-// Remove removes a job's directories with all that is in them, if they are the user's.
-// Those that do not exist are no error.
+// Remove removes a job's directories with their contents, if they are the user's. Missing
+// directories are no error.
 func Remove(name string, uid uint32) error {
 	if !Valid(name) {
 		return nil
@@ -82,8 +82,7 @@ func Remove(name string, uid uint32) error {
 	return errors.Join(remove(Shared(name), owned), remove(Session(name), owned))
 }
 
-// Sweep removes the directories of a prefix's names, except those that are kept, and
-// tells how many there were.
+// Sweep removes the directories with a prefix except those that are kept, and returns their number.
 func Sweep(prefix string, keep func(name string) bool) (removed int, err error) {
 	// The job's user is not known any more. Only root can remove others' files; if a user has taken
 	// such a name, the files removed are the user's own.
@@ -103,12 +102,12 @@ func Sweep(prefix string, keep func(name string) bool) (removed int, err error) 
 	return removed, errors.Join(failed...)
 }
 
-// Find lists the paths of a prefix's names.
+// Find lists the paths of the directories with a prefix.
 func Find(prefix string) (paths []string) {
 	for _, place := range []string{sharedPlace, sessionPlace} {
 		entries, err := os.ReadDir(place)
 		if err != nil {
-			continue // the host has no such place
+			continue // the host has no such directory
 		}
 		for _, e := range entries {
 			if Job(prefix, e.Name()) != 0 {
@@ -119,8 +118,8 @@ func Find(prefix string) (paths []string) {
 	return paths
 }
 
-// remove removes a directory with the rights of its owner alone. Its owner may
-// replace it at any time, but nobody else, since its place is sticky.
+// remove removes a directory with the rights of its owner alone. Only its owner can replace it
+// meanwhile, since its place is sticky.
 func remove(path string, owned func(uid uint32) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxSegments bounds the names that one call reads, since users may make any number.
+	// maxSegments bounds the names that one call reads, since users can make any number.
 	maxSegments = 4096
-	// nameBatch is how many names are read at once.
+	// nameBatch is the number of names read at once.
 	nameBatch = 256
 )
 
@@ -51,7 +51,7 @@ func RemoveSegments(user *launch.User) error {
 	})
 }
 
-// segmentsOf are the names of a user's segments.
+// segmentsOf returns the names of a user's segments.
 func segmentsOf(uid uint32) (found map[string]bool) {
 	dir, err := os.Open(sharedPlace)
 	if err != nil {
@@ -79,11 +79,11 @@ func isFileOf(dir int, name string, uid uint32) bool {
 	return err == nil && st.Uid == uid && st.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
-// dropUsed takes the names of files that a process of the user has from the set.
+// dropUsed removes from the set the names of files that a process of the user has open or mapped.
 func dropUsed(names map[string]bool, uid uint32) error {
 	proc, err := os.ReadDir("/proc")
 	if err != nil {
-		return fmt.Errorf("looking who uses shared memory: %w", err)
+		return fmt.Errorf("looking for users of shared memory: %w", err)
 	}
 	for _, entry := range proc {
 		pid, err := strconv.Atoi(entry.Name())
@@ -104,7 +104,8 @@ func dropUsed(names map[string]bool, uid uint32) error {
 	return nil
 }
 
-// dropOpen reads only the names of a process's files: to stat the files themselves may hang.
+// dropOpen removes from the set the names of a process's open files. It reads only the names, since
+// a stat of the files may hang.
 func dropOpen(names map[string]bool, pid int) {
 	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// guardPeriod is how long a real-time thread may use a processor without a pause: a usual slice
-	// of the gangs. Real work takes a fiftieth of that.
+	// guardPeriod is how long a real-time thread may use a processor without a pause: a usual
+	// slice. Real work takes a fiftieth of that.
 	guardPeriod = 100 * time.Millisecond
 	// maxGuardUse is the use of a period, in percent, above which the thread counts as running
 	// without a pause.
 	maxGuardUse = 80
 	// guardCalm is the use, in percent, below which a thread counts as calm again, and calmPeriods
-	// for how many periods in a row it must be.
+	// the number of consecutive calm periods after which it gets its priority back.
 	guardCalm   = 20
 	calmPeriods = 20
 )
 
-// Guard bounds what the real-time threads of this process take: one that uses a processor without a
-// pause goes on as an ordinary thread until it is calm again. So a loop that goes wrong costs a
+// Guard bounds the CPU time of this process's real-time threads: a thread that uses a processor
+// without a pause becomes an ordinary thread until it is calm again. So an endless loop costs a
 // slice and not the host. The guard itself is no real-time thread: if such threads occupy all
-// processors, it uses the share that the kernel keeps for ordinary ones (5 % by default). It also
-// restores the timer slack of threads that inherited it from Go's monitor (CalmMonitor).
+// processors, it uses the share that the kernel reserves for ordinary threads (5 % by default). It
+// also restores the timer slack of threads that inherited it from Go's monitor (CalmMonitor).
 type Guard struct {
 	log  func(sentence string)
 	stop chan struct{}
@@ -36,7 +36,7 @@ type Guard struct {
 	inherited inherited // the goroutine's
 }
 
-// guarded is one thread. Its fields but the first three belong to the guard's goroutine.
+// guarded is one watched thread. All fields except the first three belong to the guard's goroutine.
 type guarded struct {
 	name     string
 	tid      int
@@ -45,10 +45,10 @@ type guarded struct {
 	used    time.Duration // up to checked
 	checked int64         // as Now
 	lowered bool
-	calm    int // periods in a row, while it is lowered
+	calm    int // consecutive calm periods while it is lowered
 }
 
-// NewGuard begins to watch; Close ends that. log gets a sentence whenever a thread is lowered or
+// NewGuard starts a Guard; Close stops it. log gets a sentence whenever a thread is lowered or
 // raised again.
 func NewGuard(log func(sentence string)) *Guard {
 	g := &Guard{log: log, stop: make(chan struct{}), done: make(chan struct{})}
@@ -56,14 +56,14 @@ func NewGuard(log func(sentence string)) *Guard {
 	return g
 }
 
-// Close ends the watch. The threads keep the policy that they have.
+// Close stops the Guard. The threads keep their present policy.
 func (g *Guard) Close() {
 	close(g.stop)
 	<-g.done
 }
 
-// SetFIFO is SetFIFO for the calling thread, which must be locked, and which is watched from now
-// on.
+// SetFIFO calls the function SetFIFO for the calling thread, which must be locked, and watches the
+// thread from now on.
 func (g *Guard) SetFIFO(name string, priority int) error {
 	if err := SetFIFO(priority); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (t *guarded) update(used, elapsed time.Duration) string {
 	return t.name + " is calm, and has real-time priority again"
 }
 
-// threadTime is what a thread of this process has used of processors.
+// threadTime returns the CPU time that a thread of this process has used.
 func threadTime(tid int) (time.Duration, error) {
 	// The CPU clock of a thread, by its number; linux/posix-timers.h.
 	const perThread, scheduled = 4, 2

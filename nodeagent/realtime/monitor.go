@@ -9,26 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How late Go's monitor thread (sysmon) may wake. After each moment of idleness the thread sleeps
-// 50 times for 20 us, and each wake-up takes some 10 to 20 us of a rank's processor. A thread that
-// waits in a system call keeps it from longer sleep, as a real-time thread does all the time.
+// Timer slack for Go's monitor thread (sysmon): how late it may wake. After each moment of idleness
+// the thread sleeps 50 times for 20 us, and each wake-up takes some 10 to 20 us of a rank's
+// processor. A thread that waits in a system call, as a real-time thread does all the time, keeps
+// it from sleeping longer.
 const (
 	// MonitorSlack is a tenth of the 10 ms after which the monitor preempts goroutines and polls
 	// the network, so a daemon does not notice it.
 	MonitorSlack = time.Millisecond
-	// RealtimeMonitorSlack is for a process with real-time threads, which has a Guard: as long as
-	// the monitor sleeps by itself where it has nothing to do for 50 times. The process needs
-	// a processor of Go's scheduler for each goroutine that may wait in a system call: the
-	// monitor takes those late.
+	// RealtimeMonitorSlack is for a process with real-time threads and a Guard. It is as long as
+	// the monitor sleeps by itself after 50 idle rounds. The process needs a processor of Go's
+	// scheduler for each goroutine that may wait in a system call, since the monitor retakes those
+	// late.
 	RealtimeMonitorSlack = 10 * time.Millisecond
 	// usualSlack is the kernel's for ordinary threads.
 	usualSlack = 50 * time.Microsecond
 )
 
-// CalmMonitor lets the thread with which Go's runtime watches this process (sysmon) wake less
-// often, so that a daemon with little to do takes little from the ranks beside it. Threads that the
-// monitor makes inherit the slack, and a Guard takes it from them again; real-time ones have none.
-// It is only an optimization, and needs CAP_SYS_NICE.
+// CalmMonitor makes the monitor thread of Go's runtime (sysmon) wake less often, so that an idle
+// daemon takes little from the ranks beside it. Threads that the monitor makes inherit the slack,
+// which a Guard resets; real-time threads have none. It is only an optimization, and needs
+// CAP_SYS_NICE.
 func CalmMonitor(slack time.Duration) error {
 	tids, err := threads()
 	if err != nil {
@@ -55,7 +56,7 @@ type inherited struct {
 	count int // of the threads that were seen, and two
 }
 
-// correct does so only if the number of threads has changed.
+// correct restores the slack if the number of threads has changed.
 func (i *inherited) correct() {
 	var stat unix.Stat_t
 	if unix.Stat("/proc/self/task", &stat) != nil || int(stat.Nlink) == i.count {
@@ -74,9 +75,9 @@ func (i *inherited) correct() {
 	}
 }
 
-// oldestThread is the thread that was made first after the main one, which is the monitor:
-// runtime.main makes it before all else. The kernel counts thread numbers upwards, and starts again
-// below the first.
+// oldestThread returns the first thread made after the main one. It is the monitor, which
+// runtime.main makes before all others. The kernel assigns thread numbers upwards, and may wrap
+// around below the first.
 func oldestThread(tids []int, first int) (tid int, ok bool) {
 	age := func(tid int) uint32 { return uint32(tid - first) }
 	for _, t := range tids {

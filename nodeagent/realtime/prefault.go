@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prefault maps the pages of this program's own code and constants that are in
-// the page cache, so that a process which waits for its one job does not take a
-// page fault at every function it then runs for the first time. It is only an
-// optimization: kernels before 5.14 cannot do it, and no error is returned.
+// Prefault maps the pages of this program's code and constants that are in the page cache, so that
+// a process that waits for a job need not take a page fault at each function that it then runs for
+// the first time. It is only an optimization, which needs Linux 5.14; errors are ignored.
 func Prefault() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -30,8 +29,8 @@ func Prefault() {
 	}
 }
 
-// mapping reads one line of /proc/PID/maps; ok is true for a mapping of the
-// program that it cannot write to, since the others hold its own pages already.
+// mapping parses one line of /proc/PID/maps. ok is true for a read-only mapping of the program; the
+// others already hold its own pages.
 func mapping(line, program string) (from, to uintptr, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 6 || fields[5] != program || strings.Contains(fields[1], "w") {
@@ -52,8 +51,8 @@ func mapping(line, program string) (from, to uintptr, ok bool) {
 	return uintptr(a), uintptr(b), true
 }
 
-// populate leaves the slice of memory out of it: the range is the kernel's own
-// word about this process, and only its page tables are changed.
+// populate maps the pages of a range, which must be from /proc/self/maps. It makes no slice of the
+// memory, and only changes page tables.
 func populate(from, to uintptr) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_POPULATE_READ)
 }

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SwitchPriority is for switching threads: above every ordinary program, below
-// the kernel's own interrupt threads, which have 50.
+// SwitchPriority is the priority of switching threads: above every ordinary program, below the
+// kernel's interrupt threads, which have 50.
 const SwitchPriority = 40
 
 // DrivePriority is the priority of the thread that drives the network: a switch waits for it, and
 // it waits for the switching thread.
 const DrivePriority = SwitchPriority - 1
 
-// DyingPriority is the priority of killed processes that wait for a processor to end on: above all
-// ordinary programs, below all that does work.
+// DyingPriority is the priority of killed processes that need a processor to end: above all
+// ordinary programs, below all other real-time threads.
 const DyingPriority = 1
 
 const (
@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	// ErrNotPermitted means that the kernel does not let this process raise its
-	// priority or lock its memory; the text says what would permit it.
+	// ErrNotPermitted means that the kernel does not let this process raise its priority or lock
+	// its memory. The error that wraps it gives the remedy.
 	ErrNotPermitted = errors.New("not permitted")
 	// ErrPriority means that a priority is out of range.
 	ErrPriority = errors.New("no such priority")
@@ -38,8 +38,7 @@ var (
 // it (SCHED_RESET_ON_FORK), nor do threads that Go starts.
 func SetFIFO(priority int) error { return SetThreadFIFO(0, priority) }
 
-// SetThreadFIFO is SetFIFO for the thread of that number, which may be of any process; 0 is the
-// calling one.
+// SetThreadFIFO is SetFIFO for the thread with number tid, of any process; 0 is the calling thread.
 func SetThreadFIFO(tid, priority int) error {
 	if priority < minFIFO || priority > maxFIFO {
 		return fmt.Errorf("%w: a real-time priority is %d to %d, not %d", ErrPriority, minFIFO, maxFIFO, priority)
@@ -61,8 +60,8 @@ func SetThreadFIFO(tid, priority int) error {
 	return nil
 }
 
-// remedy returns what permits real-time priority: to a thread that may raise its priority the kernel
-// still refuses it in a control group without real-time bandwidth, and so does a filter of system calls.
+// remedy returns advice for getting real-time priority. If the thread may raise its priority by its
+// limits, the cause is a control group without real-time bandwidth or a filter of system calls.
 func remedy(may bool) string {
 	if !may {
 		return "run the agent as root or raise its RLIMIT_RTPRIO"
@@ -71,8 +70,7 @@ func remedy(may bool) string {
 		"brings by CPUWeight=, CPUQuota= or Delegate=, or the agent's unit has RestrictRealtime="
 }
 
-// mayRaise reports whether the calling thread may have this priority as far as its capabilities and
-// limits go.
+// mayRaise reports whether the capabilities and limits of the calling thread permit this priority.
 func mayRaise(priority int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // 32 capabilities each; linux/capability.h
@@ -84,8 +82,7 @@ func mayRaise(priority int) bool {
 	return err == nil && limit.Cur >= uint64(priority)
 }
 
-// SetThreadNormal takes the real-time policy from the thread of that number, which may be of any
-// process.
+// SetThreadNormal ends the real-time policy of the thread with number tid, of any process.
 func SetThreadNormal(tid int) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
@@ -110,9 +107,8 @@ func threads() ([]int, error) {
 	return tids, nil
 }
 
-// LockMemory keeps every page that this process has touched in memory, so that
-// a switch never waits for a disk. Pages are locked when first used: Go reserves
-// far more addresses than it uses.
+// LockMemory keeps every used page of this process in memory, so that a switch never waits for a
+// disk. Pages are locked at their first use: Go reserves far more addresses than it uses.
 func LockMemory() error {
 	err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrClosed means that the Sleeper was closed before.
+// ErrClosed means that the Sleeper is closed.
 var ErrClosed = errors.New("sleeper is closed")
 
 // Sleeper sleeps until an instant or a Wake. One goroutine sleeps; any may wake.
@@ -18,7 +18,7 @@ type Sleeper struct {
 	poll  [2]unix.PollFd
 	count [8]byte // read from the eventfd
 
-	mu     sync.RWMutex // held for reading by users of the descriptors but the sleeper
+	mu     sync.RWMutex // held for reading by all users of the descriptors except the sleeping goroutine
 	closed bool
 }
 
@@ -27,11 +27,11 @@ const (
 	wake
 )
 
-// one adds to an eventfd's counter; how much, which depends on the byte order,
+// one is written to an eventfd to increase its counter. The amount depends on the byte order and
 // does not matter.
 var one = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
-// NewSleeper makes one; Close gives its two descriptors back.
+// NewSleeper makes a Sleeper with two descriptors, which Close closes.
 func NewSleeper() (*Sleeper, error) {
 	timerFD, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
@@ -48,12 +48,11 @@ func NewSleeper() (*Sleeper, error) {
 	return s, nil
 }
 
-// Until sleeps until the instant, in nanoseconds as Now counts, and returns how
-// late it woke. It returns at once when the instant has passed, and early, with
-// woken true, when Wake was called during the sleep or since the last one. It
-// allocates nothing.
+// Until sleeps until the instant, in nanoseconds of Now, and returns how late it woke. It returns
+// at once if the instant has passed, and early, with woken true, if Wake was called during the
+// sleep or since the last one. It allocates nothing.
 func (s *Sleeper) Until(instant int64) (late time.Duration, woken bool, err error) {
-	// A timer of zero would be disarmed, and instants before boot are past too.
+	// A timer of zero would be disarmed; instants before boot have passed anyway.
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(instant, 1))}
 	if err := unix.TimerfdSettime(int(s.poll[timer].Fd), unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 		return 0, false, fmt.Errorf("setting the timer: %w", err)
@@ -83,7 +82,7 @@ func (s *Sleeper) sleep(instant int64) (late time.Duration, woken bool, err erro
 		if s.poll[wake].Revents == 0 {
 			return late, false, nil
 		}
-		// EAGAIN cannot be: there is one reader, and the counter is not zero.
+		// EAGAIN is impossible: there is one reader, and the counter is not zero.
 		if _, err := unix.Read(int(s.poll[wake].Fd), s.count[:]); err != nil {
 			return 0, false, fmt.Errorf("taking the wake-up: %w", err)
 		}
@@ -91,7 +90,7 @@ func (s *Sleeper) sleep(instant int64) (late time.Duration, woken bool, err erro
 	}
 }
 
-// Wake ends the sleep, or the next one if there is none now. Several are one.
+// Wake ends the present sleep or, if there is none, the next one. Several calls count as one.
 func (s *Sleeper) Wake() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -105,7 +104,7 @@ func (s *Sleeper) Wake() error {
 	return nil
 }
 
-// Close gives the descriptors back. The sleeping goroutine must have ended.
+// Close closes the descriptors. The sleeping goroutine must have ended.
 func (s *Sleeper) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Holds reports whether a process has the socket with the inode open. A process
-// whose descriptors may not be seen holds nothing.
+// Holds reports whether a process has the socket with the inode open. It returns false for a
+// process whose descriptors it may not see.
 func Holds(pid int, inode uint64) bool {
 	dir, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

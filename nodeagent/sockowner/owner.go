@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnknown is a connection whose other end the kernel does not know: it is not
-// on this host, in another network namespace, or closed.
+// ErrUnknown means that the kernel does not know the connection's other end: it is on another host,
+// in another network namespace, or closed.
 var ErrUnknown = errors.New("the other end of the connection is not known")
 
 // Owner is the owner of a socket.
@@ -43,12 +43,12 @@ const (
 // Resolver asks the kernel. It is for one goroutine at a time.
 type Resolver struct {
 	fd      int
-	number  uint32 // of the last question
+	number  uint32 // of the last request
 	request [headerLen + requestLen]byte
 	reply   [answerSpace]byte
 }
 
-// NewResolver opens the way to the kernel; Close ends it.
+// NewResolver opens a socket to the kernel; Close closes it.
 func NewResolver() (*Resolver, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
@@ -58,46 +58,46 @@ func NewResolver() (*Resolver, error) {
 }
 
 // Close closes the Resolver.
-func (a *Resolver) Close() { _ = unix.Close(a.fd) }
+func (r *Resolver) Close() { _ = unix.Close(r.fd) }
 
 // Owner returns the owner of the socket whose own address is from, of a TCP connection with to. The
 // error wraps ErrUnknown.
-func (a *Resolver) Owner(from, to *unix.SockaddrInet4) (Owner, error) {
-	a.number++
-	a.query(from, to)
-	if err := unix.Sendto(a.fd, a.request[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+func (r *Resolver) Owner(from, to *unix.SockaddrInet4) (Owner, error) {
+	r.number++
+	r.query(from, to)
+	if err := unix.Sendto(r.fd, r.request[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	for {
 		// The kernel has answered when the call to send returns.
-		n, _, err := unix.Recvfrom(a.fd, a.reply[:], unix.MSG_DONTWAIT)
+		n, _, err := unix.Recvfrom(r.fd, r.reply[:], unix.MSG_DONTWAIT)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-		case n >= headerLen && binary.NativeEndian.Uint32(a.reply[8:]) == a.number:
-			return read(a.reply[:n])
+		case n >= headerLen && binary.NativeEndian.Uint32(r.reply[8:]) == r.number:
+			return read(r.reply[:n])
 		}
 	}
 }
 
 // query writes the request for the socket whose own address is from.
-func (a *Resolver) query(from, to *unix.SockaddrInet4) {
-	m := a.request[:]
+func (r *Resolver) query(from, to *unix.SockaddrInet4) {
+	m := r.request[:]
 	clear(m)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
 	binary.NativeEndian.PutUint16(m[4:], byFamily)
 	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST)
-	binary.NativeEndian.PutUint32(m[8:], a.number)
-	r := m[headerLen:]
-	r[0], r[1] = unix.AF_INET, unix.IPPROTO_TCP
-	binary.NativeEndian.PutUint32(r[4:], anyState)
-	binary.BigEndian.PutUint16(r[8:], uint16(from.Port))
-	binary.BigEndian.PutUint16(r[10:], uint16(to.Port))
-	copy(r[12:], from.Addr[:])
-	copy(r[28:], to.Addr[:])
-	binary.NativeEndian.PutUint32(r[48:], noCookie)
-	binary.NativeEndian.PutUint32(r[52:], noCookie)
+	binary.NativeEndian.PutUint32(m[8:], r.number)
+	body := m[headerLen:]
+	body[0], body[1] = unix.AF_INET, unix.IPPROTO_TCP
+	binary.NativeEndian.PutUint32(body[4:], anyState)
+	binary.BigEndian.PutUint16(body[8:], uint16(from.Port))
+	binary.BigEndian.PutUint16(body[10:], uint16(to.Port))
+	copy(body[12:], from.Addr[:])
+	copy(body[28:], to.Addr[:])
+	binary.NativeEndian.PutUint32(body[48:], noCookie)
+	binary.NativeEndian.PutUint32(body[52:], noCookie)
 }
 
 func read(reply []byte) (Owner, error) {
@@ -113,7 +113,7 @@ func read(reply []byte) (Owner, error) {
 	return owner, nil
 }
 
-// group finds the control group among the attributes, 0 if it is not there.
+// group returns the control group in the attributes, 0 if it is not there.
 func group(attributes []byte) uint64 {
 	for len(attributes) >= attributeLen {
 		n := int(binary.NativeEndian.Uint16(attributes))

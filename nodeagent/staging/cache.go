@@ -20,13 +20,13 @@ import (
 // SumBytes is the length of a digest, SHA-256.
 const SumBytes = 32
 
-// Errors that callers tell apart; each is wrapped in a sentence for the user.
+// Errors that callers distinguish; each is wrapped in a sentence for the user.
 var (
 	ErrAbsent  = errors.New("the file is not here")
-	ErrDamaged = errors.New("the file is not what its digest says")
+	ErrDamaged = errors.New("the file's content does not match its digest")
 	ErrFull    = errors.New("there is no room for the file")
 	ErrClosed  = errors.New("the agent ends")
-	ErrIdle    = fmt.Errorf("no byte of it came for %v; submit the job again", idleWait)
+	ErrIdle    = fmt.Errorf("no data of the file came for %v; submit the job again", idleWait)
 )
 
 // File identifies a file's content: its digest and its length in bytes.
@@ -35,13 +35,13 @@ type File struct {
 	Size int64
 }
 
-// String is the beginning of the digest, for people.
+// String returns the beginning of the digest, for people.
 func (f File) String() string { return hex.EncodeToString(f.Sum[:6]) }
 
-// Fetch writes a file from an offset on. It may be called again, with what was missing then.
+// Fetch writes a file from an offset on. It may be called again for the missing rest.
 type Fetch func(ctx context.Context, from int64, to Writer) error
 
-// Writer takes a file's bytes, in order.
+// Writer gets a file's bytes, in order.
 type Writer interface{ Write([]byte) (int, error) }
 
 type key struct {
@@ -61,7 +61,7 @@ type Cache struct {
 	mu      sync.Mutex
 	entries map[key]*entry
 	held    map[uint64][]key // by job
-	total   int64            // bytes that count, of all entries
+	total   int64            // bytes of all entries
 	changed chan struct{}    // closed, and replaced, when an entry comes
 	clock   uint64           // counts uses
 }
@@ -75,7 +75,7 @@ func Open(dir string, limit int64) (*Cache, error) {
 		entries: make(map[key]*entry), held: make(map[uint64][]key), changed: make(chan struct{}),
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return c, nil // it is made for the first file
+		return c, nil // the directory is made for the first file
 	}
 	if err := c.openDir(); err != nil {
 		cancel()
@@ -106,7 +106,7 @@ func (c *Cache) openDir() error {
 	return nil
 }
 
-// Close ends what is under way and waits for it. The files stay.
+// Close cancels fetches that are under way and waits for them. The files stay.
 func (c *Cache) Close() {
 	c.cancel()
 	c.fillers.Wait()
@@ -121,8 +121,8 @@ func (c *Cache) path(k key) string {
 	return filepath.Join(c.userDir(k.uid), hex.EncodeToString(k.sum[:]))
 }
 
-// makeUserDir makes a user's directory and, as root, gives it to the user. For another file of the
-// user, or by an agent that died, it may have been made and not given yet.
+// makeUserDir makes a user's directory and, as root, gives it to the user. The directory may exist
+// without having been given: a concurrent call, or an agent that died, may have made it.
 func (c *Cache) makeUserDir(u *launch.User) error {
 	if err := c.openDir(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (c *Cache) makeUserDir(u *launch.User) error {
 	return os.Lchown(dir, int(u.UID), int(u.GID))
 }
 
-// Hold keeps files until the job is released. It may be called again for a job, with more files.
+// Hold keeps files until the job is released. Further calls add files.
 func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *Cache) Holds(job uint64) bool {
 	return len(c.held[job]) > 0
 }
 
-// HoldsFile reports whether a job holds a file of the user's.
+// HoldsFile reports whether a job holds a user's file.
 func (c *Cache) HoldsFile(job uint64, u *launch.User, f File) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,15 +169,15 @@ func (c *Cache) Release(job uint64) {
 	delete(c.held, job)
 }
 
-// ReleaseBut ends the holds of all jobs except these.
+// ReleaseBut ends the holds of all jobs for which keeps is false.
 func (c *Cache) ReleaseBut(keeps func(job uint64) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.held, func(job uint64, _ []key) bool { return !keeps(job) })
 }
 
-// Get returns the path of a file, for the user's programs. If the file is not here, it is fetched
-// once for all callers that wait.
+// Get returns the path of a file, for the user's programs. It fetches a missing file, once for all
+// callers that wait.
 func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (string, error) {
 	k := key{u.UID, f.Sum}
 	for range maxTries {
@@ -195,11 +195,11 @@ func (c *Cache) Get(ctx context.Context, u *launch.User, f File, fetch Fetch) (s
 		}
 		c.drop(e) // changed by its user, or damaged on the disk: it is fetched again
 	}
-	return "", fmt.Errorf("%w: it is changed again and again", ErrDamaged)
+	return "", fmt.Errorf("%w: it is changed repeatedly", ErrDamaged)
 }
 
-// maxTries bounds how often a file is fetched for one Get: if it changes each time, somebody
-// changes it on purpose.
+// maxTries bounds the fetches of a file in one Get: if the file changes each time, somebody changes
+// it on purpose.
 const maxTries = 3
 
 // Has reports whether a complete and correct file is here.
@@ -217,7 +217,8 @@ func (c *Cache) Has(u *launch.User, f File) bool {
 	return false
 }
 
-// want finds a file's entry, or begins to fill a new one. The caller returns it with releaseEntry.
+// want returns a file's entry, or a new one that is being filled. The caller returns it with
+// releaseEntry.
 func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +249,8 @@ func (c *Cache) want(u *launch.User, k key, size int64, fetch Fetch) (*entry, er
 	return e, nil
 }
 
-// releaseEntry returns an entry. If nobody waits for the file any more, its fetch ends.
+// releaseEntry returns an entry of want. If nobody waits for the file any more, it cancels the
+// fetch.
 func (c *Cache) releaseEntry(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,14 +261,14 @@ func (c *Cache) releaseEntry(e *entry) {
 	}
 }
 
-// add enters an entry; the caller holds mu.
+// add adds an entry to the table; the caller holds mu.
 func (c *Cache) add(e *entry) {
 	c.entries[e.key] = e
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// forget takes an entry out of the table.
+// forget removes an entry from the table.
 func (c *Cache) forget(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +288,7 @@ func (c *Cache) drop(e *entry) {
 	c.remove(e.key)
 }
 
-// remove removes the file of a key. If its user has put another file in its place, that one stays.
+// remove removes the file of a key, ignoring errors.
 func (c *Cache) remove(k key) { _ = removeAs(k.uid, c.path(k)) }
 
 // removeAs removes a file with its user's permissions, so that no link in the user's directory
@@ -295,8 +297,7 @@ func removeAs(uid uint32, path string) error {
 	return launch.AsUser(&launch.User{UID: uid, GID: uid}, func() error { return os.Remove(path) })
 }
 
-// await waits for a file to be here or on its way. It is for nodes that ask before the file has
-// come.
+// await waits until a file is here or on its way. It is for nodes that ask too early.
 func (c *Cache) await(ctx context.Context, k key, timeout time.Duration) *entry {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

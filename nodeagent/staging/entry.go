@@ -12,12 +12,12 @@ import (
 type entry struct {
 	key  key
 	size int64
-	over chan struct{} // closed when it is whole, or failed
+	over chan struct{} // closed when it is complete, or failed
 
-	// These are guarded by the cache's mu.
-	bytes  int64  // that count as its own: of an incomplete file those that came, and a bit more
-	users  int    // number that wait for it or read it
-	used   uint64 // when last, by the cache's clock
+	// The following fields are guarded by the cache's mu.
+	bytes  int64  // counted for it; for an incomplete file those that room was made for
+	users  int    // number of callers that wait for it or read it
+	used   uint64 // last use, by the cache's clock
 	cancel func() // ends the filling
 
 	mu       sync.Mutex
@@ -28,8 +28,8 @@ type entry struct {
 	verified identity // of the file whose digest was right; zero: not verified yet
 }
 
-// identity distinguishes a file from other files and from itself with other content: only the
-// kernel sets ctime.
+// identity identifies a file and its content: any change of the content changes ctime, which only
+// the kernel sets.
 type identity struct {
 	dev, ino     uint64
 	size         int64
@@ -57,7 +57,7 @@ func (e *entry) failed() bool {
 
 func (e *entry) isWhole() bool { return e.isOver() && !e.failed() }
 
-// grow wakes readers: there is more to read.
+// grow records n more bytes and wakes readers.
 func (e *entry) grow(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,12 +66,12 @@ func (e *entry) grow(n int) {
 	e.grown = make(chan struct{})
 }
 
-// end records that the file is complete, or why it never will be. Only the first call counts.
+// end records that the file is complete (nil), or why it never will be. Only the first call counts.
 func (e *entry) end(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.isOver() {
-		return // its time was over before
+		return // it has already ended
 	}
 	e.err = err
 	close(e.grown)
@@ -91,8 +91,8 @@ func (e *entry) wait(ctx context.Context) error {
 	return e.err
 }
 
-// until returns how many bytes there are, once they are more than n. It returns fewer only with an
-// error or at the end of the file.
+// until waits for more than n bytes, and returns their number. It returns fewer only with an error
+// or at the end of the file.
 func (e *entry) until(ctx context.Context, n int64) (int64, error) {
 	for {
 		e.mu.Lock()

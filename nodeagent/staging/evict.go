@@ -9,19 +9,18 @@ import (
 )
 
 const (
-	// userShare is the part of the limit, 1/userShare, that files of one user may take which cannot
-	// be removed: a job holds them, or they are on their way. So no user alone keeps the files of
-	// others out.
+	// userShare bounds the pinned files of one user, which a job holds or which are on their way:
+	// they may take 1/userShare of the limit. So no user alone keeps out the files of others.
 	userShare = 2
-	// grantBytes is the size for which room is made at once: the search for files to remove then
-	// runs a few times per file of some size.
+	// grantBytes is the size for which room is made at once, so that the search for files to remove
+	// runs rarely.
 	grantBytes = 1 << 20
-	// maxFilesOfUser bounds the files of one user, however small: those of many jobs.
+	// maxFilesOfUser bounds the number of one user's files: enough for many jobs.
 	maxFilesOfUser = 4096
 )
 
-// quota returns the bytes that files of one user may take which cannot be removed. An agent that is
-// not root's has one user.
+// quota returns the bytes that pinned files of one user may take: all of the limit for an agent
+// that is not root, which has one user.
 func (c *Cache) quota() int64 {
 	if os.Geteuid() != 0 {
 		return c.limit
@@ -29,8 +28,8 @@ func (c *Cache) quota() int64 {
 	return c.limit / userShare
 }
 
-// admit refuses a file that cannot fit, and makes room in the number of its user's files. The
-// caller holds mu.
+// admit refuses a file that cannot fit, and removes a file if its user has too many. The caller
+// holds mu.
 func (c *Cache) admit(uid uint32, size int64) error {
 	if size > c.quota() {
 		return fmt.Errorf("%w: it has %d bytes, and files of one user's jobs may take %d of the %d that all may take (stage_limit)",
@@ -57,8 +56,8 @@ func (c *Cache) admit(uid uint32, size int64) error {
 	return nil
 }
 
-// grant makes room for at least so many more bytes of an incomplete file, and returns for how many.
-// Missing bytes beyond that take no room.
+// grant makes room for at least minGrant more bytes of an incomplete file, and returns for how
+// many.
 func (c *Cache) grant(e *entry, minGrant int64) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +106,7 @@ func (c *Cache) makeRoom(uid uint32, n int64) error {
 	return nil
 }
 
-// victim is the file to be removed next; nil: none can be. The caller holds mu.
+// victim returns the file to remove next, nil if none can be removed. The caller holds mu.
 func (c *Cache) victim(held map[key]bool) *entry {
 	bytes, oldest := make(map[uint32]int64), make(map[uint32]*entry)
 	for k, e := range c.entries {
@@ -130,14 +129,14 @@ func (c *Cache) pinned(e *entry, held map[key]bool) bool {
 	return e.users > 0 || held[e.key] || !e.isOver()
 }
 
-// discard removes a file that nobody uses. The caller holds mu.
+// discard removes an unused file. The caller holds mu.
 func (c *Cache) discard(e *entry) {
 	delete(c.entries, e.key)
 	c.total -= e.bytes
 	c.remove(e.key)
 }
 
-// heldKeys are the files that jobs hold. The caller holds mu.
+// heldKeys returns the files that jobs hold. The caller holds mu.
 func (c *Cache) heldKeys() map[key]bool {
 	held := make(map[key]bool)
 	for _, keys := range c.held {
@@ -156,7 +155,7 @@ type Kept struct {
 	Held  int // files that jobs hold, or that are on their way
 }
 
-// List returns what is kept, by user; only for one user unless all is set.
+// List returns the kept files by user; unless all is set, for one user.
 func (c *Cache) List(uid uint32, all bool) []Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,23 +20,23 @@ const (
 	partInfix = ".part-"
 	// fileMode is the mode of all files: a user who may read a program may execute it.
 	fileMode = 0o500
-	// idleWait is how long a fetch may bring no byte before it is given up: longer than nodes
-	// search for another source. A sender that has stopped does not undo what came from others.
+	// idleWait is how long a fetch may bring no data before it fails: longer than nodes search for
+	// another source.
 	idleWait = 30 * time.Second
 )
 
-// filler writes a new file, and its digest.
+// filler writes a new file, and computes its digest.
 type filler struct {
 	cache *Cache
 	entry *entry
 	file  *os.File
-	as    *launch.Actor // writes it: quotas of the disk are its user's
+	as    *launch.Actor // writes with the user's rights, so that disk quotas apply
 	sum   hash.Hash
 	idle  *time.Timer // fires when no byte has come for idleWait
-	room  int64       // how far room was made for the file
+	room  int64       // the size for which room was made
 }
 
-// Write implements Writer. More than the file's length is refused.
+// Write implements Writer. It refuses data beyond the file's length.
 func (f *filler) Write(data []byte) (int, error) {
 	f.entry.mu.Lock()
 	have := f.entry.have
@@ -68,7 +68,7 @@ func (f *filler) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// fill fetches a file, and gives it its name when it is whole and right.
+// fill fetches a file, verifies it, and gives it its name.
 func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch) error {
 	as, err := launch.NewActor(u)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	if err != nil {
 		return err
 	}
-	// The fetch may not notice before the last waiting request has gone.
+	// The fetch itself may notice only after the last waiting request has gone.
 	idle := time.AfterFunc(idleWait, func() {
 		c.forget(e)
 		e.end(ErrIdle)
@@ -91,14 +91,14 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 		err = f.check()
 	}
 	if err == nil {
-		err = ctx.Err() // nobody waits for it any more, so nobody would remove it
+		err = ctx.Err() // nobody waits for the file any more, so nobody would remove it
 	}
 	if err == nil && !idle.Stop() {
 		err = ErrIdle
 	}
 	var whole identity
 	if err == nil {
-		// The name comes last, in one step: a file that has one is whole.
+		// The name comes last, in one step: a file with its name is complete.
 		err = as.Do(func() error { return os.Rename(part.Name(), c.path(e.key)) })
 	}
 	if err == nil {
@@ -133,7 +133,7 @@ func (f *filler) check() error {
 	return nil
 }
 
-// openPart makes the file for an incomplete file.
+// openPart makes the file for an incomplete entry.
 func (c *Cache) openPart(u *launch.User, as *launch.Actor, e *entry) (file *os.File, err error) {
 	if err := c.makeUserDir(u); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func identify(file *os.File) (identity, error) {
 	return identity{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}, nil
 }
 
-// open opens the whole file of an entry for reading, as its user.
+// open opens the complete file of an entry for reading, as its user.
 func (c *Cache) open(u *launch.User, e *entry) (file *os.File, err error) {
 	err = launch.AsUser(u, func() error {
 		fd, err := unix.Open(c.path(e.key), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -180,8 +180,8 @@ func (c *Cache) open(u *launch.User, e *entry) (file *os.File, err error) {
 	return file, err
 }
 
-// intact reports whether a complete file is unchanged since it was verified, or verifies it for the
-// first time.
+// intact reports whether a complete file is unchanged since it was verified. It verifies a file
+// that was not verified yet.
 func (c *Cache) intact(u *launch.User, e *entry) bool {
 	file, err := c.open(u, e)
 	if err != nil {

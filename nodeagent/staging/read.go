@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// comeTimeout is how long another node's request waits for a file that is not on its way here
-	// yet: the orders of one job reach its nodes within milliseconds, except on busy machines.
+	// comeTimeout is how long another node's request waits for a file that is not yet on its way:
+	// the orders of a job reach its nodes within milliseconds, except on busy machines.
 	comeTimeout = 3 * time.Second
-	// readChunk is how much is passed on at a time: a few of them fill the way through a tree.
+	// readChunk is the number of bytes sent at a time: a few chunks fill a path through the tree.
 	readChunk = 256 << 10
 )
 
-// Send passes a file from an offset on to another node, as it comes. The error wraps ErrAbsent if
-// it is not here and not on its way.
+// Send sends a file from an offset on to another node, as it comes. The error wraps ErrAbsent if it
+// is neither here nor on its way.
 func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, send func([]byte) error) error {
 	k := key{u.UID, f.Sum}
 	e := c.await(ctx, k, comeTimeout)
@@ -51,11 +51,11 @@ func (c *Cache) Send(ctx context.Context, u *launch.User, f File, from int64, se
 	return nil
 }
 
-// reader opens a file, whole or not.
+// reader opens a file, which may be incomplete.
 func (c *Cache) reader(u *launch.User, e *entry) (*os.File, error) {
 	if !e.isOver() {
-		// Until the filler has made it there is nothing to read, and when it is whole it has its
-		// name.
+		// Before the filler has made the file there is nothing to read; once it is complete it has
+		// its name.
 		if _, err := e.until(c.ctx, 0); err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (c *Cache) reader(u *launch.User, e *entry) (*os.File, error) {
 	return c.open(u, e)
 }
 
-// reopen returns a descriptor of the same file, whatever becomes of its name.
+// reopen returns a new descriptor of the same file, even if its name has changed.
 func reopen(file *os.File) (*os.File, error) {
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 }

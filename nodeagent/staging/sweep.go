@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// left is a file that a former agent has left.
+// left is a file of a former agent.
 type left struct {
 	*entry
 	modified int64
 }
 
-// sweep takes over the files that a former agent has left, oldest first, and removes incomplete
-// ones. Nobody else uses the cache yet. It ignores other files of the users.
+// sweep adds the complete files of a former agent, oldest first, and removes incomplete ones. It
+// runs before any other use of the cache. It ignores other files of the users.
 func (c *Cache) sweep() {
 	users, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -38,21 +38,21 @@ func (c *Cache) sweep() {
 		c.entries[f.key] = f.entry
 		c.total += f.bytes
 	}
-	_ = c.makeRoom(0, 0) // the limit may be smaller than it was
+	_ = c.makeRoom(0, 0) // the limit may be lower than before
 }
 
-// maxSwept bounds the names that are read from a user's directory, where the user can make any
-// number: the files, and as many incomplete ones.
+// maxSwept bounds the names that are read from a user's directory, in which the user can make any
+// number: complete files, and as many incomplete ones.
 const maxSwept = 2 * maxFilesOfUser
 
-// sweepUser takes over the files of one user.
+// sweepUser returns the complete files of one user.
 func (c *Cache) sweepUser(uid uint32) (found []left) {
 	dir, err := os.Open(c.userDir(uid))
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	files, _ := dir.ReadDir(maxSwept) // what was read before an error counts
+	files, _ := dir.ReadDir(maxSwept) // after an error, the names read so far count
 	for _, file := range files {
 		k := key{uid: uid}
 		name, _, half := strings.Cut(file.Name(), partInfix)
@@ -64,7 +64,7 @@ func (c *Cache) sweepUser(uid uint32) (found []left) {
 			continue
 		}
 		if half {
-			_ = removeAs(k.uid, filepath.Join(c.userDir(uid), file.Name())) // the next one tries again
+			_ = removeAs(k.uid, filepath.Join(c.userDir(uid), file.Name())) // if it fails, the next agent tries again
 			continue
 		}
 		if len(found) < maxFilesOfUser {
@@ -74,7 +74,7 @@ func (c *Cache) sweepUser(uid uint32) (found []left) {
 	return found
 }
 
-// entryOf makes an entry of a whole file. Its length is what its user has made it, and counts only
+// entryOf makes an entry for a complete file. The user may have set any length, so it counts only
 // as far as the file takes room on the disk.
 func entryOf(k key, info fs.FileInfo) left {
 	e := newEntry(k, info.Size())

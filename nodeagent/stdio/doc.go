@@ -1,11 +1,9 @@
-// Package stdio is what the standard streams of ranks need besides moving
-// bytes: cutting output at line ends, so that many ranks can share a terminal;
-// labels; the meaning of -o, -e and -i; and the files that output goes to.
+// Package stdio formats the standard streams of ranks: it cuts output at line ends, so that many
+// ranks can share a terminal, adds labels, parses -o, -e and -i, and writes output files.
 //
-// It opens, reads and polls nothing: the caller brings the bytes and a function
-// that opens a file. Nothing here grows with what a rank prints. A writer that
-// blocks makes Add wait, and with it the reader of the rank's pipe: that is the
-// back-pressure.
+// It opens, reads and polls nothing: the caller provides the bytes and a function that opens a
+// file. Its memory does not grow with the output. If a writer blocks, Add waits, and so does the
+// reader of the rank's pipe: that is the back-pressure.
 //
 //	lines := stdio.NewLines(3, stdio.Format{Label: true, Tasks: 16})
 //	err := lines.Add(chunk, emit) // "03: hello\n" reaches emit

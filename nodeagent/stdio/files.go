@@ -19,8 +19,8 @@ var ErrTooManyFiles = errors.New("too many output files")
 // Opener opens an output file, truncating it.
 type Opener func(path string) (io.WriteCloser, error)
 
-// Files are the open output files of a job on one node. A name that comes up
-// again, for another rank or for standard error, is the same file.
+// Files holds the open output files of a job on one node. Ranks and streams with the same file name
+// share the file.
 type Files struct {
 	open Opener
 
@@ -103,7 +103,7 @@ func (s *Sink) close() error {
 	return failed
 }
 
-// withoutPath is what the kernel said of a file that the sentence names already.
+// withoutPath returns the kernel's error without the path, which the sentence already has.
 func withoutPath(err error) error {
 	if said, ok := errors.AsType[*fs.PathError](err); ok {
 		return said.Err

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// MaxLine is the longest line that is kept together, in bytes: what Linux
-	// gives a pipe. Every stream of every rank may hold that much.
+	// MaxLine is the longest line that is kept together, in bytes: the size of a Linux pipe. Every
+	// stream of every rank may hold that much.
 	MaxLine = 64 << 10
 	// maxPiece bounds the buffer for labelled lines: labels can multiply the
 	// size of a chunk of empty lines.
@@ -24,29 +24,29 @@ type Format struct {
 	// that the largest rank of Tasks needs, as srun does: "03: ".
 	Label bool
 	Tasks int
-	// Unbuffered passes everything on at once, also half lines.
+	// Unbuffered emits everything at once, even incomplete lines.
 	Unbuffered bool
 }
 
-// Emit takes a piece of output that must not be mixed with others. It must not
-// keep it. An error ends the Add or End it was called from.
+// Emit handles a piece of output, which must not be mixed with others. It must not keep the piece.
+// Its error ends the calling Add or End.
 type Emit func(piece []byte) error
 
 // Lines cuts one stream of one rank into pieces that end at line ends. Without
 // labels the pieces together are the stream, byte for byte.
 //
-// A line of more than MaxLine bytes is cut: without labels the rest just
-// follows; with labels each part is a line with a label. An unterminated last
-// line likewise passes as it is, and gets its line end with labels.
+// A line of more than MaxLine bytes is cut. Without labels the rest just follows; with labels each
+// part is a line with a label. An unterminated last line stays as it is without labels, and gets a
+// line end with labels.
 type Lines struct {
 	label  []byte // "3: ", empty without labels
 	format Format
-	held   []byte // the start of a line whose end has not come
-	open   bool   // unbuffered with labels: the last byte passed on was no line end
+	held   []byte // an incomplete line
+	open   bool   // unbuffered with labels: the last emitted byte was no line end
 	piece  []byte // where labelled lines are put together
 }
 
-// NewLines makes one for a rank.
+// NewLines returns the Lines of one stream of a rank.
 func NewLines(rank int, format Format) *Lines {
 	l := &Lines{format: format}
 	if format.Label {
@@ -60,8 +60,8 @@ func label(rank, tasks int) []byte {
 	return fmt.Appendf(nil, "%0*d: ", width, rank)
 }
 
-// Add takes the stream's next bytes and emits complete pieces. After an error
-// the stream has lost bytes and should be given up.
+// Add adds the stream's next bytes and emits complete pieces. After an error the stream has lost
+// bytes and should be dropped.
 func (l *Lines) Add(chunk []byte, emit Emit) error {
 	if l.format.Unbuffered {
 		return l.emit(chunk, emit)
@@ -72,7 +72,7 @@ func (l *Lines) Add(chunk []byte, emit Emit) error {
 	return l.addPlain(chunk, emit)
 }
 
-// addPlain passes whole lines on as they lie in the chunk.
+// addPlain emits complete lines without copying them.
 func (l *Lines) addPlain(chunk []byte, emit Emit) error {
 	if len(l.held) > 0 {
 		rest, err := l.complete(chunk, emit)
@@ -97,8 +97,8 @@ func (l *Lines) addPlain(chunk []byte, emit Emit) error {
 	return nil
 }
 
-// complete adds to the held line up to its end or up to MaxLine, and passes it
-// on if either is reached. The rest is what comes after.
+// complete extends the held line to its end or to MaxLine, and emits it if either is reached. It
+// returns the rest of the chunk.
 func (l *Lines) complete(chunk []byte, pass Emit) (rest []byte, err error) {
 	end := bytes.IndexByte(chunk, '\n') + 1
 	whole := end > 0
@@ -117,7 +117,7 @@ func (l *Lines) complete(chunk []byte, pass Emit) (rest []byte, err error) {
 	return chunk[end:], err
 }
 
-// addLabelled passes lines on in pieces of up to maxPiece.
+// addLabelled emits lines in pieces of up to maxPiece.
 func (l *Lines) addLabelled(chunk []byte, emit Emit) error {
 	put := func(line []byte) error { return l.put(line, emit) }
 	for len(chunk) > 0 {
@@ -161,7 +161,7 @@ func empty(b []byte) []byte {
 	return b[:0]
 }
 
-// emit is for unbuffered output: labels stand where lines begin.
+// emit emits unbuffered output with labels where lines begin.
 func (l *Lines) emit(chunk []byte, emit Emit) error {
 	if len(chunk) == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (l *Lines) emit(chunk []byte, emit Emit) error {
 	return l.flush(emit)
 }
 
-// End emits an unterminated line that is held.
+// End emits a held unterminated line.
 func (l *Lines) End(emit Emit) error {
 	if l.open {
 		l.open = false

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Kind is where a stream comes from or goes to.
+// Kind is the kind of a stream's source or destination.
 type Kind uint8
 
 const (
 	// All is scrun's own stream, for all ranks.
 	All Kind = iota
-	// None is nothing: no input, output thrown away.
+	// None means no input, or discarded output.
 	None
 	// OneRank is scrun's own stream, for one rank only.
 	OneRank
@@ -27,9 +27,8 @@ type Target struct {
 	Pattern filename.Pattern // of File
 }
 
-// ParseTarget reads what srun's -o, -e and -i take: "all", "none", a rank, or a
-// file name. A file whose name is one of these is written as ./all. The number
-// of tasks bounds the rank.
+// ParseTarget parses an argument of -o, -e or -i as in srun: "all", "none", a rank, or a file name.
+// ./all names a file called all. The number of tasks bounds the rank.
 func ParseTarget(text string, tasks int) (Target, error) {
 	switch text {
 	case "all":

@@ -1,8 +1,8 @@
-// Package stewardpool keeps the stewards of a node: a few that are warm, so that a job finds its
-// process and its control group ready, and those that have a job, until nothing of it is left.
+// Package stewardpool manages the stewards of a node: a few warm ones, so that a job need not wait
+// for its process and control group, and those with a job, until nothing of the job is left.
 //
-// New ones are started while no job is being launched, which they would delay. The pool knows no more
-// of jobs; the caller sends a steward's orders and gets its messages.
+// It starts new stewards while no job is being launched, which that would delay. Otherwise the pool
+// does not deal with jobs: the caller sends a steward's orders and gets its messages.
 //
 //	pool, err := stewardpool.Open(stewardpool.Options{Exe: exe, RunDir: dir, Cluster: "lab", Node: "n1"})
 //	go pool.Run(ctx)                      // keeps some warm

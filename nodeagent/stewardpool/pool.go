@@ -15,34 +15,32 @@ import (
 )
 
 const (
-	// startWait is how long a new process may take to answer, on a machine
-	// whose CPUs are full of spinning ranks.
+	// startWait is how long a new process may take to answer on a machine whose CPUs are busy with
+	// spinning ranks.
 	startWait = 10 * time.Second
-	// closeWait bounds one attempt to remove a group; the kernel needs
-	// microseconds once the processes are gone.
+	// closeWait bounds one attempt to remove a group; the kernel needs microseconds after the
+	// processes have ended.
 	closeWait = 2 * time.Second
-	// retireWait is how long a steward may take to exit after Forget while nobody
-	// reads its output: it waits 10 s for a reader.
+	// retireWait is how long a steward may take to exit after Forget while nobody reads its output.
+	// It waits 10 s for a reader.
 	retireWait = 15 * time.Second
-	// quiet is the time without launches after which a steward is started: ranks of a short job are
-	// over by then.
+	// quiet is the time without launches after which a steward is started: the ranks of a short job
+	// have ended by then.
 	quiet = 20 * time.Millisecond
-	// refillLatest bounds how long launches in close succession can delay the start of a missing
+	// refillLatest bounds the time for which frequent launches can delay the start of a missing
 	// steward.
 	refillLatest = 500 * time.Millisecond
 	// retryEvery is the time between two attempts to start a steward, or to
 	// remove a group, after one failed.
 	retryEvery = time.Second
-	// usedPerWarm is how many used stewards are kept for more jobs of their
-	// users, for each fresh one: enough for two users who submit job after job.
-	// Each takes some 10 MB.
+	// usedPerWarm is the number of used stewards that are kept for further jobs of their users, for
+	// each fresh one: enough for two users who submit job after job. Each takes some 10 MB.
 	usedPerWarm = 2
-	// maxCharged bounds the memory, in bytes, that may be charged to a group
-	// which is used again: pages of files that the last job was the first to
-	// read, which the kernel reclaims on demand.
+	// maxCharged bounds the memory, in bytes, that may be charged to a group that is used again:
+	// pages of files that the last job was the first to read, which the kernel reclaims on demand.
 	maxCharged = 4 << 20
-	// FreshBelow is the memory limit, in bytes, below which a job should have a
-	// group that nothing is charged to: 1/16 of it is then at most not its own.
+	// FreshBelow is the memory limit, in bytes, below which a job should have a fresh group: with a
+	// used one up to 1/16 of this limit can be charged for an earlier job.
 	FreshBelow = 16 * maxCharged
 )
 
@@ -51,22 +49,22 @@ var ErrClosed = errors.New("the node is being shut down")
 
 // Options of a Pool.
 type Options struct {
-	// Exe is run as steward.
+	// Exe is the program that runs as steward.
 	Exe string
 	// RunDir holds the sockets.
 	RunDir        string
 	Cluster, Node string
-	// Root has the groups of the slots; nil: signals are used instead.
+	// Root is the parent of the slots' control groups; nil: signals are used instead.
 	Root *cgroup.Root
-	// Warm is the number of stewards that wait for jobs of anybody. Others that have had a job wait
-	// for more of the same user.
+	// Warm is the number of fresh stewards that wait for jobs of any user. Used stewards wait for
+	// further jobs of the same user.
 	Warm int
 	// Grace is how long a steward goes on without the agent.
 	Grace time.Duration
-	// CPUs are those that the stewards keep to, as the kernel numbers them; none: all that this
+	// CPUs are the kernel's numbers of the CPUs that the stewards keep to; none: all that this
 	// process may use.
 	CPUs []int
-	// Stderr takes the stewards' own complaints; nil: dropped.
+	// Stderr gets the stewards' own error messages; nil: they are dropped.
 	Stderr *os.File
 	Logger *zap.Logger
 }
@@ -74,22 +72,22 @@ type Options struct {
 // Pool holds the stewards of one node.
 type Pool struct {
 	options Options
-	kick    chan struct{} // tells Run that something has changed
+	kick    chan struct{} // wakes Run after a change
 	working sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool
 	used      map[int]bool // slot numbers
-	warm      []*Steward   // the one that waits longest first
+	warm      []*Steward   // the longest-waiting first
 	launching int
-	busyUntil time.Time  // when the last launch is quiet
-	shortage  time.Time  // since when one is missing; zero: none is
+	busyUntil time.Time  // end of the last launch, plus quiet
+	shortage  time.Time  // since when a steward is missing; zero: none is
 	failedAt  time.Time  // of the last start that failed
-	stuck     []*remains // what could not be removed yet
+	stuck     []*remains // slots that could not be removed yet
 }
 
-// Open returns a pool whose only stewards are those with jobs that a dead agent of the same name
-// has left, and returns these. It removes whatever else that agent has left.
+// Open returns a pool, and the stewards with jobs that a dead agent of the same name has left. It
+// removes everything else that the agent has left.
 func Open(options Options) (*Pool, []*Orphan, error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -108,7 +106,7 @@ func Open(options Options) (*Pool, []*Orphan, error) {
 	return p, orphans, nil
 }
 
-// Warm returns how many stewards wait for a job.
+// Warm returns the number of stewards that wait for a job.
 func (p *Pool) Warm() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,9 +114,9 @@ func (p *Pool) Warm() int {
 }
 
 // Claim returns a warm steward for a job of the user with this uid, or starts one if there is none.
-// It never returns one that has had a job of another user: its memory may still hold that job's
-// environment or output. From now on events are called. fresh asks for one that has had no job at
-// all.
+// It never returns a steward that has had a job of another user, since its memory may still hold
+// that job's environment or output. fresh asks for a steward that has had no job at all. From now
+// on events are called.
 func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
 	for {
 		s, err := p.take(ctx, user, fresh)
@@ -151,8 +149,8 @@ func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, err
 	return p.start(ctx, number)
 }
 
-// choose returns the warm steward for a user: the last that has served the user, whose code is in
-// the caches, else one that has served nobody. The caller holds mu.
+// choose returns the index of the warm steward for a user: the last one that has served the user,
+// whose code is in the caches, else an unused one. The caller holds mu.
 func (p *Pool) choose(user uint32, fresh bool) int {
 	best := -1
 	for i, s := range slices.Backward(p.warm) {
@@ -176,8 +174,8 @@ func (p *Pool) unclaimed() (fresh, used int) {
 	return fresh, len(p.warm) - fresh
 }
 
-// reserve takes the lowest free slot. The caller holds mu, and must call
-// working.Done when the steward has been started or not.
+// reserve reserves the lowest free slot. The caller holds mu, and must call working.Done after the
+// steward was started or failed to start.
 func (p *Pool) reserve() int {
 	number := 0
 	for p.used[number] {
@@ -217,10 +215,10 @@ func (p *Pool) Launching() (done func()) {
 	})
 }
 
-// Retire takes back a steward after its job is over and forgotten. While reading reports that
-// somebody reads the last output, Retire waits for that; otherwise it ends the steward after some
-// seconds, and at once when ctx ends. The steward then waits for another job of its user, or ends
-// with everything it had, as it decides itself (steward/DESIGN.md).
+// Retire takes a steward back after its job is over and forgotten. It waits for as long as reading
+// reports that somebody reads the last output; otherwise it ends the steward after some seconds,
+// and at once when ctx ends. The steward then waits for another job of its user, or exits, as it
+// decides itself (steward/DESIGN.md).
 func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 	next := s.leave(ctx, reading)
 	if next == nil {
@@ -232,8 +230,8 @@ func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 	}
 }
 
-// putWarm adds a used steward to the warm ones, and returns the one for which there is no room: the
-// used one that has not been used for longest.
+// putWarm adds a used steward to the warm ones. If there are too many it returns one to be removed,
+// the least recently used.
 func (p *Pool) putWarm(s *Steward) (surplus *Steward) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,8 +248,8 @@ func (p *Pool) putWarm(s *Steward) (surplus *Steward) {
 	return surplus
 }
 
-// Close ends all stewards that have no job, and waits for what is under way.
-// The error names what could not be removed until ctx ended.
+// Close ends all stewards without a job, and waits for pending work. The error names the remains
+// that could not be removed until ctx ended.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

@@ -24,8 +24,8 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// maintain does what is due, and returns in how long it must be called again if nothing changes
-// before; 0: not at all.
+// maintain does the work that is due, and returns the time after which it must be called again if
+// nothing changes; 0: never.
 func (p *Pool) maintain(ctx context.Context) time.Duration {
 	p.dropDead()
 	again := p.retryStuck()
@@ -89,7 +89,7 @@ func (p *Pool) started(s *Steward, err error) {
 	p.discard(s)
 }
 
-// dropDead removes warm stewards that have ended, as when somebody killed one.
+// dropDead removes warm stewards whose process has ended.
 func (p *Pool) dropDead() {
 	p.mu.Lock()
 	var dead []*Steward

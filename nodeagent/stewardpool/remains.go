@@ -8,20 +8,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// remains is what is left of a slot that could not be removed. The slot is not used until it is
-// gone.
+// remains is a slot that could not be removed. It is not used again before it is removed.
 type remains struct {
 	number int
 	remove func(deadline time.Time) error
-	err    error         // why it is still there, as first seen
-	gone   chan struct{} // closed once they are gone
+	err    error         // the first error of a removal
+	gone   chan struct{} // closed once they are removed
 }
 
 func newRemains(number int, remove func(deadline time.Time) error) *remains {
 	return &remains{number: number, remove: remove, gone: make(chan struct{})}
 }
 
-// discard removes what is left of a steward, and returns what cannot be removed yet; nil: nothing.
+// discard removes a steward with its slot, and returns the remains that cannot be removed yet, nil
+// if there are none.
 func (p *Pool) discard(s *Steward) *remains {
 	defer p.wake()
 	err := s.destroy(time.Now().Add(closeWait))
@@ -38,8 +38,8 @@ func (p *Pool) discard(s *Steward) *remains {
 	return left
 }
 
-// retryStuck tries again to remove what is left, and returns when it must be called again; 0:
-// nothing is left.
+// retryStuck tries again to remove remains, and returns the time after which it must be called
+// again; 0: there are none.
 func (p *Pool) retryStuck() time.Duration {
 	p.mu.Lock()
 	stuck := slices.Clone(p.stuck)
@@ -67,7 +67,7 @@ func (p *Pool) removed(gone *remains) {
 	close(gone.gone)
 }
 
-// Problem describes in a sentence what could not be removed yet; "": there is nothing.
+// Problem returns a sentence about remains that could not be removed yet, "" if there are none.
 func (p *Pool) Problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

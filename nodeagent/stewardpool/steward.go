@@ -12,32 +12,32 @@ import (
 	"time"
 )
 
-// ErrGone means that a steward ended before it was given a job.
+// ErrGone means that a steward ended before it had a job.
 var ErrGone = errors.New("the steward ended before it had a job")
 
-// Steward is a steward's process as used for one job, with the container for the job's ranks and
+// Steward is the use of a steward's process for one job, with the container for the job's ranks and
 // the connection. After Retire its orders have no effect.
 type Steward struct {
 	*client.Conn
 	*host
 }
 
-// host is what all uses of a steward's process share.
+// host is a steward's process, which the Steward of each of its jobs shares.
 type host struct {
 	// Number is the number of its slot.
 	Number int
-	// Container holds the ranks, once there are any.
+	// Container holds the ranks.
 	Container cgroup.Container
 
-	group   *cgroup.Group // Container, or nil where signals are used
+	group   *cgroup.Group // Container, nil if signals are used
 	process *client.Process
-	user    *uint32 // whose job it had; nil: none yet
+	user    *uint32 // the user of its jobs; nil: it has had none
 	// cpuBefore is the container's CPU time before the job.
 	cpuBefore time.Duration
-	memory    uint64 // what the group is limited to, in bytes; 0: not
-	processes uint32 // likewise, in number
+	memory    uint64 // the group's limit in bytes; 0: none
+	processes uint32 // the group's limit; 0: none
 
-	// unused is called when it ends while nobody has claimed it.
+	// unused is called if it ends before it is claimed.
 	unused func()
 
 	mu     sync.Mutex
@@ -47,8 +47,8 @@ type host struct {
 	renew  chan struct{} // closed when it has reported that it is free again
 }
 
-// start makes a slot's group and steward, and connects to it. After an error the caller destroys
-// what there is of them.
+// start makes a slot's group and steward, and connects to it. After an error the caller must
+// destroy s.
 func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
 	s = &Steward{host: &host{Number: number, unused: unused}}
 	if o.Root != nil {
@@ -102,7 +102,7 @@ func (s *host) message(m *stewardpb.FromSteward) {
 	s.mu.Lock()
 	tell := s.events.Message
 	if m.GetStatus() != nil && s.renew != nil {
-		// It is free: later messages are not for this claimant.
+		// The steward is free: later messages are not for this claimant.
 		s.events, tell = client.Events{}, nil
 		close(s.renew)
 		s.renew = nil
@@ -131,19 +131,20 @@ func (s *host) gone() bool {
 	return s.ended
 }
 
-// Socket is where connections for input and output are made.
+// Socket returns the path of the socket for input and output.
 func (s *host) Socket() string { return s.process.Socket }
 
-// Pid is the process id of the steward.
+// Pid returns the process id of the steward.
 func (s *host) Pid() int { return s.process.Pid }
 
-// Exited is closed when the steward's process has ended.
+// Exited returns a channel that is closed when the steward's process has ended.
 func (s *host) Exited() <-chan struct{} { return s.process.Done() }
 
-// KillProcess ends the steward itself by force, and with it the ranks.
+// KillProcess kills the steward itself, and with it the ranks.
 func (s *host) KillProcess() { s.process.Kill() }
 
-// Groups returns the directories that PrepareJob names, "" where there are none.
+// Groups returns the directories of the control group and the v1 memory group for PrepareJob, "" if
+// there are none.
 func (s *host) Groups() (group, memory string) {
 	if s.group == nil {
 		return "", ""
@@ -157,9 +158,8 @@ func (s *host) CPUTime() (time.Duration, error) {
 	return used - s.cpuBefore, err
 }
 
-// LimitMemory bounds what the ranks may have together, in bytes; 0: nothing
-// does. The error wraps cgroup.ErrNoMemoryControl where nothing can keep the
-// limit.
+// LimitMemory bounds the memory of all ranks together, in bytes; 0: no limit. The error wraps
+// cgroup.ErrNoMemoryControl if no controller can enforce the limit.
 func (s *host) LimitMemory(bytes uint64) error {
 	if bytes == s.memory {
 		return nil // an earlier job had the same
@@ -174,8 +174,8 @@ func (s *host) LimitMemory(bytes uint64) error {
 	return s.group.LimitMemory(int64(min(bytes, 1<<62)))
 }
 
-// LimitProcesses bounds the processes and threads that the job has at once; 0: nothing
-// does. The error wraps cgroup.ErrNoPidsControl where nothing can keep the limit.
+// LimitProcesses bounds the job's processes and threads; 0: no limit. The error wraps
+// cgroup.ErrNoPidsControl if no controller can enforce the limit.
 func (s *host) LimitProcesses(maxProcesses uint32) error {
 	if maxProcesses == s.processes {
 		return nil // an earlier job had the same
@@ -227,7 +227,7 @@ func (s *Steward) next() *Steward {
 	}
 	used, err := s.group.MemoryUsed()
 	if err == nil && used > maxCharged {
-		return nil // files that it has left in memory
+		return nil // too many pages of its files are still charged to the group
 	}
 	if err != nil && !errors.Is(err, cgroup.ErrNoMemoryControl) {
 		return nil
@@ -243,8 +243,7 @@ func (s *Steward) Leave() {
 	}
 }
 
-// destroy ends what is left of a steward by force. The error names what is
-// still there.
+// destroy kills and removes everything of a steward. The error names the remains.
 func (s *Steward) destroy(deadline time.Time) error {
 	if s.process != nil {
 		s.process.Kill()

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// visitWait bounds the conversation with the stewards of a dead agent: half of the time that
-	// the leader gives a node to come back.
+	// visitWait bounds the survey of a dead agent's stewards: half of the time that the leader
+	// gives a node to come back.
 	visitWait = 5 * time.Second
-	// sweepWait is how long the agent waits until what they leave is gone. The rest is removed
+	// sweepWait is how long the agent waits for the removal of their remains. The rest is removed
 	// later, because the node's other jobs wait for the agent.
 	sweepWait = time.Second
 )
 
-// Orphan is a steward with a job that an agent before this one has left behind. Its
-// steward does nothing else than before until Adopt or Refuse is called, one of them once.
+// Orphan is a steward with a job that an earlier agent has left. It goes on unchanged until Adopt
+// or Refuse is called; the caller must call one of them, once.
 type Orphan struct {
 	// Status is the steward's report of its job. Its order names the job.
 	Status  *stewardpb.Status
@@ -34,8 +34,8 @@ type Orphan struct {
 }
 
 // survey asks the stewards of a dead agent of the same name for their state. It returns those whose
-// jobs can continue, ends the others, and removes their sockets and groups. It also returns what
-// could not be removed in time.
+// jobs can continue, ends the others, and removes their sockets and groups. It also returns the
+// remains that could not be removed in time.
 func survey(o *Options) ([]*Orphan, []*remains, error) {
 	numbers, err := client.Slots(o.RunDir)
 	if err != nil {
@@ -61,7 +61,7 @@ func survey(o *Options) ([]*Orphan, []*remains, error) {
 	return orphans, left, err
 }
 
-// sweep removes at the same time all groups that are no orphan's.
+// sweep removes all groups that belong to no orphan, concurrently.
 func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err error) {
 	if o.Root == nil {
 		return 0, nil, nil
@@ -89,8 +89,8 @@ func sweep(o *Options, orphans []*Orphan) (groups int, left []*remains, err erro
 	return len(swept) - len(left), left, nil
 }
 
-// inspect asks one steward for its state. It returns nil if the steward is not needed; the steward
-// has then ended, unless it does not obey.
+// inspect asks one steward for its state. It returns nil if the steward is not needed; then it has
+// ended the steward, unless that does not obey.
 func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 	socket := client.Socket(o.RunDir, number)
 	conn, status, err := client.Connect(ctx, socket)
@@ -105,7 +105,7 @@ func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 		}
 		endSteward(ctx, conn, socket, int(status.GetPid()))
 	} else {
-		client.KillUnresponsive(socket) // it is stopped, or too slow: nothing else would end it later
+		client.KillUnresponsive(socket) // the steward is stopped or too slow; nothing else would end it later
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)
@@ -152,7 +152,7 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 	return &Orphan{Status: status, steward: &Steward{Conn: conn, host: h}}, nil
 }
 
-// openGroup finds the control group of a slot, which must be the one that its job is in.
+// openGroup opens the control group of a slot. It must be dir, the group of the job.
 func (s *host) openGroup(o *Options, dir string) error {
 	if o.Root == nil {
 		return errors.New("it is in a control group, and this agent uses none")
@@ -173,13 +173,13 @@ func (s *host) openGroup(o *Options, dir string) error {
 // first with messages that the dead agent may not have passed on.
 func (o *Orphan) Adopt(events client.Events) *Steward {
 	s := o.steward
-	s.events = events // nobody reads it before Listen
+	s.events = events // not read before Listen
 	s.Listen(client.Events{Message: s.message, Closed: s.closed})
 	return s
 }
 
-// Stopped reports whether the job's processes have been ordered to stop. If only some of them
-// were reached they all are stopped now.
+// Stopped reports whether the job's processes were ordered to stop. If the order reached only some
+// of them, Stopped stops all.
 func (o *Orphan) Stopped() (bool, error) { return o.steward.stopped(o.Status) }
 
 func (s *host) stopped(status *stewardpb.Status) (bool, error) {
@@ -207,11 +207,11 @@ func (s *host) stopped(status *stewardpb.Status) (bool, error) {
 	return true, s.Container.Freeze()
 }
 
-// Refuse ends the job of an orphan, and everything it has left. It returns when nothing is left,
-// for which Run may be needed, or when ctx ends.
+// Refuse ends the job of an orphan and removes its remains. It returns when nothing is left, which
+// may require Run, or when ctx ends.
 func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	o.steward.Listen(client.Events{Message: func(*stewardpb.FromSteward) {}, Closed: func(error) {}})
-	_ = o.steward.Forget() // one that is gone has ended its job
+	_ = o.steward.Forget() // it fails only for a lost steward, which has ended its job
 	select {
 	case <-o.steward.Exited():
 	case <-ctx.Done():
@@ -226,8 +226,8 @@ func (p *Pool) Refuse(ctx context.Context, o *Orphan) {
 	}
 }
 
-// endSteward makes a steward end its job and exit. Forget does both, once the
-// last output has been taken. It waits until ctx ends.
+// endSteward makes a steward end its job and exit, by Forget, and reads its last output. It waits
+// at most until ctx ends.
 func endSteward(ctx context.Context, conn *client.Conn, socket string, pid int) {
 	closed := make(chan struct{})
 	var exited <-chan struct{} = closed // its pid is not known
@@ -249,7 +249,7 @@ func endSteward(ctx context.Context, conn *client.Conn, socket string, pid int) 
 	}
 }
 
-// discardOutput reads output that nobody will read any more.
+// discardOutput reads and drops output that nobody else will read.
 func discardOutput(ctx context.Context, conn *client.Conn, socket string) {
 	output, err := client.DialStdio(ctx, socket, 0, 0)
 	if err != nil {

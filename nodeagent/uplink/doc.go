@@ -1,9 +1,9 @@
-// Package uplink keeps a node's one lasting stream to the leader.
+// Package uplink keeps a node's stream to the leader.
 //
-// It connects, introduces the node, measures the leader's clock, and connects
-// again with growing pauses when the stream breaks. It keeps nothing of what
-// was sent: what must survive a broken stream is kept by the caller, who sends
-// it again when Handler.Welcome tells of a new one.
+// It connects, introduces the node, measures the leader's clock, and after a broken stream connects
+// again with growing pauses. It does not keep sent messages: the caller keeps those that must
+// survive a broken stream, and sends them again at Handler.Welcome. Read uplink.go and session.go
+// first.
 //
 //	link := uplink.New(uplink.Options{
 //		Servers: []string{"http://127.0.0.1:7420"},

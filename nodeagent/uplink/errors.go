@@ -10,20 +10,19 @@ import (
 )
 
 var (
-	// ErrRefused is wrapped by the error of Run when the leader refuses this
-	// node; trying again would not help.
+	// ErrRefused means that the leader refuses this node for good; Run's error wraps it.
 	ErrRefused = errors.New("the cluster refused this node")
 
 	errSilent   = errors.New("the leader fell silent")
-	errOverflow = errors.New("the leader does not take what it is sent")
+	errOverflow = errors.New("the leader does not read its messages")
 	errLate     = errors.New("no server answered in time")
-	errUnasked  = errors.New("the server spoke out of order")
-	errOld      = errors.New("the server led once, and does not know of its successor")
+	errUnasked  = errors.New("the server sent an unexpected message")
+	errOld      = errors.New("the server led earlier, and does not know its successor")
 	errOther    = errors.New("another server leads")
 	errLater    = errors.New("the leader fell silent, and another server leads")
 )
 
-// certificateTrouble returns a sentence about a certificate's error, "" for other errors.
+// certificateTrouble returns a sentence for an error about certificates, "" for other errors.
 func certificateTrouble(err error) string {
 	switch {
 	case err == nil:
@@ -37,7 +36,7 @@ func certificateTrouble(err error) string {
 	}
 }
 
-// refusalOf translates a permanent refusal into the error of Run.
+// refusalOf returns the error of Run for a permanent refusal.
 func refusalOf(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return err

@@ -2,7 +2,7 @@ package uplink
 
 import "sync"
 
-// leader is the server that has welcomed the node, for other goroutines.
+// leader holds the URL of the server that has welcomed the node, for other goroutines.
 type leader struct {
 	mu      sync.Mutex
 	url     string // "": none has
@@ -22,15 +22,14 @@ func (l *leader) set(url string) {
 	l.changed = make(chan struct{})
 }
 
-// Leader returns the base URL of the server to which the node has a stream, the leader as far as
-// the node knows; "": none.
+// Leader returns the base URL of the leader, to which the node has a stream, "" without a stream.
 func (l *Link) Leader() string {
 	l.leader.mu.Lock()
 	defer l.leader.mu.Unlock()
 	return l.leader.url
 }
 
-// LeaderChanged is closed when Leader may give another answer.
+// LeaderChanged returns a channel that is closed when Leader may give another answer.
 func (l *Link) LeaderChanged() <-chan struct{} {
 	l.leader.mu.Lock()
 	defer l.leader.mu.Unlock()

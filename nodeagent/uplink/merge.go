@@ -2,9 +2,8 @@ package uplink
 
 import "score/scored/api/scorev1"
 
-// merge joins consecutive ends of ranks into one message, since a message costs
-// both sides more than an end's data. It reuses the slice, and changes none of
-// the messages, which others keep.
+// merge joins consecutive messages about ends of ranks into one, since a message costs both sides
+// more than its data. It reuses the slice, but does not change the messages, which others keep.
 func merge(messages []*scorev1.AgentMessage) []*scorev1.AgentMessage {
 	merged := messages[:0]
 	for i := 0; i < len(messages); {

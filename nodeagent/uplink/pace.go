@@ -7,22 +7,21 @@ import (
 )
 
 const (
-	// firstPause is about what a server needs to come back after an orderly
-	// restart; maxPause keeps an absent server cheap and its return noticed.
+	// firstPause is about the time of a server's orderly restart. maxPause is long enough that
+	// attempts cost little, and short enough that a server's return is noticed soon.
 	firstPause = 50 * time.Millisecond
 	maxPause   = 2 * time.Second
 
-	// quickPings come close together, so that the clock is known to tens of
-	// microseconds before the first job needs it.
+	// quickPings is the number of pings at the begin of a stream that come close together, so that
+	// the clock is known to tens of microseconds before the first job needs it.
 	quickPings     = 5
 	quickPingEvery = 10 * time.Millisecond
-	// pingEvery bounds how far crystal clocks drift apart between samples:
-	// 100 ppm make 50 us.
+	// pingEvery bounds the drift of crystal clocks between samples: 100 ppm make 50 us.
 	pingEvery = 500 * time.Millisecond
 )
 
-// backoff is the series of pauses between attempts: doubling, bounded, and
-// spread over half of each, so that the nodes do not come all at once.
+// backoff is the series of pauses between attempts: doubling, bounded, and randomized by half, so
+// that the nodes do not come all at once.
 type backoff struct {
 	last time.Duration
 }
@@ -43,20 +42,20 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// heartbeat tells when the next ping is due.
+// heartbeat is the timer of pings.
 type heartbeat struct {
 	timer    *time.Timer
 	sequence uint64
 }
 
-// newHeartbeat is due at once.
+// newHeartbeat returns a heartbeat whose first ping is due at once.
 func newHeartbeat() *heartbeat {
 	return &heartbeat{timer: time.NewTimer(0)}
 }
 
 func (h *heartbeat) C() <-chan time.Time { return h.timer.C }
 
-// next numbers the ping that is due and sets the timer for the one after.
+// next returns the number of the due ping, and sets the timer for the next one.
 func (h *heartbeat) next() uint64 {
 	h.sequence++
 	if h.sequence < quickPings {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// MaxQueued bounds the messages that wait for a slow leader, beside those with which a stream begins:
-// the jobs keep these anyway, and repeat them however many they are. It is enough for the requests
-// of 16 jobs that ask as much as they may (pmi.MaxAsked).
+// MaxQueued bounds the messages that wait for a slow leader, besides those with which a stream
+// begins, which the jobs keep anyway and always repeat. It is enough for the requests of 16 jobs at
+// their limit (pmi.MaxAsked).
 const MaxQueued = 1 << 17
 
-// queue holds messages for the present stream; without one it holds nothing.
+// queue holds messages for the present stream; without a stream it is empty.
 type queue struct {
 	// ready has an element when there may be something to take.
 	ready chan struct{}
@@ -20,22 +20,21 @@ type queue struct {
 	overflow func() // nil while there is no stream
 	limit    int    // of waiting
 	waiting  []*scorev1.AgentMessage
-	spare    []*scorev1.AgentMessage // the backing of the slice taken before
+	spare    []*scorev1.AgentMessage // the slice of the previous take, for reuse
 }
 
 func newQueue() queue {
 	return queue{ready: make(chan struct{}, 1)}
 }
 
-// open begins a stream, which takes any number of messages until bound is called.
+// open begins a stream. Until bound is called, it accepts any number of messages.
 func (q *queue) open(overflow func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.overflow, q.limit = overflow, math.MaxInt
 }
 
-// bound limits the messages to MaxQueued more than wait now. Then overflow is called once when there
-// is one more.
+// bound limits the messages to MaxQueued more than wait now. One message more calls overflow, once.
 func (q *queue) bound() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,7 +67,7 @@ func (q *queue) push(message *scorev1.AgentMessage) {
 	}
 }
 
-// take returns all that waits, in order; the slice holds until the next take.
+// take returns all waiting messages in order; the slice is valid until the next take.
 func (q *queue) take() []*scorev1.AgentMessage {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,18 +13,20 @@ import (
 
 const (
 	// uneasyAfter is how long a server may be silent before the others are asked for another
-	// leader: a ping that was not answered within half a second. It costs nothing to ask too early,
+	// leader: a ping that was not answered within half a second. To ask too early costs nothing,
 	// since the stream goes on.
 	uneasyAfter = 2 * pingEvery
-	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is the way.
+	// seekTimeout bounds one question. A server waits 3 s for an election; the rest is for the
+	// network.
 	seekTimeout = 4 * time.Second
-	// seekPause is the pause between rounds that failed at once because no server was there.
+	// seekPause is the pause between rounds of questions that failed at once because no server was
+	// there.
 	seekPause = 200 * time.Millisecond
 )
 
-// seeker asks the other servers for a later leader while one is silent, so that an agent need not
-// find out by itself that a leader is cut off or stopped. The answers are hints: the term in the
-// Welcome decides whom the agent obeys.
+// seeker asks the other servers for a later leader while the present one is silent, so that an
+// agent need not wait until the leader's silence is too long. The answers are hints: the term in
+// the Welcome decides whom the agent obeys.
 type seeker struct {
 	link     *Link
 	from     string      // the URL of the server that may be silent
@@ -32,7 +34,7 @@ type seeker struct {
 	found    func()
 }
 
-// run asks until ctx ends or it has found a leader. The next attempt goes to that leader.
+// run asks until ctx ends or a leader is found. The next attempt goes to that leader.
 func (s *seeker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		silent := time.Duration(s.link.options.Now() - s.link.lastHeard.Load())
@@ -49,7 +51,8 @@ func (s *seeker) run(ctx context.Context) {
 	}
 }
 
-// ask asks all others at once, and returns the first address; "": none knows one.
+// ask asks all other servers at once, and returns the first answer, the leader's address, or "" if
+// none knows a leader.
 func (s *seeker) ask(ctx context.Context) (address string) {
 	ctx, cancel := context.WithTimeout(ctx, seekTimeout)
 	defer cancel()
@@ -74,8 +77,8 @@ func (s *seeker) ask(ctx context.Context) (address string) {
 }
 
 func (s *seeker) askOne(ctx context.Context, url string) (address string) {
-	// Before the welcome, the last known leader will do, too, if it is another server than this
-	// one.
+	// Before the welcome, the last known leader is also a valid answer, if it is another server
+	// than this one.
 	after := s.link.term.Load()
 	if after > 0 && !s.welcomed.Load() {
 		after--

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// maxServers bounds the servers that are kept: clusters have up to nine.
+// maxServers bounds the known servers: clusters have up to nine.
 const maxServers = 32
 
-// servers are the URLs at which the leader may be.
+// servers holds the URLs of the servers, one of which leads.
 type servers struct {
 	mu     sync.Mutex
 	scheme string
-	first  []string // of the configuration; at least one is right
+	first  []string // from the configuration; at least one is right
 	learnt []string
 	turn   int
-	to     string // where the last one redirected us; "": nowhere
+	to     string // the target of the last server's redirection; "": none
 }
 
 func newServers(configured []string) *servers {
@@ -71,7 +71,7 @@ func (s *servers) redirect(address string) {
 // url returns the URL of an address, host:port.
 func (s *servers) url(address string) string { return s.scheme + "://" + address }
 
-// learn takes the addresses of all servers, and reports whether they have changed.
+// learn sets the addresses of all servers, and reports whether they have changed.
 func (s *servers) learn(addresses []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,16 +19,15 @@ const (
 	// welcomeTimeout bounds how long a server may take to answer Hello: a few
 	// disk writes and round trips, even on a loaded machine.
 	welcomeTimeout = 5 * time.Second
-	// silenceTimeout is how long a stream may be without a Pong before it is
-	// ended: several pings in a row were not answered.
+	// silenceTimeout is the time without a Pong after which a stream is ended: several pings in a
+	// row were not answered.
 	silenceTimeout = 3 * time.Second
-	// maxBurst is how many messages are sent before it is seen whether a ping is due: a few
-	// milliseconds.
+	// maxBurst is the number of messages that are sent between two checks whether a ping is due: a
+	// few milliseconds.
 	maxBurst = 512
 )
 
-// session is one stream from beginning to end. It reports whether the leader
-// welcomed the node.
+// session runs one stream from beginning to end. It reports whether the leader welcomed the node.
 func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -65,7 +64,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	l.queue.open(func() { cancel(errOverflow) })
 	defer l.options.Handler.Lost()
 	defer l.queue.close()
-	l.options.Handler.Welcome(welcome) // repeats what the jobs keep
+	l.options.Handler.Welcome(welcome) // repeats the messages that the jobs keep
 	l.queue.bound()
 
 	sent := make(chan struct{})
@@ -80,7 +79,8 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	return true, err
 }
 
-// welcomeOf returns the welcome in a server's answer to Hello, or why there is no valid one.
+// welcomeOf returns the welcome in a server's answer to Hello. The error is the reason why there is
+// no valid one.
 func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
 	switch m := first.Message.(type) {
 	case *scorev1.ServerMessage_Refused:
@@ -106,8 +106,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// closeWith closes the stream when ctx ends, and then its result: the end of
-// the context alone does not wake an HTTP/2 stream that waits for more to send.
+// closeWith closes the stream when ctx ends, and then the returned channel. The end of the context
+// alone does not wake an HTTP/2 stream that waits for more to send.
 func closeWith(ctx context.Context, stream *stream) <-chan struct{} {
 	closed := make(chan struct{})
 	context.AfterFunc(ctx, func() {
@@ -144,7 +144,7 @@ func (l *Link) receiveAll(stream *stream) error {
 }
 
 // sampleOf returns the times of a heartbeat whose answer came now. A server of an earlier version
-// tells only when the answer left.
+// sends only the time at which the answer left.
 func sampleOf(pong *scorev1.Pong, now int64) clock.Sample {
 	sent, left := pong.GetAgentNanos(), pong.GetClusterNanos()
 	if sharesClock(pong, sent, now) {
@@ -157,14 +157,14 @@ func sampleOf(pong *scorev1.Pong, now int64) clock.Sample {
 	return clock.Sample{Sent: sent, Arrived: arrived, Left: left, Received: now}
 }
 
-// sharesClock reports whether the server reads the same monotonic clock as this agent: it is on the
-// same host, and read it while the heartbeat was under way.
+// sharesClock reports whether the server has the same monotonic clock as this agent: it is on the
+// same host, and has read the clock while the heartbeat was under way.
 func sharesClock(pong *scorev1.Pong, sent, now int64) bool {
 	return pong.GetHost() != "" && pong.GetHost() == hosttime.Host() &&
 		sent <= pong.GetBeforeNanos() && pong.GetBeforeNanos() <= pong.GetAfterNanos() && pong.GetAfterNanos() <= now
 }
 
-// sendAll sends what is queued, and pings, until the stream ends.
+// sendAll sends queued messages and pings until the stream ends.
 func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stream *stream) {
 	beat := newHeartbeat()
 	defer beat.stop()
@@ -174,7 +174,7 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 			return
 		case <-l.queue.ready:
 			if l.sendQueued(cancel, stream, beat) != nil {
-				return // the receiver learns why
+				return // the receiver gets the reason
 			}
 		case <-beat.C():
 			if l.beat(cancel, stream, beat) != nil {
@@ -184,7 +184,7 @@ func (l *Link) sendAll(ctx context.Context, cancel context.CancelCauseFunc, stre
 	}
 }
 
-// sendQueued sends what is queued, with pings in between when they are due.
+// sendQueued sends the queued messages, with due pings in between.
 func (l *Link) sendQueued(cancel context.CancelCauseFunc, stream *stream, beat *heartbeat) error {
 	for burst := range slices.Chunk(merge(l.queue.take()), maxBurst) {
 		for _, message := range burst {

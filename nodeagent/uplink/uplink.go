@@ -10,16 +10,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Link is the stream to the leader, or the attempts to have one.
+// Link is the stream to the leader, with the attempts to connect.
 type Link struct {
 	options  Options
 	servers  *servers
 	leader   *leader
 	queue    queue
-	term     atomic.Uint64 // the highest of a leader; Run alone changes it
-	reported string        // about certificates, last; Run's
-	// heard is when the present server last said something that shows it to be alive, or was first
-	// asked, by Options.Now.
+	term     atomic.Uint64 // the highest term of a leader; only Run changes it
+	reported string        // the last sentence about certificates; only for Run
+	// lastHeard is when the present server last showed that it is alive, or was first asked, by
+	// Options.Now.
 	lastHeard atomic.Int64
 }
 
@@ -31,12 +31,11 @@ func New(options Options) *Link {
 	return &Link{options: options, queue: newQueue(), servers: newServers(options.Servers), leader: newLeader()}
 }
 
-// Servers are the base URLs of all servers that the link knows, those that it was made with first.
+// Servers returns the base URLs of all servers that the link knows, the configured ones first.
 func (l *Link) Servers() []string { return l.servers.list() }
 
-// Send queues a message for the leader. It never blocks: without a stream the
-// message is dropped, and a leader that lets MaxQueued messages pile up loses
-// its stream, so that everything is sent again on the next one.
+// Send queues a message for the leader. It never blocks: without a stream it drops the message, and
+// if MaxQueued messages wait it ends the stream, so that everything is sent again on the next one.
 func (l *Link) Send(message *scorev1.AgentMessage) {
 	l.queue.push(message)
 }

@@ -37,8 +37,8 @@ func Open(path string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// isLoop reports whether a path has too many links, for which the kernel has the same
-// error as for a link of /proc.
+// isLoop reports whether a path has too many links. The kernel returns the same error for that as
+// for a link of /proc.
 func isLoop(path string) bool {
 	var st unix.Stat_t
 	return errors.Is(unix.Stat(path, &st), unix.ELOOP)
@@ -67,8 +67,8 @@ func OpenFile(path string, flags int, mode os.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Access reports by its error whether the caller may use a path as mode says
-// (unix.X_OK and others), by its effective ids.
+// Access returns an error if the caller, by its effective ids, may not use a path in the given mode
+// (unix.X_OK and others).
 func Access(path string, mode uint32) error {
 	fd, err := Open(path, unix.O_PATH, 0)
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// maxDepth bounds the directories that are open at once. What is below is moved
-	// to the top first, so that a tree may have any depth.
+	// maxDepth bounds the directories that are open at once. Deeper directories are first moved to
+	// the top, so that a tree may have any depth.
 	maxDepth = 16
-	// maxRemoved bounds the names that one call removes, so that it ends also where
-	// somebody keeps making new ones: more than a file system of a node has.
+	// maxRemoved bounds the names that one call removes, so that it ends even if somebody keeps
+	// making new ones: more than a file system of a node has.
 	maxRemoved = 1 << 26
-	// nameBatch is how many names are read at once.
+	// nameBatch is the number of names read at once.
 	nameBatch = 256
-	// movedPrefix begins the names of directories that were moved to the top.
+	// movedPrefix is the prefix of the names of directories that were moved to the top.
 	movedPrefix = ".score-moved-"
 )
 
-var errEndless = errors.New("new files keep being made in it")
+var errEndless = errors.New("a process keeps making new files in it")
 
-// RemoveAll removes a file, or a directory with all that is in it, as far as the caller may. A
-// missing file is no error. It follows no link, needs few descriptors however deep the tree is, and
+// RemoveAll removes a file, or a directory with its contents, as far as the caller may. A missing
+// file is no error. It follows no links, and needs few descriptors at any depth of the tree, and
 // memory for one batch of names.
 func RemoveAll(path string) error {
 	up, err := OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -42,7 +42,7 @@ func RemoveAll(path string) error {
 	return t.remove(up, filepath.Base(path), 0)
 }
 
-// Empty removes all that is in an open directory, as RemoveAll does.
+// Empty removes the contents of an open directory, like RemoveAll.
 func Empty(dir *os.File) error {
 	t := &tree{}
 	return t.empty(dir, 1)
@@ -55,7 +55,7 @@ type tree struct {
 	moved, removed int
 }
 
-// remove removes the file or directory of a name; at depth 0 that is the tree.
+// remove removes the file or directory with a name; at depth 0 this is the whole tree.
 func (t *tree) remove(dir *os.File, name string, depth int) error {
 	err := unlink(dir, name)
 	if errors.Is(err, unix.ENOTEMPTY) {
@@ -70,7 +70,7 @@ func (t *tree) remove(dir *os.File, name string, depth int) error {
 	return err
 }
 
-// removeFull removes a directory in which something is.
+// removeFull removes a directory that is not empty.
 func (t *tree) removeFull(dir *os.File, name string, depth int) error {
 	child, err := openOwn(dir, name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (t *tree) removeFull(dir *os.File, name string, depth int) error {
 	return unlink(dir, name)
 }
 
-// empty removes what is in a directory, or moves it to the top. It skips what cannot be removed,
-// and returns the last error when nothing else is left.
+// empty removes the contents of a directory, or moves directories to the top. It skips names that
+// cannot be removed, and returns the last error when nothing else is left.
 func (t *tree) empty(dir *os.File, depth int) error {
 	if depth == 1 {
 		t.top = dir
@@ -131,12 +131,12 @@ func (t *tree) move(dir *os.File, name string) error {
 	to := movedPrefix + strconv.Itoa(t.moved)
 	from, top := int(dir.Fd()), int(t.top.Fd())
 	err := unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EACCES) { // its own entry for its parent changes, which takes the right to write
+	if errors.Is(err, unix.EACCES) { // its entry for the parent changes, which needs the right to write
 		_ = unix.Fchmodat(from, name, ownerAll, 0)
 		err = unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
 	}
 	if errors.Is(err, unix.EEXIST) {
-		return nil // the user has such a name: the next round tries the next number
+		return nil // the user has a file with this name: the next round tries the next number
 	}
 	return removing(name, err)
 }
@@ -154,7 +154,7 @@ func unlink(dir *os.File, name string) error {
 	return removing(name, err)
 }
 
-// ownerAll is what the owner of a directory needs for emptying it.
+// ownerAll is the mode that the owner of a directory needs to empty it.
 const ownerAll = 0o700
 
 // allow gives the owner the rights that are needed to empty a directory.
@@ -162,7 +162,7 @@ func allow(dir *os.File) {
 	var st unix.Stat_t
 	fd := int(dir.Fd())
 	if unix.Fstat(fd, &st) == nil && st.Mode&ownerAll != ownerAll {
-		_ = unix.Fchmod(fd, ownerAll) // without it, what follows fails and says so
+		_ = unix.Fchmod(fd, ownerAll) // if this fails, the following calls report the error
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// reachTimeout is how long a call waits here for a reachable server: as long as a server waits
-	// for a leader, an election and a half.
+	// reachTimeout is how long a call waits for a reachable server: as long as a server waits for a
+	// leader, one and a half elections.
 	reachTimeout = 3 * time.Second
 	// passPause is the time between the first two tries, unless another server is known to lead; it
 	// doubles up to maxPassPause.
@@ -37,7 +37,7 @@ type forwarder struct {
 	logger  *zap.Logger
 
 	mu    sync.Mutex
-	shun  string // the server that a call failed to reach last; the others are tried first
+	shun  string // the last unreachable server; the others are tried first
 	until time.Time
 }
 
@@ -57,13 +57,13 @@ type call struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	c := call{forwarder: h, w: w, r: r}
+	c := call{forwarder: f, w: w, r: r}
 	err := access.ByAgent(r.URL.Path)
 	if err == nil {
 		c.uid, err = userOf(r.Context())
@@ -82,7 +82,7 @@ func (h *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass makes a server answer; the error is for the caller.
+// pass forwards the call to a server that answers it; the error is for the caller.
 func (c *call) pass() error {
 	for limit, pause := time.Now().Add(reachTimeout), passPause; ; pause = min(2*pause, maxPassPause) {
 		changed := c.servers.LeaderChanged()
@@ -115,9 +115,9 @@ func (c *call) pass() error {
 
 // order returns the servers in the order of tries: the leader, the others, and last the one to
 // avoid.
-func (h *forwarder) order() []string {
-	shun := h.avoided()
-	leader := h.servers.Leader()
+func (f *forwarder) order() []string {
+	shun := f.avoided()
+	leader := f.servers.Leader()
 	rank := func(url string) int {
 		switch url {
 		case shun:
@@ -128,7 +128,7 @@ func (h *forwarder) order() []string {
 			return 1
 		}
 	}
-	all := slices.Clone(h.servers.Servers())
+	all := slices.Clone(f.servers.Servers())
 	if leader != "" && !slices.Contains(all, leader) {
 		all = append(all, leader)
 	}
@@ -137,24 +137,24 @@ func (h *forwarder) order() []string {
 }
 
 // avoid puts a server last for a while.
-func (h *forwarder) avoid(server string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.shun, h.until = server, time.Now().Add(shunFor)
+func (f *forwarder) avoid(server string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shun, f.until = server, time.Now().Add(shunFor)
 }
 
 // avoided returns the server to avoid; "": none.
-func (h *forwarder) avoided() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if time.Now().After(h.until) {
+func (f *forwarder) avoided() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().After(f.until) {
 		return ""
 	}
-	return h.shun
+	return f.shun
 }
 
-// by lets one server answer, and reports whether it did. If not, the body knows whether the call
-// may have been carried out all the same.
+// by forwards the call to one server, and reports whether it answered. If not, the body knows
+// whether the call may have been carried out.
 func (c *call) by(server string) (bool, error) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
@@ -172,14 +172,14 @@ func (c *call) by(server string) (bool, error) {
 	}
 	defer response.Body.Close()
 	if response.Header.Get(api.Unchanged) != "" {
-		c.avoid(server) // it has no majority; its answer is right, and the caller asks again
+		c.avoid(server) // it has no majority: the caller gets this answer, and will ask again
 	}
 	forward.CopyAnswer(c.w, response)
 	return true, nil
 }
 
-// kept are the forwarded headers of a call: its encoding, and its program. Others are dropped: a
-// server would attribute some of them to the agent.
+// kept lists the headers of a call that are forwarded: its encoding and its program. Others are
+// dropped, since a server would attribute some of them to the agent.
 var kept = append(api.ProgramHeaders(),
 	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent",
 	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Accept-Encoding", "Connect-Content-Encoding",
@@ -209,9 +209,9 @@ func (c *call) request(ctx context.Context, server string) (*http.Request, error
 	return out, nil
 }
 
-// noServer is the sentence for users when no server can be reached; doubtful: a lost server may
-// have carried out the call. They may repeat the call in either case, or it would not have been
-// repeated here.
+// noServer returns the error for users if no server can be reached; doubtful means that a lost
+// server may have carried out the call. The user may repeat the call in either case, since others
+// are not retried here.
 func noServer(servers []string, doubtful bool) error {
 	hosts := make([]string, len(servers))
 	for i, server := range servers {

@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	// takeRetry is the time between tries to take a socket that another agent of this host has,
-	// which may end.
+	// takeRetry is the time between attempts to take a socket that another agent of this host has.
 	takeRetry = time.Second
 )
 
-// Servers are those of the cluster, by their base URLs; see package uplink.
+// Servers lists the cluster's servers by their base URLs; see package uplink.
 type Servers interface {
 	Servers() []string
 	// Leader returns the leader's URL, as far as it is known; "": none.
@@ -42,11 +41,11 @@ type Options struct {
 	Logger      *zap.Logger
 }
 
-// Proxy is made by New and run once.
+// Proxy serves the users of a host. Make it with New and run it once.
 type Proxy struct {
 	options   Options
 	forwarder *forwarder
-	calls     *http.Transport // to the servers; the stream to the leader has another, which users cannot hold up
+	calls     *http.Transport // to the servers; the stream to the leader has its own, so that users cannot delay it
 	reported  string          // the last reported reason why there is no socket
 }
 
@@ -88,7 +87,7 @@ func (p *Proxy) logError(err error) {
 	p.options.Logger.Warn("the users of this host are not served by its agent", zap.Error(err))
 }
 
-// serve serves at a socket until ctx ends, and gives it back.
+// serve serves at a socket until ctx ends, and releases it.
 func (p *Proxy) serve(ctx context.Context, held *holding) error {
 	defer held.release()
 	server := h2.NewSocketServer(p.handler())
@@ -120,7 +119,7 @@ func (p *Proxy) handler() http.Handler {
 
 type userKey struct{}
 
-// caller is the user at the other end of a connection; err is why it is not known.
+// caller is the user at the other end of a connection; err is set if it is unknown.
 type caller struct {
 	uid  uint32
 	err  error

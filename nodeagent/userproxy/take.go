@@ -14,8 +14,8 @@ import (
 // errOtherAgent means that another agent of this host has the socket.
 var errOtherAgent = errors.New("another agent of this host has the socket")
 
-// holding is a socket that this process has. The lock beside it keeps agents that start together
-// from taking each other's.
+// holding is a socket that this process has taken. The lock beside it keeps agents that start
+// together from replacing each other's socket.
 type holding struct {
 	listener net.Listener
 	lock     *os.File
@@ -38,7 +38,7 @@ func take(path string) (*holding, error) {
 	return &holding{listener: listener, lock: lock}, nil
 }
 
-// release gives the socket back.
+// release releases the socket for other agents.
 func (h *holding) release() {
 	_ = h.listener.Close() // the server may have closed it
 	releaseLock(h.lock)

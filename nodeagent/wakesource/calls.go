@@ -25,7 +25,8 @@ const (
 	bytesOfTimespec = 16
 )
 
-// sourceOf describes what could end a thread's system call from outside the job; empty: nothing.
+// sourceOf describes the event outside the job that could end a thread's system call, "" if there
+// is none.
 func (p *process) sourceOf(c call) string {
 	switch c.number {
 	case unix.SYS_FUTEX:
@@ -59,8 +60,7 @@ func (p *process) sourceOf(c call) string {
 	}
 }
 
-// futex describes a futex wait as a wake source if it ends by time, unless it is one of those that
-// only poll.
+// futex describes a futex wait as a wake source if it has a timeout, unless it only polls.
 func (p *process) futex(c call) string {
 	switch c.args[1] & futexCommand {
 	case futexWait, futexWaitBits, futexLockPI, futexLockPI2:
@@ -73,7 +73,7 @@ func (p *process) futex(c call) string {
 	return forTime
 }
 
-// onlyPolls reports whether a futex with a time is Go's monitor, or pm's sleep.
+// onlyPolls reports whether a futex wait with a timeout is Go's monitor or pm's sleep.
 func (p *process) onlyPolls(c call) bool {
 	switch c.args[1] {
 	case futexWait | futexPrivate:
@@ -87,7 +87,7 @@ func (p *process) onlyPolls(c call) bool {
 }
 
 // restarted describes a call that a freeze of the gang has interrupted and the kernel restarts: a
-// futex with a time, a poll or a sleep. Its arguments are still those of the first call.
+// futex wait with a timeout, a poll or a sleep. It still has the arguments of the first call.
 func (p *process) restarted(c call) string {
 	if p.onlyPolls(c) || uint32(c.args[2]) == pollInfinite && p.watches(c) {
 		return ""
@@ -102,7 +102,7 @@ func (p *process) poll(c call) string {
 	return forFile
 }
 
-// watches reports whether a poll is that of pm's watcher.
+// watches reports whether a poll is pm's watcher.
 func (p *process) watches(c call) bool {
 	if c.args[1] != watcherSockets {
 		return false

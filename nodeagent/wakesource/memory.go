@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// native is the order of bytes of all processes of the machine.
+// native is the byte order of all processes of the machine.
 var native = binary.NativeEndian
 
 // mapping is a part of a process's memory that belongs to a context.
@@ -54,7 +54,7 @@ func (p *process) inImage(at uint64) bool {
 	return false
 }
 
-// images are the mappings of contexts; an empty list that is not nil if there are none.
+// images returns the mappings of contexts; never nil.
 func (p *process) images() []mapping {
 	found := []mapping{}
 	file, err := os.Open(fmt.Sprintf("/proc/%d/maps", p.pid))

@@ -14,8 +14,7 @@ type Own struct {
 	Sockets map[uint64]bool // of contexts
 }
 
-// maxThreads bounds the threads that are examined: some ten for each of the most ranks that a node
-// has.
+// maxThreads bounds the examined threads: some ten for each of the most ranks that a node can have.
 const maxThreads = 16384
 
 // recheckPause is the pause before threads that something could wake are examined again: in a rank
@@ -23,8 +22,8 @@ const maxThreads = 16384
 // always one.
 const recheckPause = 20 * time.Millisecond
 
-// Find describes what could wake one of the processes, in a few words for people; empty: nothing
-// can. It takes recheckPause if something seems to.
+// Find describes in a few words what could wake one of the processes, "" if nothing can. If there
+// seems to be something, it checks again after recheckPause.
 func Find(pids []int, own Own) string {
 	threads, what := threadsOf(pids)
 	if what != "" {
@@ -45,7 +44,7 @@ type thread struct {
 	id  string
 }
 
-// threadsOf lists the threads of the processes, those of one next to each other, or says why it
+// threadsOf lists the threads of the processes, grouped by process. failed is the reason if it
 // cannot.
 func threadsOf(pids []int) (threads []thread, failed string) {
 	for _, pid := range pids {
@@ -63,8 +62,7 @@ func threadsOf(pids []int) (threads []thread, failed string) {
 	return threads, ""
 }
 
-// awakeThreads returns which of the threads something could wake, and what could wake the last of
-// them.
+// awakeThreads returns the threads that something could wake, and what could wake the last of them.
 func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 	var p process
 	defer func() { p.close() }()
@@ -84,7 +82,7 @@ func awakeThreads(threads []thread, own Own) (awake []thread, what string) {
 type process struct {
 	pid    int
 	own    Own
-	memory *os.File // nil before it is needed
+	memory *os.File // opened at the first use
 	maps   []mapping
 }
 

@@ -13,7 +13,7 @@ const (
 	Auto Wish = iota
 	// PM asks for channels.
 	PM
-	// None leaves programs the networks of their own libraries.
+	// None lets programs use the networks of their own libraries.
 	None
 )
 
@@ -31,20 +31,21 @@ func ParseWish(text string) (Wish, error) {
 	}
 }
 
-// Request holds everything that a choice depends on.
+// Request holds all inputs of a choice.
 type Request struct {
 	Wish    Wish
 	Program Program
 	Nodes   int // of the job; 0: not known
-	// Chosen is the variable by which the user has chosen a network of MPI himself, if any.
+	// Chosen is the variable by which the user has chosen a network of MPI, if any.
 	Chosen string
 	// ChosenProvider is the variable by which the user has chosen a network of libfabric, if any.
 	ChosenProvider string
-	// NoChannels: the user gives the ranks none.
+	// NoChannels means that the user gives the ranks no channels.
 	NoChannels bool
-	// OwnLibfabric: LD_LIBRARY_PATH has a libfabric of the user's own, which loads the provider.
+	// OwnLibfabric means that LD_LIBRARY_PATH has a libfabric of the user's own, which loads the
+	// provider.
 	OwnLibfabric bool
-	// AddressSpace is what each rank may have, in bytes; 0: as much as it likes.
+	// AddressSpace is the limit on each rank's address space, in bytes; 0: none.
 	AddressSpace uint64
 }
 
@@ -59,24 +60,25 @@ func (r Request) Undecided() bool {
 }
 
 // leastAddressSpace is the address space that the library and Go's runtime in it reserve, with room
-// for the program. The library itself refuses less than a part of it.
+// for the program, in bytes. The library itself refuses only a smaller limit.
 const leastAddressSpace = 4 << 30
 
 // Choice is the decision whether channels are used. -v prints its reason, which is empty if there
 // was nothing to choose.
 type Choice struct {
 	Use bool
-	// IfAble leaves the decision to Open MPI: it is unknown whether what an interpreter starts has
-	// a component for libfabric.
+	// IfAble leaves the decision to Open MPI: it is unknown whether the program that an interpreter
+	// starts has a component for libfabric.
 	IfAble bool
 	Why    string
 }
 
-// ErrProgram is a program that cannot use the channels that its user asks for.
+// ErrProgram means that a program cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
-// network: between nodes; and for programs that have no other network. The error wraps ErrProgram.
+// Choose decides whether to use channels. Auto chooses them between nodes, where they were measured
+// to be faster than Open MPI's own network, and for programs that have no other network. The error
+// wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -102,7 +104,7 @@ func Choose(r Request) (Choice, error) {
 		return Choice{Why: "ulimit -v leaves a rank too little address space for them"}, nil
 	case p.Kind == OpenSHMEM && r.ChosenProvider != "":
 		return Choice{Why: r.ChosenProvider + " is set"}, nil
-	case p.Kind.alone(): // inside a node, too
+	case p.Kind.alone(): // even inside a node
 		return Choice{Use: true, Why: "--fabric auto, and " + p.describe()}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil

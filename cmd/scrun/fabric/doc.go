@@ -1,6 +1,6 @@
-// Package fabric decides whether the ranks of a job that do not use package pm communicate over
-// channels all the same: by way of libfabric, which the library of pm/lib replaces. It finds out
-// what a program can use, where the library is, and which variables make MPI libraries use it.
+// Package fabric decides whether ranks that do not use package pm communicate over channels through
+// libfabric, which the library of pm/lib replaces. It determines what a program can use, where the
+// library is, and which variables make MPI libraries use it. Read choose.go first.
 //
 // It starts nothing and changes nothing; only Inspect and Find look at files.
 //

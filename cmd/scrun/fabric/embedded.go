@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// An MPICH whose configuration finds no libfabric compiles its own into the MPI library, which then
-// needs no libfabric.so.1. What that one leaves there:
+// An MPICH whose configuration finds no libfabric compiles its own copy into the MPI library, which
+// then needs no libfabric.so.1. The marks of that copy:
 const (
 	// loadingMark is the name of the function that libfabric looks for in a provider that it loads.
 	// A libfabric that was configured without dlopen loads none, and has no such text.
@@ -18,7 +18,8 @@ const (
 	embeddedMark = "\x00fi_getinfo\x00"
 )
 
-// mpichKind tells an MPICH that needs neither libfabric nor UCX by what its MPI libraries contain.
+// mpichKind returns the kind of an MPICH that needs neither libfabric nor UCX, by the contents of
+// its MPI libraries.
 func mpichKind(libraries []mpidetect.Library) Kind {
 	kind := OtherMPI
 	for _, l := range libraries {

@@ -10,17 +10,17 @@ import (
 
 const libraryPath = "LD_LIBRARY_PATH"
 
-// mcaPrefix begins variables that set parameters of Open MPI.
+// mcaPrefix is the prefix of variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
-// pml makes Open MPI end if it cannot use what is chosen. Without it, Open MPI prefers libfabric to
-// its own network if both can be had.
+// pml is the variable that makes Open MPI fail if it cannot use the chosen network. Without it,
+// Open MPI prefers libfabric to its own network if it has both.
 const pml = mcaPrefix + "pml"
 
-// choosing are the parameters by which users choose a network of Open MPI.
+// choosing lists the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
-// providerVariable is that by which users choose a provider of libfabric; provider is ours.
+// providerVariable is the variable by which users choose a provider of libfabric; provider is ours.
 const (
 	providerVariable = "FI_PROVIDER"
 	provider         = "pm"
@@ -64,7 +64,7 @@ func Settings(home string) (names []string) {
 	return names
 }
 
-// Chosen returns the setting by which the user has chosen a network himself; empty: there is none.
+// Chosen returns the setting by which the user has chosen a network, "" if there is none.
 func Chosen(env, settings []string) string {
 	for _, name := range choosing {
 		if name = mcaPrefix + name; value(env, name) != "" || slices.Contains(settings, name) {
@@ -79,10 +79,10 @@ func Chosen(env, settings []string) string {
 	return ""
 }
 
-// choosingProvider are the variables by which users choose a network of libfabric.
+// choosingProvider lists the variables by which users choose a network of libfabric.
 var choosingProvider = []string{providerVariable, "SMA_OFI_PROVIDER", "SHMEM_OFI_PROVIDER"}
 
-// ChosenProvider returns the variable by which the user has chosen a network of libfabric himself; empty:
+// ChosenProvider returns the variable by which the user has chosen a network of libfabric, "" if
 // there is none.
 func ChosenProvider(env []string) string {
 	for _, name := range choosingProvider {
@@ -93,8 +93,8 @@ func ChosenProvider(env []string) string {
 	return ""
 }
 
-// Environ adds the variables to the environment of the ranks, but for those that are set there or by
-// settings. kept are the names of these. ifAble is that of the Choice.
+// Environ adds the variables to the environment of the ranks, except for those that are already set
+// there or by settings. kept lists the names of the exceptions. ifAble is Choice.IfAble.
 func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
 	if own := value(env, libraryPath); OwnLibfabric(env) {

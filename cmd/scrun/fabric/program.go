@@ -12,7 +12,7 @@ import (
 type Kind uint8
 
 const (
-	// Unknown: a program that shows no library of messages, or one that is not on this host.
+	// Unknown: a program without a known message library, or that is not on this host.
 	Unknown Kind = iota
 	// Interpreter: a script, a shell, Python or another that may start or load any program.
 	Interpreter
@@ -28,9 +28,9 @@ const (
 	OpenSHMEM
 	// Libfabric: the program was linked with libfabric, itself or by another library.
 	Libfabric
-	// GASNet uses libfabric with the provider pm alone: it was configured for that.
+	// GASNet was configured for libfabric with the provider pm alone.
 	GASNet
-	// Newer: the program was linked with a libfabric that is newer than the one of the channels.
+	// Newer: the program was linked with a newer libfabric than the channels'.
 	Newer
 	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
 	OtherMPI
@@ -40,16 +40,16 @@ const (
 	Launcher
 )
 
-// alone reports whether such programs have no network but that of libfabric.
+// alone reports whether such programs have no other network than libfabric's.
 func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
 
-// chosenByAuto reports whether such programs use channels without being asked, where that is faster.
+// chosenByAuto reports whether Auto chooses channels for such programs where these are faster.
 func (k Kind) chosenByAuto() bool {
 	return k == OpenMPI || k == Interpreter || k.alone()
 }
 
-// usesLibfabric reports whether such programs have a libfabric, so that no other program of a
-// command line matters.
+// usesLibfabric reports whether such programs have a libfabric. Then no other program of a command
+// line matters.
 func (k Kind) usesLibfabric() bool {
 	switch k {
 	case OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet, Newer:
@@ -59,17 +59,17 @@ func (k Kind) usesLibfabric() bool {
 	return false
 }
 
-// Program is one that a job starts.
+// Program is a program that a job starts.
 type Program struct {
 	Name string
 	Kind Kind
 }
 
-// interpreters are those of scripts and of languages that have MPI for themselves, as mpi4py; a
-// digit and what follows it in a program's name is left out.
+// interpreters lists the interpreters of scripts and of languages with MPI bindings, such as
+// mpi4py. A program's name is compared without the first digit and the text after it.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
-// wrappers are programs that start another, named among their arguments, and find it by PATH.
+// wrappers lists programs that start another program, which their arguments name and PATH finds.
 // Arguments of other programs are examined only if they are paths: a search for each word would
 // take long.
 var wrappers = []string{
@@ -77,17 +77,17 @@ var wrappers = []string{
 	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
 }
 
-// launchers are programs that start the ranks of another job of their own. What follows a dot, as in
-// mpirun.openmpi, is left out.
+// launchers lists programs that start the ranks of a job of their own. A program's name is compared
+// without a dot and the text after it (mpirun.openmpi).
 var launchers = []string{"mpirun", "mpiexec", "orterun", "oshrun", "prterun", "prun", "srun"}
 
-// maxExamined bounds the arguments that are examined: wrappers and scripts name their program among
-// the first.
+// maxExamined bounds the examined arguments: wrappers and scripts name their program among the
+// first.
 const maxExamined = 16
 
-// Inspect finds out what a command line starts: the first program in it that is known to use
-// libfabric or to start programs itself, else an interpreter that a wrapper starts, else the program itself. dir, path and
-// libraryPath are its directory, PATH and LD_LIBRARY_PATH.
+// Inspect returns the program that a command line starts: the first program in it that is known to
+// use libfabric or to start programs itself, else an interpreter that a wrapper starts, else the
+// program itself. dir, path and libraryPath are its directory, PATH and LD_LIBRARY_PATH.
 func Inspect(argv []string, dir, path, libraryPath string) Program {
 	if path == "" {
 		path = launch.DefaultPath
@@ -135,14 +135,14 @@ func kindOf(program, libraryPath string) Kind {
 	case slices.ContainsFunc(report.Needed, isLibfabric) && needsNewer(program):
 		return Newer
 	case slices.ContainsFunc(report.Needed, isLibfabric):
-		// What it does with libfabric is not Open MPI's, although Open MPI may start it.
+		// It uses libfabric by itself, even if Open MPI starts it.
 		return libfabricKind(program)
 	case report.Family == mpidetect.OpenMPI:
 		return OpenMPI
 	}
 	libraries, err := mpidetect.Libraries(program, libraryPath)
 	if err != nil {
-		libraries = nil // the loader will say
+		libraries = nil // the loader will report the error
 	}
 	uses := func(is func(string) bool) bool {
 		return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return is(l.Name) })
@@ -195,7 +195,7 @@ func launches(program string) bool {
 	return slices.Contains(launchers, name)
 }
 
-// refusal says why the program cannot use channels; empty: it may.
+// refusal returns why the program cannot use channels, "" if it can.
 func (p Program) refusal() string {
 	switch p.Kind {
 	case OtherMPI:

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MaxChannels is how many channels a rank can open: package pm numbers them 1 to 15.
+// MaxChannels is the largest number of channels of a rank: package pm numbers them 1 to 15.
 const MaxChannels = 15
 
-// Channels is how many channels of package pm a rank may open.
+// Channels is the number of channels of package pm that a rank may open.
 type Channels struct {
 	PerRank uint32
 	Given   bool // by the user; else the program decides
@@ -32,7 +32,7 @@ func parseChannels(text string) (Channels, error) {
 func (o *Options) Where(here Process) (dir, path string) {
 	dir, err := here.directory(o.Dir)
 	if err != nil {
-		dir = "" // Spec says it
+		dir = "" // Spec returns the error
 	}
 	for _, variable := range o.Export.Apply(here.Environ) {
 		if value, found := strings.CutPrefix(variable, "PATH="); found {

@@ -93,7 +93,7 @@ func Command(run func(*Options) error) *cobra.Command {
 // helpWidth is the narrowest terminal in use.
 const helpWidth = 80
 
-// printHelp does without cobra's templates, which would wrap no line.
+// printHelp prints the help without cobra's templates, which do not wrap lines.
 func printHelp(command *cobra.Command) {
 	fmt.Fprintf(command.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nOptions:\n%s\nExit code:\n  %s\n",
 		command.Long, command.Use, command.Example,

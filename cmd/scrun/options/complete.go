@@ -2,7 +2,7 @@ package options
 
 import "github.com/spf13/cobra"
 
-// flagWords are the words of the flags that take one of a few.
+// flagWords lists the words of flags that take one of a few words.
 var flagWords = map[string][]cobra.Completion{
 	"distribution": {"block", "cyclic"},
 	"exchange":     {"auto", "tree", "ring", "bruck"},
@@ -11,9 +11,9 @@ var flagWords = map[string][]cobra.Completion{
 	"stage":        {"usual", "program", "all", "none"},
 }
 
-// completeWords has shells offer them.
+// completeWords makes shells offer the words.
 func completeWords(command *cobra.Command) {
 	for flag, words := range flagWords {
-		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it fails without the flag
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it fails only for an unknown flag
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// errDigit says that a digit stands without the option it belongs to.
+// errDigit means that a digit stands without the option that it belongs to.
 var errDigit = errors.New("there is no such option")
 
-// digit is the 0 or 1 of -K0 and -K1. To package pflag an option whose value may
-// be left out has none in the same word, and what follows is the next option.
+// digit is the 0 or 1 of -K0 and -K1. For package pflag an option with an optional value has no
+// value in the same word, so the digit is the next option.
 type digit struct {
 	options *Options
 	text    string
 }
 
-// addDigits lets the value of -K follow it as in srun.
+// addDigits lets the value of -K follow it directly, as in srun.
 func (o *Options) addDigits(flags *pflag.FlagSet) {
 	for _, text := range []string{"0", "1"} {
 		flag := flags.VarPF(&digit{o, text}, "kill-on-bad-exit-"+text, text, "")

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parsed is a flag whose text is read by a function when the flag is met, so
-// that errors carry a sentence of ours and not strconv's.
+// parsed is a flag with a parse function of its own, so that errors are sentences of ours and not
+// strconv's.
 type parsed[T any] struct {
 	target *T
 	parse  func(string) (T, error)
@@ -48,15 +48,15 @@ func flagError(flags *pflag.FlagSet, err error) error {
 			return noOption(flags, "-"+invalid.GetFlag().Shorthand, "")
 		}
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
-			cause = errors.New("it is true or false") // numbers are read by us
+			cause = errors.New("it is true or false") // numbers have parsers of ours
 		}
-		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np, which is -n with a value here
+		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np: here -n with the value p
 			return noOption(flags, "-"+word, word)
 		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if word := unknown.GetSpecifiedShortnames(); foreign[word] != "" { // mpirun has words after one dash
+		if word := unknown.GetSpecifiedShortnames(); foreign[word] != "" { // mpirun has long options with one dash
 			return noOption(flags, "-"+word, word)
 		}
 		return noOption(flags, quote.Word(cmdline.TypedOption(unknown)), unknown.GetSpecifiedName())
@@ -67,7 +67,7 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return err
 }
 
-// parsePriority reads a priority; higher ones go first.
+// parsePriority parses a priority.
 func parsePriority(text string) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign says of each option of srun (and of some of mpirun) that does not exist here what to do
-// instead. Options that mean the same here and there are not in it.
+// foreign maps each option of srun (and some of mpirun) that does not exist here to advice. Options
+// with the same meaning here are not in it.
 var foreign = map[string]string{
 	"accel-bind": noDevices, "gpu-bind": noDevices, "gpu-freq": noDevices, "gpus": noDevices, "G": noDevices, "gpus-per-node": noDevices,
 	"gpus-per-socket": noDevices, "gpus-per-task": noDevices, "gres": noDevices, "gres-flags": noDevices, "ntasks-per-gpu": noDevices,
@@ -66,7 +66,7 @@ var foreign = map[string]string{
 	"network": noNeed, "resv-ports": noNeed, "mpi-combine": noNeed, "stepmgr": noNeed,
 }
 
-// What several of them have in common.
+// Advice for several options.
 const (
 	noDevices       = "jobs share all devices of their nodes without asking"
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
@@ -84,7 +84,7 @@ const (
 	allocations     = "each scrun is a job of its own, and there is no allocation to run in"
 )
 
-// noOption refuses an option that there is not, and says what is nearest to it.
+// noOption returns the error for an unknown option, with advice or the nearest option.
 func noOption(flags *pflag.FlagSet, option, name string) error {
 	if instead := foreign[name]; instead != "" {
 		return fmt.Errorf("scrun has no option %s: %s", option, instead)

@@ -19,12 +19,12 @@ type Process struct {
 	Umask   uint32
 }
 
-// Here describes this process. It must be called before other goroutines make
-// files, since a process learns its umask only by changing it.
+// Here describes this process. It must be called before other goroutines make files, since a
+// process can read its umask only by changing it.
 func Here() Process {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // it was removed; directory says so if it is needed
+		dir = "" // it was removed; directory returns the error if it is needed
 	}
 	return Process{
 		Environ: os.Environ(),
@@ -46,7 +46,7 @@ func ownLimits() []*scorev1.ResourceLimit {
 	for resource := range api.ResourceLimits {
 		var limit unix.Rlimit
 		if unix.Prlimit(0, resource, nil, &limit) != nil {
-			continue // a kernel without this one limits nothing by it
+			continue // a kernel without this limit
 		}
 		limits = append(limits, &scorev1.ResourceLimit{
 			Resource: uint32(resource), Soft: limit.Cur, Hard: limit.Max,
@@ -55,15 +55,14 @@ func ownLimits() []*scorev1.ResourceLimit {
 	return limits
 }
 
-// restoreFileLimit takes back what Go did when the process started: it raises
-// the soft limit on open files, and puts the user's own back only before an
-// exec. So an exec that cannot succeed is asked for.
+// restoreFileLimit restores the user's soft limit on open files. Go raises it when the process
+// starts, and restores it only before an exec: so restoreFileLimit makes an exec that must fail.
 func restoreFileLimit() {
 	_ = syscall.Exec("", []string{""}, nil)
 }
 
-// directory is the absolute directory to run in. It need not exist here: a
-// node reports it where it is missing.
+// directory returns the absolute directory to run in. It need not exist here; a node that lacks it
+// reports that.
 func (p Process) directory(wanted string) (string, error) {
 	switch {
 	case filepath.IsAbs(wanted):

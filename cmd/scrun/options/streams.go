@@ -12,15 +12,15 @@ import (
 	"unicode"
 )
 
-// Stream is where the ranks' output goes or their input comes from.
+// Stream is the destination of the ranks' output or the source of their input.
 type Stream struct {
 	stdio.Target
 	// Given reports whether the user gave the option; the default is scrun's own stream.
 	Given bool
 }
 
-// readStream reads a value of -i, -o or -e. Empty: it was not given.
-func (o *Options) readStream(option, text string) (Stream, error) {
+// parseStream parses a value of -i, -o or -e; "" if the option was not given.
+func (o *Options) parseStream(option, text string) (Stream, error) {
 	if text == "" {
 		return Stream{}, nil
 	}
@@ -37,12 +37,12 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 	return Stream{Target: target, Given: true}, nil
 }
 
-// completeStreams reads the streams, now that the number of ranks is known.
+// completeStreams parses the streams, after the number of ranks is known.
 func (o *Options) completeStreams() error {
 	var inErr, outErr, errErr error
-	o.Stdin, inErr = o.readStream("input", o.input)
-	o.Stdout, outErr = o.readStream("output", o.output)
-	o.Stderr, errErr = o.readStream("error", o.errors)
+	o.Stdin, inErr = o.parseStream("input", o.input)
+	o.Stdout, outErr = o.parseStream("output", o.output)
+	o.Stderr, errErr = o.parseStream("error", o.errors)
 	for _, err := range []error{inErr, outErr, errErr} {
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (o *Options) completeStreams() error {
 	return nil
 }
 
-// completePTY has this terminal be that of rank 0 alone, as srun does.
+// completePTY connects this terminal with rank 0 alone, as srun does.
 func (o *Options) completePTY() error {
 	switch {
 	case o.Detach:
@@ -91,23 +91,22 @@ func (o *Options) checkDetached() error {
 	return nil
 }
 
-// NoInput says that scrun has no input to carry, unless one was asked for: the
-// ranks then read an end at once without anybody sending it.
+// NoInput records that scrun has no input, unless the user asked for one: the ranks then read an
+// end of input at once, which nobody sends.
 func (o *Options) NoInput() {
 	if !o.Stdin.Given {
 		o.Stdin.Kind = stdio.None
 	}
 }
 
-// InputByNodes says that every rank opens a file of its own where it runs,
-// since its name depends on rank, node or job. Other files scrun reads itself,
-// so that they need not exist on the nodes.
+// InputByNodes reports whether every rank opens an input file of its own on its node, since the
+// name depends on rank, node or job. Other files are read by scrun, so that they need not exist on
+// the nodes.
 func (o *Options) InputByNodes() bool {
 	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
 }
 
-// setInput sets where the nodes take the ranks' input from. A file is read by
-// every rank, as with srun.
+// setInput sets the source of the ranks' input. Every rank reads a file, as with srun.
 func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	switch {
 	case o.Stdin.Kind == stdio.File && (o.Detach || o.InputByNodes()):
@@ -143,7 +142,7 @@ func detachedPattern(dir string, stream Stream, fallback string) string {
 	}
 }
 
-// absolute makes a pattern independent of the directory it is used in.
+// absolute returns the pattern as an absolute path.
 func absolute(dir, pattern string) string {
 	if filepath.IsAbs(pattern) {
 		return pattern
