@@ -22,7 +22,7 @@ const (
 // in order: see DESIGN.md, "Lanes".
 func (s *Sender) openLane() {
 	l := &s.img.layout
-	if s.said < s.laneFrom || l.Lanes == 1 {
+	if s.sharedCount < s.laneFrom || l.Lanes == 1 {
 		return
 	}
 	if s.claimed == 0 && !s.claim() {
@@ -43,7 +43,7 @@ func (s *Sender) openLane() {
 // claim takes a free lane, unless none was offered since the last attempt.
 func (s *Sender) claim() bool {
 	offers := atomic.LoadUint32(s.offers)
-	if s.refused && offers == s.refusedAt && s.said < s.askAt {
+	if s.refused && offers == s.refusedAt && s.sharedCount < s.askAt {
 		return false
 	}
 	if lane := s.img.claimLane(s.rank); lane != noLane {
@@ -54,7 +54,7 @@ func (s *Sender) claim() bool {
 		atomic.AddUint32(s.wanted, 1)
 		s.img.count(abi.LanesWanted, 1)
 	}
-	s.refused, s.refusedAt, s.askAt = true, offers, s.said+askEvery
+	s.refused, s.refusedAt, s.askAt = true, offers, s.sharedCount+askEvery
 	return false
 }
 
@@ -80,7 +80,7 @@ func (s *Sender) GiveBack() bool {
 	binary.LittleEndian.PutUint64(s.shared.bytes(pos, abi.LaneEndBytes), s.lane.tail)
 	s.shared.publishAt(pos, abi.Commit(abi.LaneEndBytes, abi.KindLaneEnd, s.rank), s.claimed)
 	s.open, s.claimed, s.pending = false, 0, -1
-	s.said, s.laneFrom = 0, laneAfter
+	s.sharedCount, s.laneFrom = 0, laneAfter
 	s.wakeSleeper()
 	return true
 }

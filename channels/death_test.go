@@ -179,7 +179,7 @@ func TestWriterDiedWithTheTail(t *testing.T) {
 				if err := in.Release(mustPoll(t, in)); err != nil {
 					t.Fatal(err)
 				}
-				other.said = 0 // stay in the shared ring
+				other.sharedCount = 0 // stay in the shared ring
 			}
 		}
 		pos, ok := victim.shared.lock()

@@ -18,7 +18,7 @@ const (
 	// not check.
 	silentChecks = 10
 	// wantChecks is for how many checks senders that want a lane wait for a silent one. Then the
-	// wish is dropped, so that checks end while all lanes are busy; a sender asks again after
+	// request is dropped, so that checks end while all lanes are busy; a sender asks again after
 	// askEvery messages.
 	wantChecks = 10 * silentChecks
 )
@@ -128,7 +128,7 @@ func (in *Inbox) checkLanes() {
 	}
 	k.gone = gone
 	if wanted := atomic.LoadUint32(k.wanted); wanted != 0 {
-		in.serveWish(wanted)
+		in.serveLaneRequests(wanted)
 	} else if k.memory.isShort() {
 		in.yieldLane()
 	}

@@ -58,7 +58,7 @@ func (m *lanesModel) send(r *rapid.T) {
 	}
 	s := m.senders[rank]
 	if rapid.Bool().Draw(r, "talkative") {
-		s.said = max(s.said, laneAfter)
+		s.sharedCount = max(s.sharedCount, laneAfter)
 	}
 	for range rapid.IntRange(1, 12).Draw(r, "burst") {
 		m.serial++

@@ -98,7 +98,7 @@ func TestWishIsForgotten(t *testing.T) {
 	first, _ := img.Sender(1)
 	second, _ := img.Sender(2)
 	talk(t, in, first, true)
-	for second.said <= laneAfter {
+	for second.sharedCount <= laneAfter {
 		if err := second.Send(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestWishIsForgotten(t *testing.T) {
 	if atomic.LoadUint32(in.lanes.wanted) != 0 {
 		t.Fatal("still wanted")
 	}
-	second.said += askEvery
+	second.sharedCount += askEvery
 	if err := second.Send(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestLaneMemoryMoves(t *testing.T) {
 	if blocks(t, a)-before < lane {
 		t.Fatalf("a lane takes %d bytes", blocks(t, a)-before)
 	}
-	for toB.said <= laneAfter {
+	for toB.sharedCount <= laneAfter {
 		if err := toB.Send(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestLaneMemoryMoves(t *testing.T) {
 	inB.checkLanes()
 	talk(t, inB, toB, true)
 	inB.Close()
-	toA.said = laneAfter
+	toA.sharedCount = laneAfter
 	toA.claim() // in vain
 	inA.checkLanes()
 	talk(t, inA, toA, true) // in memory that reads as zero, it goes on where it was

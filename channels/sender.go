@@ -33,22 +33,22 @@ const noPlace = ^uint64(0)
 // Sender is the way of one rank into the inbox of another on the same node.
 // One goroutine uses it at a time.
 type Sender struct {
-	img       *Image // the receiver's
-	rank      uint32 // the sender's
-	lane      laneWriter
-	open      bool   // lane is in use
-	claimed   uint32 // lane, 0 if none; claimed before it is open if the shared ring is full
-	shared    sharedWriter
-	said      int // messages in the shared ring since the sender last had a lane
-	laneFrom  int // said, from which on it asks for a lane
-	state     *uint32
-	sleeping  *uint32
-	immediate bool
+	img         *Image // the receiver's
+	rank        uint32 // the sender's
+	lane        laneWriter
+	open        bool   // lane is in use
+	claimed     uint32 // lane, 0 if none; claimed before it is open if the shared ring is full
+	shared      sharedWriter
+	sharedCount int // messages in the shared ring since the sender last had a lane
+	laneFrom    int // sharedCount from which on it asks for a lane
+	state       *uint32
+	sleeping    *uint32
+	immediate   bool
 
 	wanted, offers *uint32
 	refused        bool   // the last attempt to claim a lane failed
 	refusedAt      uint32 // offers at that time
-	askAt          int    // said, at which the sender asks again
+	askAt          int    // sharedCount at which the sender asks again
 
 	staged  []byte // buffer of Reserve without a lane
 	pending int    // length of the reserved message, -1 if none
@@ -191,7 +191,7 @@ func (s *Sender) commitAt(pos uint64, length int, kind uint8, progress uint32) {
 		return
 	}
 	s.shared.publishAt(pos, word, progress)
-	s.said++
+	s.sharedCount++
 }
 
 // Reserve returns the place of a message of the length, to be filled and then

@@ -42,7 +42,7 @@ func (j *Job) Respawned(rank uint32) {
 	defer j.mu.Unlock()
 	if j.ended[rank] {
 		delete(j.ended, rank)
-		j.reborn[rank] = true
+		j.respawned[rank] = true
 	}
 }
 
@@ -51,7 +51,7 @@ func (j *Job) Respawned(rank uint32) {
 func (j *Job) isDead(c *Context) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.reborn[c.rank] && c.img.State() == abi.StateGone
+	return j.respawned[c.rank] && c.img.State() == abi.StateGone
 }
 
 // PeerEnded reports that a rank on another node closed its channels (link.EndClosed) or died
@@ -82,7 +82,7 @@ func (j *Job) introduce(c *Context) {
 	}
 	for of, its := range j.contexts {
 		dead := of.rank
-		if of.channel != c.channel || dead == c.rank || !j.ended[dead] && !j.reborn[dead] {
+		if of.channel != c.channel || dead == c.rank || !j.ended[dead] && !j.respawned[dead] {
 			continue
 		}
 		gone := its.damaged.Load()

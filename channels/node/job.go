@@ -43,17 +43,17 @@ type Job struct {
 	published    published
 	seenNodes    seenNodes
 
-	mu       sync.Mutex
-	mapFile  *os.File // the map for the ranks; nil before one asks for it
-	leaving  bool     // no new contexts
-	closed   bool     // the contexts are gone
-	remote   int64    // when the first context that can speak to other nodes was made; 0: there is none
-	contexts map[name]*Context
-	ended    map[uint32]bool
-	reborn   map[uint32]bool // ranks with contexts of processes that died, and another process
-	account  account
-	conns    map[*net.UnixConn]struct{}
-	serves   sync.WaitGroup
+	mu        sync.Mutex
+	mapFile   *os.File // the map for the ranks; nil before one asks for it
+	leaving   bool     // no new contexts
+	closed    bool     // the contexts are gone
+	remote    int64    // when the first context that can speak to other nodes was made; 0: there is none
+	contexts  map[name]*Context
+	ended     map[uint32]bool
+	respawned map[uint32]bool // ranks with contexts of processes that died, and another process
+	account   account
+	conns     map[*net.UnixConn]struct{}
+	serves    sync.WaitGroup
 
 	remove  sync.Once
 	removal error
@@ -72,7 +72,7 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 		channels:  config.Channels,
 		contexts:  map[name]*Context{},
 		ended:     map[uint32]bool{},
-		reborn:    map[uint32]bool{},
+		respawned: map[uint32]bool{},
 		conns:     map[*net.UnixConn]struct{}{},
 	}
 	err := j.countRanks()

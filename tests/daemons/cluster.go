@@ -25,7 +25,7 @@ const (
 	// Patience bounds every wait for a state; a busy machine takes seconds for what a
 	// quiet one does in a tenth of one.
 	Patience = time.Minute
-	// poll is how often is looked.
+	// poll is the interval between two checks of a condition.
 	poll = 5 * time.Millisecond
 	// nodeMemory is what a node promises, more than all jobs of a test ask for.
 	nodeMemory = "1G"
@@ -188,7 +188,7 @@ func (c *Cluster) settings(listen string) config.Config {
 	return s
 }
 
-// listen passes on what the daemons say.
+// listen passes on the daemons' standard error.
 func (c *Cluster) listen() (err error) {
 	if c.reader, c.stderr, err = os.Pipe(); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (c *Cluster) listen() (err error) {
 	return nil
 }
 
-// Socket is the first server's for users.
+// Socket returns the first server's socket for users.
 func (c *Cluster) Socket() string {
 	if len(c.Servers) > 0 {
 		return c.Servers[0].Socket
@@ -209,10 +209,10 @@ func (c *Cluster) Socket() string {
 	return filepath.Join(c.Dir, "s.sock")
 }
 
-// KeyFile holds the secret of a cluster without certificates.
+// KeyFile returns the file with the secret of a cluster without certificates.
 func (c *Cluster) KeyFile() string { return filepath.Join(c.Dir, "key") }
 
-// AgentsListen is where agents connect, host:port.
+// AgentsListen returns where agents connect, host:port.
 func (c *Cluster) AgentsListen() string { return c.agentsListen }
 
 // runDir holds the agents' directories, named like the nodes.
@@ -221,7 +221,7 @@ func (c *Cluster) runDir() string { return filepath.Join(c.Dir, "run") }
 // stageDir holds the files that go along with jobs, and the jobs' directories.
 func (c *Cluster) stageDir() string { return filepath.Join(c.Dir, "stage") }
 
-// Points is the file that SCORE_FAILPOINTS of all daemons names.
+// Points returns the file that SCORE_FAILPOINTS of all daemons names.
 func (c *Cluster) Points() string { return filepath.Join(c.Dir, "points") }
 
 // Fail sets failpoints in the running daemons; empty: none.
@@ -243,7 +243,7 @@ func (c *Cluster) Agent(node string) *Daemon {
 	return nil
 }
 
-// AwaitUp waits until all nodes are up. The error says how they are.
+// AwaitUp waits until all nodes are up. The error has their states.
 func (c *Cluster) AwaitUp(ctx context.Context) error {
 	var nodes []*scorev1.Node
 	var failed error
@@ -298,7 +298,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Await waits until is holds; the error names what did not come.
+// Await waits until is returns true; the error names what did not come.
 func Await(ctx context.Context, what string, is func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("not within %v: %s", Patience, what))
 	defer cancel()

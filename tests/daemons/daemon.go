@@ -23,13 +23,13 @@ var ErrStop = errors.New("a daemon did not end")
 // Daemon is a server or agent, running or not.
 type Daemon struct {
 	Name string
-	// Metrics is where an agent's are served.
+	// Metrics is the address of an agent's metrics.
 	Metrics string
-	// Socket is a server's for users.
+	// Socket is a server's socket for users.
 	Socket string
-	// Bin is the directory of its program; empty: the cluster's. It counts from the next Start on.
+	// Bin is the directory of its program; empty: the cluster's. The next Start uses it.
 	Bin string
-	// Clock is its host's, nil without Options.Clocks.
+	// Clock is the clock of its host; nil without Options.Clocks.
 	Clock *hostclock.Clock
 
 	cluster *Cluster
@@ -112,7 +112,7 @@ func (d *Daemon) Ended() <-chan struct{} {
 	return d.ended
 }
 
-// State is how the last process ended; nil while it runs.
+// State returns how the last process ended; nil while it runs.
 func (d *Daemon) State() *os.ProcessState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +124,7 @@ func (d *Daemon) State() *os.ProcessState {
 	}
 }
 
-// DataDir is a server's, with Options.Servers.
+// DataDir returns a server's data directory, with Options.Servers.
 func (d *Daemon) DataDir() string { return filepath.Join(d.cluster.Dir, "data-"+d.Name) }
 
 // Kill ends the daemon by signal 9 and waits.
@@ -142,7 +142,7 @@ func (d *Daemon) Continue() { _ = syscall.Kill(d.PID(), syscall.SIGCONT) }
 // Paused reports whether the process is stopped.
 func (d *Daemon) Paused() bool { return state(d.PID()) == 'T' }
 
-// state is the letter that the kernel shows for a process; 0: there is none.
+// state returns the letter that the kernel shows for a process; 0: there is none.
 func state(pid int) byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *Daemon) signal(force bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.command != nil {
-		_ = d.command.Process.Signal(syscall.SIGCONT) // whom a failpoint has stopped
+		_ = d.command.Process.Signal(syscall.SIGCONT) // a failpoint may have stopped it
 		_ = d.command.Process.Signal(signal)          // may have ended by itself
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Election is what happened from when a leader was killed or stopped until all was well.
+// Election is what happened between the loss of a leader and the end of its election.
 type Election struct {
 	// Elected is the time until another server led, and answered.
 	Elected time.Duration
@@ -21,7 +21,7 @@ type Election struct {
 	Blocked time.Duration
 }
 
-// String says it in one line.
+// String describes the election in one line.
 func (e Election) String() string {
 	return fmt.Sprintf("another leads after %v, submissions were blocked for %v", e.Elected.Round(time.Millisecond), e.Blocked.Round(time.Millisecond))
 }
@@ -60,7 +60,7 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool) (e Election,
 			elected[i] = time.Since(began)
 		})
 	}
-	watching.Go(func() { load.Submit(ctx, others...) }) // who comes first waits longest
+	watching.Go(func() { load.Submit(ctx, others...) }) // the first submissions wait longest
 	watching.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return e, err
@@ -83,8 +83,8 @@ func (c *Cluster) Elect(ctx context.Context, load *Load, stop bool) (e Election,
 // last server that led was lost.
 const turnsAlone = 5
 
-// TakeTurnsAlone kills all servers but one, so that nobody leads who could tell the agents to
-// switch, waits until the gangs have taken turns, and lets the servers come back.
+// TakeTurnsAlone kills all servers but one, so that no leader can order a switch, waits until the
+// gangs have taken turns, and lets the servers come back.
 func (c *Cluster) TakeTurnsAlone(ctx context.Context, gangs ...*Job) error {
 	turns, err := c.Turns(ctx, gangs...)
 	if err != nil {

@@ -33,7 +33,7 @@ type Job struct {
 	verdict string // its last line, if every message was right
 }
 
-// Report is what the program told at an instant.
+// Report is what the program printed at an instant.
 type Report struct {
 	At     time.Time
 	Rounds uint64
@@ -41,13 +41,13 @@ type Report struct {
 	Pause time.Duration
 }
 
-// reportEvery is how often the programs tell how far they are.
+// reportEvery is the interval of the programs' reports.
 const reportEvery = 50 * time.Millisecond
 
 const (
 	// exchange is the program, below the directory of scored and scrun.
 	exchange = "pm/exchange"
-	// maxChannels are more than half of those that a node has for the jobs of one row.
+	// maxChannels is more than half of the channels that a node has for the jobs of one row.
 	maxChannels = nodeagent.DefaultChannels/2 + 1
 )
 
@@ -132,8 +132,8 @@ func (j *Job) Over() bool {
 	}
 }
 
-// Result waits for scrun's end: its exit code, what it said on standard error, and
-// whether every message was right.
+// Result waits for scrun's end and returns its exit code, its standard error, and whether every
+// message was right.
 func (j *Job) Result(ctx context.Context) (code int, said string, right bool, err error) {
 	if err := Await(ctx, "the end of job "+j.Name, j.Over); err != nil {
 		return 0, j.stderr.String(), false, err
@@ -143,14 +143,14 @@ func (j *Job) Result(ctx context.Context) (code int, said string, right bool, er
 	return j.command.ProcessState.ExitCode(), j.stderr.String(), j.verdict != "", nil
 }
 
-// Verdict is the program's last line, empty if not every message was right.
+// Verdict returns the program's last line; it is empty unless every message was right.
 func (j *Job) Verdict() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.verdict
 }
 
-// Reports are those that came after the instant.
+// Reports returns the reports after the instant.
 func (j *Job) Reports(after time.Time) (found []Report) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -178,7 +178,7 @@ func (j *Job) AwaitRounds(ctx context.Context, after time.Time) (pause time.Dura
 	return pause, err
 }
 
-// ID is the job's number; it waits until the server has it.
+// ID returns the job's number; it waits until the server has the job.
 func (j *Job) ID(ctx context.Context) (uint64, error) {
 	err := Await(ctx, "job "+j.Name+" has a number", func() bool {
 		if j.id == 0 {
@@ -204,7 +204,7 @@ func (c *Cluster) Find(ctx context.Context, name string) (found *scorev1.Job) {
 	return found
 }
 
-// Living are the numbers of the jobs that have not ended.
+// Living returns the numbers of the jobs that have not ended.
 func (c *Cluster) Living(ctx context.Context) (map[uint64]bool, error) {
 	living := make(map[uint64]bool)
 	for job, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{}) {

@@ -89,8 +89,8 @@ func (c *Cluster) leftovers(living map[uint64]bool) (left []string) {
 	return left
 }
 
-// files are those in the agent's directory that no living steward has. Names without a number
-// are the agent's own.
+// files returns the files in the agent's directory that no living steward has. Names without a
+// number are the agent's own.
 func (n *node) files() (left []string) {
 	entries, err := os.ReadDir(filepath.Join(n.runDir(), n.name))
 	if err != nil {
@@ -111,7 +111,7 @@ func (n *node) files() (left []string) {
 	return left
 }
 
-// jobFiles are the jobs' directories, and those of their ranks in the places that are everybody's.
+// jobFiles returns the jobs' directories, and those of their ranks in /dev/shm and /tmp.
 func (n *node) jobFiles(living map[uint64]bool) (left []string) {
 	prefix := n.filesPrefix(n.name)
 	for _, path := range mpidirs.Find(prefix) {
@@ -134,7 +134,8 @@ func (c *Cluster) filesPrefix(node string) string {
 	return mpidirs.Prefix(c.Name, node, filepath.Join(c.runDir(), node))
 }
 
-// groups are control groups without steward, and processes in them that are no rank's.
+// groups returns control groups without a steward, and processes in control groups that are no
+// rank's.
 func (n *node) groups() (left []string) {
 	for _, root := range cgroupRoots {
 		slots, _ := filepath.Glob(filepath.Join(root, "score."+n.Name+"."+n.name, "s-*"))
@@ -199,7 +200,7 @@ func (n *node) count(pid int) (contexts, places, sockets int) {
 	return contexts, places, sockets
 }
 
-// udpSockets are the UDP sockets of this machine, as links of descriptors show them.
+// udpSockets returns the UDP sockets of this machine, as links of descriptors show them.
 func udpSockets() map[string]bool {
 	const inode = 9 // field of /proc/net/udp
 	sockets := make(map[string]bool)

@@ -24,11 +24,11 @@ const (
 	loadTimeout = 10 * time.Second
 )
 
-// errLoad is wrapped by what a Load finds wrong.
+// errLoad is wrapped by the errors of a Load.
 var errLoad = errors.New("the load is wrong")
 
-// Load is clients that submit jobs all the time, each by way of one server. Each job writes its
-// token into a file, so that it is seen how often it ran.
+// Load is a number of clients that submit jobs all the time, each by way of one server. Each job
+// writes its token into a file, which shows how often it ran.
 type Load struct {
 	cluster *Cluster
 	file    string
@@ -67,7 +67,7 @@ func (w wait) blocked(began, now time.Time) time.Duration {
 	return now.Sub(began)
 }
 
-// Load starts as many clients, whose jobs run on one node.
+// Load starts clients, whose jobs run on one node.
 func (c *Cluster) Load(ctx context.Context, clients int, node string) *Load {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Load{
@@ -164,8 +164,8 @@ func (l *Load) AwaitAccepted(ctx context.Context, more int) error {
 	return Await(ctx, fmt.Sprint(more, " more jobs are accepted"), func() bool { return l.Accepted() >= want })
 }
 
-// AwaitNone waits until no submission by way of the servers waits any more: until, by way of each,
-// one was accepted that was begun after the call.
+// AwaitNone waits until no submission through the servers waits any more, that is, until through
+// each of them one was accepted that began after the call.
 func (l *Load) AwaitNone(ctx context.Context, servers ...*Daemon) error {
 	before := make(map[string]int)
 	l.mu.Lock()
@@ -181,8 +181,8 @@ func (l *Load) AwaitNone(ctx context.Context, servers ...*Daemon) error {
 	})
 }
 
-// Blocked is the longest that a submission by way of one of some servers has taken, or takes, since
-// Blocked was last called.
+// Blocked returns the longest time that a submission through one of the servers has taken, or
+// takes, since the last call of Blocked.
 func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,9 +201,9 @@ func (l *Load) Blocked(servers ...*Daemon) (longest time.Duration) {
 	return longest
 }
 
-// Stop ends the clients and says what became of the jobs. The error lists those that were
-// acknowledged and have neither run once nor an end that says why, and any that ran twice. The jobs
-// to keep are others', which go on.
+// Stop ends the clients and checks their jobs. The error lists acknowledged jobs that have neither
+// run once nor an end that says why, and jobs that ran twice. The jobs in keep are others', and go
+// on.
 func (l *Load) Stop(ctx context.Context, keep ...uint64) (summary string, err error) {
 	l.cancel()
 	l.all.Wait()
@@ -262,7 +262,7 @@ func (l *Load) runs() (map[string]int, error) {
 	return counts, lines.Err()
 }
 
-// Leader asks a server who leads, which it finds out from the leader itself; "": nobody, for now.
+// Leader asks a server which server leads; that one asks the leader itself. "": none leads for now.
 func (c *Cluster) Leader(ctx context.Context, server *Daemon) string {
 	user := client.New(server.Socket)
 	defer user.Close()
@@ -301,7 +301,7 @@ func (c *Cluster) ServerNamed(name string) *Daemon {
 	return c.Servers[i]
 }
 
-// OtherServers are all but one.
+// OtherServers returns all servers but one.
 func (c *Cluster) OtherServers(than *Daemon) []*Daemon {
 	c.mu.Lock()
 	defer c.mu.Unlock()

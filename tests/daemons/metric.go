@@ -15,7 +15,7 @@ import (
 // scrapeTimeout bounds one scrape of an agent's metrics: a stopped agent does not answer.
 const scrapeTimeout = time.Second
 
-// Metric returns the sum of an agent's metric over all labels that begin so, like
+// Metric returns the sum of an agent's metrics with names and labels that begin like name, as
 // score_agent_connected or score_agent_flushes_total{kind="clean".
 func (d *Daemon) Metric(name string) (float64, error) {
 	sums, err := d.MetricsOf(name)

@@ -17,8 +17,8 @@ import (
 )
 
 // Network gives daemons hosts of their own: network namespaces that a bridge in one more joins.
-// Nothing of it is seen outside of them. What one sends to another can be lost, without either
-// being told, as when a cable is cut.
+// Nothing of it is visible outside of them. What one host sends to another can be lost silently, as
+// when a cable is cut.
 type Network struct {
 	prefix string
 	hosts  map[string]int // by name; numbered from 1
@@ -30,7 +30,7 @@ var errNetwork = errors.New("the network was not made")
 const (
 	// device is a host's end of its cable.
 	device = "eth0"
-	// nowhere is nobody's hardware address: what is sent to it every host ignores.
+	// nowhere is a hardware address that no host has: every host ignores what is sent to it.
 	nowhere = "02:53:43:00:ff:ff"
 	// switchName is the namespace with the bridge.
 	switchName = "switch"
@@ -39,7 +39,7 @@ const (
 // networks numbers those of this process.
 var networks atomic.Int64
 
-// NewNetwork joins hosts of the names. It needs root and the program ip.
+// NewNetwork makes and joins hosts with these names. It needs root and the program ip.
 func NewNetwork(names ...string) (*Network, error) {
 	n := &Network{prefix: fmt.Sprintf("score-%d-%d-", os.Getpid(), networks.Add(1)), hosts: make(map[string]int)}
 	hosts := []string{"netns add " + n.space(switchName)}
@@ -62,7 +62,7 @@ func NewNetwork(names ...string) (*Network, error) {
 	return n, nil
 }
 
-// ip has the program do several things in a namespace; "": in this process's.
+// ip runs commands of the program ip in a namespace; "": in this process's.
 func ip(space string, lines ...string) error {
 	arguments := []string{"-batch", "-"}
 	if space != "" {
@@ -82,10 +82,10 @@ func (n *Network) hardware(name string) string {
 	return fmt.Sprintf("02:53:43:00:00:%02x", n.hosts[name])
 }
 
-// Address is a host's.
+// Address returns the IP address of a host.
 func (n *Network) Address(name string) string { return fmt.Sprint("10.53.67.", n.hosts[name]) }
 
-// on is the command line that runs a program on a host.
+// on returns the command line that runs a program on a host.
 func (n *Network) on(name string, line ...string) []string {
 	return append([]string{"nsenter", "--net=/run/netns/" + n.space(name)}, line...)
 }
@@ -98,7 +98,7 @@ func (n *Network) dial(ctx context.Context, name, address string) (conn net.Conn
 	})
 }
 
-// Inside calls a function in a thread that is on a host: the sockets that it makes are there.
+// Inside calls a function in a thread on a host: its sockets are the host's.
 func (n *Network) Inside(name string, call func() error) error {
 	runtime.LockOSThread()
 	here, err := os.Open("/proc/thread-self/ns/net")
@@ -122,34 +122,34 @@ func (n *Network) Inside(name string, call func() error) error {
 	return err
 }
 
-// Cut loses from now on what the one hosts send to the others.
+// Cut loses from now on what hosts in from send to hosts in to.
 func (n *Network) Cut(from, to []string) error {
 	return n.send(from, to, func(string) string { return nowhere })
 }
 
-// CutOff loses what a host sends to the others and what these send to it.
+// CutOff loses from now on what a host and the others send each other.
 func (n *Network) CutOff(name string, others ...string) error {
 	return errors.Join(n.Cut([]string{name}, others), n.Cut(others, []string{name}))
 }
 
-// Mend has everything come where it belongs.
+// Mend ends all cuts.
 func (n *Network) Mend() error {
 	all := slices.Sorted(maps.Keys(n.hosts))
 	return n.send(all, all, n.hardware)
 }
 
-// Restore has what a host sends, and what it is sent, come where it belongs.
+// Restore ends all cuts from and to a host.
 func (n *Network) Restore(name string) error {
 	others := n.Others(name)
 	return errors.Join(n.send([]string{name}, others, n.hardware), n.send(others, []string{name}, n.hardware))
 }
 
-// Others are all hosts but one.
+// Others returns all hosts but one.
 func (n *Network) Others(name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(n.hosts)), func(other string) bool { return other == name })
 }
 
-// send writes down for some hosts which hardware the addresses of others belong to.
+// send sets, for the hosts in from, the hardware addresses of the hosts in to.
 func (n *Network) send(from, to []string, hardware func(string) string) error {
 	var errs []error
 	for _, host := range from {
@@ -164,7 +164,7 @@ func (n *Network) send(from, to []string, hardware func(string) string) error {
 	return errors.Join(errs...)
 }
 
-// Close takes the hosts away, on which nothing must run any more.
+// Close removes the hosts. Nothing may run on them any more.
 func (n *Network) Close() error {
 	lines := []string{"netns delete " + n.space(switchName)}
 	for name := range n.hosts {

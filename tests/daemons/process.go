@@ -48,7 +48,7 @@ func (c *Cluster) Processes() (found []Process) {
 	return found
 }
 
-// identify derives from command line and environment what a process is.
+// identify derives a process's role from command line and environment.
 func (c *Cluster) identify(command, environ []byte) (p Process, ours bool) {
 	args := strings.Split(strings.TrimRight(string(command), "\x00"), "\x00")
 	p.Command = strings.Join(args, " ")
@@ -77,7 +77,7 @@ func (c *Cluster) identify(command, environ []byte) (p Process, ours bool) {
 	return p, true
 }
 
-// option is the value that follows an option.
+// option returns the value that follows an option.
 func option(args []string, name string) string {
 	for i := range len(args) - 1 {
 		if args[i] == name {
@@ -87,7 +87,7 @@ func option(args []string, name string) string {
 	return ""
 }
 
-// Ranks are the processes of a job on a node.
+// Ranks returns the processes of a job on a node.
 func (c *Cluster) Ranks(job uint64, node string) (found []Process) {
 	for _, p := range c.Processes() {
 		if p.Role == RoleRank && p.Job == job && p.Node == node {
@@ -97,7 +97,7 @@ func (c *Cluster) Ranks(job uint64, node string) (found []Process) {
 	return found
 }
 
-// Of are the processes of a role on a node.
+// Of returns the processes of a role on a node.
 func (c *Cluster) Of(role Role, node string) (found []Process) {
 	for _, p := range c.Processes() {
 		if p.Role == role && p.Node == node {
@@ -107,11 +107,10 @@ func (c *Cluster) Of(role Role, node string) (found []Process) {
 	return found
 }
 
-// Frozen reports whether a control group of a process is to stand still.
+// Frozen reports whether a control group of the process was ordered to freeze.
 func (p Process) Frozen() bool { return p.groupSays("cgroup.freeze", "1") }
 
-// Still reports whether all processes of the control group of a process stand still, as the kernel
-// knows.
+// Still reports whether the kernel has frozen all processes of the process's control group.
 func (p Process) Still() bool { return p.groupSays("cgroup.events", "frozen 1") }
 
 // groupSays reports whether a file of a process's control group has a line.
@@ -139,7 +138,7 @@ func (p Process) groupSays(file, line string) bool {
 func (c *Cluster) KillNode(name string) {
 	for _, p := range c.Processes() {
 		if p.Node == name {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one may take another along
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // the end of one may have ended it
 		}
 	}
 	c.Agent(name).Kill()

@@ -71,8 +71,8 @@ func (c *Cluster) addServer(ctx context.Context, name string, port int) (*Daemon
 	})
 }
 
-// RemoveServer takes a server out of the cluster and waits for its end.
-// On a busy machine no other may be ready to lead at once instead of it, and it is asked again.
+// RemoveServer takes a server out of the cluster and waits for its end. It repeats the request
+// while no other server is ready to lead, as on a busy machine.
 func (c *Cluster) RemoveServer(ctx context.Context, server *Daemon) error {
 	c.mu.Lock()
 	c.Servers = slices.DeleteFunc(slices.Clone(c.Servers), func(d *Daemon) bool { return d == server })
@@ -133,7 +133,7 @@ func (c *Cluster) Token(ctx context.Context, role string) (string, error) {
 	return strings.TrimSpace(token), err
 }
 
-// ServerState is what a server is in the cluster.
+// ServerState is the state of a server in the cluster.
 type ServerState struct {
 	Name   string
 	Leader bool
@@ -152,8 +152,8 @@ func (c *Cluster) ServerStates(ctx context.Context, socket string) ([]ServerStat
 	return list.Servers, err
 }
 
-// Command runs one of scored's commands for the server with this socket, and gives its output. The
-// error has what it said.
+// Command runs one of scored's commands for the server with this socket, and returns its output.
+// The error has its standard error.
 func (c *Cluster) Command(ctx context.Context, socket string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, filepath.Join(c.Bin, "scored"), args...)
 	command.Env = append(os.Environ(), client.SocketVariable+"="+socket)

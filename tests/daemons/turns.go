@@ -22,7 +22,7 @@ type part struct {
 	node string
 }
 
-// Turns is what gangs that take turns had until an instant.
+// Turns observes gangs that take turns, from an instant on.
 type Turns struct {
 	cluster *Cluster
 	had     map[part]*scorev1.Usage
@@ -61,7 +61,7 @@ func (t *Turns) await(ctx context.Context, id uint64) error {
 	})
 }
 
-// ran is how long each part's ranks had a processor until now.
+// ran returns how long each part's ranks had a processor until now.
 func (t *Turns) ran() map[part]time.Duration {
 	ran := make(map[part]time.Duration)
 	for p, ranks := range t.ranks {
@@ -72,7 +72,7 @@ func (t *Turns) ran() map[part]time.Duration {
 	return ran
 }
 
-// ProcessorTime is how long the process had a processor until now; 0: it is gone.
+// ProcessorTime returns how long the process had a processor until now; 0: it is gone.
 func (p Process) ProcessorTime() time.Duration {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/stat")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // Payload is the content of a message: who sent it to whom, and which it is.
 type Payload [16]byte
 
-// Message is a decoded payload.
+// Message is a decoded Payload.
 type Message struct {
 	Job, Channel, From, To uint16
 	Index                  uint64 // counted from 0 per (job, channel, from, to)
@@ -55,14 +55,14 @@ type Network interface {
 	Lookup(to uint16, frame []byte)
 }
 
-// Usage is how full a context is.
+// Usage is how full the buffers of a context are.
 type Usage struct {
 	Send     int    // of Spec.SendCap, not acknowledged
 	Inbox    int    // of Spec.InboxCap, not received by the process
 	Ready    bool   // the process may find something to receive
 	Accepted uint64 // messages, or frames, that ever entered the inbox
 	InFlight int    // frames to the receiver that has most, not answered
-	Fault    error  // what the context itself saw that must not be
+	Fault    error  // a fault that the context itself noticed
 }
 
 // Context is the code under test: one rank's end of one channel. Calls that take
@@ -82,29 +82,29 @@ type Context interface {
 	Deadline() int64
 	Tick(now int64)
 
-	// Flush stops sending; Flushed says that nothing to that rank is in flight.
+	// Flush stops sending; Flushed reports whether nothing to that rank is in flight.
 	Flush(now int64)
 	Flushed(to uint16) bool
 	// Suspend makes the context not resident, Resume makes it send again.
 	Suspend(now int64)
 	Resume(now int64)
 
-	// Restart lets whoever drives forget all that is not in the context's image.
+	// Restart replaces the driver: all that is not in the context's image is forgotten.
 	Restart(now int64)
 	// PeerDied reports a rank's death to the context. It returns false if the context cannot take
 	// the report, or finds out by itself.
 	PeerDied(now int64, rank uint16) bool
-	// End reports whether its process died. False: so did everything that could say so.
+	// End ends the context's process. It returns false if nothing is left that could report that.
 	End(now int64) bool
 	// Leave means that its process closed its end: what it sent must still be delivered.
 	Leave(now int64)
 
-	// Lost reports whether the context takes rank to for gone or closed, and has told so.
+	// Lost reports whether the context counts rank to as gone or closed, and has reported that.
 	Lost(to uint16) bool
 	// Settled reports whether all messages sent to that rank are acknowledged.
 	Settled(to uint16) bool
 	Usage() Usage
-	// Check looks, at the end, for what only then can be seen.
+	// Check checks, at the end, what can be checked only then.
 	Check() error
 	Close()
 }

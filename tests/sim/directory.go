@@ -12,10 +12,10 @@ const (
 	contextPort   = 1000
 )
 
-// directoryAddress is where a node's directory listens.
+// directoryAddress returns where a node's directory listens.
 func directoryAddress(node int) link.Address { return addressOf(node, directoryPort) }
 
-// contextAddress is where an end's datagrams come from, and go to.
+// contextAddress returns where an end's datagrams come from, and go to.
 func contextAddress(node, end int) link.Address { return addressOf(node, contextPort+uint16(end)) }
 
 func addressOf(node int, port uint16) link.Address {
@@ -51,7 +51,7 @@ func (w *world) answer(e *end, ref int32) {
 	w.emit(wanted, w.ends[f.from], flight{source: directoryAddress(e.node)}, buf[:writer.Finish(0)])
 }
 
-// find finds the end that a question is about.
+// find returns the end that a question is about.
 func (w *world) find(h *link.Head) *end {
 	for _, e := range w.ends {
 		if jobKey(e.spec.Job) == h.Job && uint32(e.spec.Channel) == h.Channel && uint32(e.spec.Rank) == h.To {

@@ -18,8 +18,8 @@ const maxIdle = int64(2 * time.Millisecond)
 // announcements are the times, after the death of its process, at which an agent announces it.
 var announcements = []int64{int64(time.Millisecond), int64(10 * time.Millisecond), int64(100 * time.Millisecond)}
 
-// driveContext is a Context with a real image, that its process and its node's agent
-// drive in turns, through one socket.
+// driveContext is a Context with a real image, which its process and its node's agent drive in
+// turns, through one socket.
 type driveContext struct {
 	Spec
 	*boxes
@@ -105,7 +105,7 @@ func (c *driveContext) fail(err error) {
 	}
 }
 
-// drive lets whose turn it is drive.
+// drive lets the driver drive whose turn it is.
 func (c *driveContext) drive(now int64) {
 	section := func(d *drive.Driver) { d.Drive(now) }
 	if c.dice.chance(c.stays) {
@@ -136,7 +136,7 @@ func (c *driveContext) Output(now int64, net Network) {
 	c.emit(net)
 }
 
-// emit hands to the network what the drivers sent.
+// emit passes to the network what the drivers sent.
 func (c *driveContext) emit(net Network) {
 	for i := range c.out.list {
 		d := &c.out.list[i]
@@ -240,8 +240,7 @@ func (c *driveContext) Usage() Usage {
 	return u
 }
 
-// Check reports whether all of the send buffer is free again, and nobody wants to be driven for
-// ever.
+// Check checks that all of the send buffer is free again.
 func (c *driveContext) Check() error {
 	buf := c.img.SendBuffer()
 	free := 0

@@ -5,8 +5,8 @@ import (
 	"score/flowctl"
 )
 
-// ledger is what must be in a context's buffers, reckoned from what flow control says was
-// accepted and acknowledged and from the lengths that messages have; not from the buffers.
+// ledger is what must be in a context's buffers. It is computed from the messages' lengths and from
+// what flow control has accepted and acknowledged, not from the buffers.
 type ledger struct {
 	c        *driveContext
 	peers    []account
@@ -48,7 +48,7 @@ func (l *ledger) sent(to uint16, length int) {
 	l.granules += granules(length)
 }
 
-// next is which message of a rank the process receives next.
+// next returns which message of a rank the process receives next.
 func (l *ledger) next(from uint16) uint64 { return l.peers[from].read }
 
 func (l *ledger) released(from uint16, length int) {
@@ -99,7 +99,7 @@ func (l *ledger) voided() {
 	}
 }
 
-// giveBack takes out what is acknowledged, or will never be.
+// giveBack takes out messages that are acknowledged, or never will be.
 func (l *ledger) giveBack(a *account) {
 	for len(a.kept) > 0 {
 		end := a.keptFrom + flowctl.Seq(l.c.d.frames(a.kept[0]))

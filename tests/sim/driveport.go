@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// kindAt is where a datagram says what it is (package link).
+// kindAt is the offset of a datagram's kind (package link).
 const kindAt = 6
 
-// datagram is one in a socket, or one to be sent.
+// datagram is a datagram in a socket, or one to be sent.
 type datagram struct {
 	from, to link.Address
 	at, n    int // in the box's bytes
@@ -30,7 +30,7 @@ func (b *box) data(d *datagram) []byte { return b.bytes[d.at : d.at+d.n] }
 
 func (b *box) clear() { b.list, b.bytes = b.list[:0], b.bytes[:0] }
 
-// boxes are what contexts need and can hand on.
+// boxes are buffers that contexts reuse.
 type boxes struct {
 	socket, out box
 	taken       int // datagrams of the socket that were received

@@ -114,8 +114,8 @@ func (e *end) gone() bool { return e.dead || e.closed }
 // silent reports whether nothing comes from this end any more.
 func (e *end) silent() bool { return e.dead && !e.haunted }
 
-// unblock notes that something came from a rank. What one rank acknowledges makes room
-// for messages to all where they share a send buffer.
+// unblock notes that something came from a rank. Where ranks share a send buffer, what one
+// acknowledges makes room for messages to all.
 func (e *end) unblock(from uint16) {
 	for i := range e.flows {
 		if f := &e.flows[i]; f.to == from || e.spec.Drive != nil {
@@ -190,7 +190,7 @@ func (w *world) wakeAgain(e *end) {
 	}
 }
 
-// unpause gives an end its driver again, who first takes what waits.
+// unpause gives an end its driver again, which first takes what waits.
 func (w *world) unpause(e *end) {
 	if e.silent() || !e.paused {
 		return

@@ -46,7 +46,7 @@ type killed struct {
 	in   string
 }
 
-// deaths are what agents die in.
+// deaths are the acts in which agents die.
 var deaths = []string{
 	"a turn", "sending", "receiving", "before a step", "after a step", "taking the lock", "giving the lock", "flushing",
 	"leaving", "having left", "coming back", "having followed", "an order", "thawing", "a step's end",

@@ -34,14 +34,14 @@ type sentPlan struct {
 	ahead int64 // the clock of its leader
 }
 
-// lead begins.
+// lead begins a leader's term.
 func (k *cluster) lead() {
 	k.gang = gang.New(gang.Config{Slice: time.Duration(k.plan.slice)})
 	k.term, k.ahead, k.since = 1, clockBase, k.w.now
 	k.rotation = gang.Rotation{Term: 1}
 }
 
-// now is the leader's clock.
+// now returns the time by the leader's clock.
 func (k *cluster) now() int64 { return k.w.now + k.ahead }
 
 // submit has a job come.
@@ -71,7 +71,7 @@ func (k *cluster) prepared(p *program) {
 	k.replan()
 }
 
-// ended is the leader's news of the end of a job.
+// ended handles the end of a job at the leader.
 func (k *cluster) ended(p *program) {
 	k.gang.Remove(p.id)
 	k.place()
@@ -113,7 +113,7 @@ func (k *cluster) change() {
 	k.replan()
 }
 
-// sendPlan tells a node the plan as it needs it; messages keep their order.
+// sendPlan sends a node its part of the plan; messages keep their order.
 func (k *cluster) sendPlan(h *host) {
 	w := k.w
 	plan := ctxswitch.Plan{Term: k.term, Version: k.rotation.Version, Origin: k.rotation.Origin}

@@ -13,7 +13,7 @@ type flight struct {
 	copied   bool         // made by the network
 }
 
-// Transmit lets the network have its way with a frame.
+// Transmit sends a frame through the network, with its faults.
 func (e *end) Transmit(to uint16, frame []byte, wants bool) {
 	w := e.w
 	w.res.Frames++
@@ -31,7 +31,7 @@ func (e *end) Lookup(to uint16, frame []byte) {
 	e.w.emit(e, e.w.peer(e, to), flight{source: e.address, lookup: true}, frame)
 }
 
-// emit lets the network have its way with a frame: what of it leaves, and where to.
+// emit decides which copies of a frame leave, and where to.
 func (w *world) emit(e, dest *end, f flight, frame []byte) {
 	if w.rng.chance(w.faults.loss) {
 		return
@@ -85,7 +85,7 @@ func (w *world) flight() int32 {
 	return int32(len(w.flights) - 1)
 }
 
-// arrive brings a frame to its end.
+// arrive delivers a frame to its end.
 func (w *world) arrive(ref int32) {
 	e := w.ends[w.flights[ref].to]
 	switch {

@@ -1,6 +1,5 @@
-// Waiting shows how ranks that have nothing to do are seen by the cluster. All pass a token around,
-// and then wait for another one, which rank 0 sends as soon as what it is told to wait for has
-// come:
+// Waiting shows how the cluster sees ranks that have nothing to do. All pass a token around, and
+// then wait for another one. Rank 0 sends that when what its options name has come:
 //
 //	scrun -N 2 -n 4 waiting                    nothing: a deadlock
 //	scrun -N 2 -n 4 waiting -timer 5s          a time
@@ -9,7 +8,7 @@
 //	scrun -N 2 -n 4 waiting -file /dev/stdin   a line of standard input
 //
 // Meanwhile 'scored job list' calls the job idle, and other programs have its time. Only the first
-// is called deadlocked, and ended if scrun was told --kill-on-deadlock.
+// is called deadlocked, and ends if scrun has --kill-on-deadlock.
 package main
 
 import (

@@ -7,8 +7,8 @@ import (
 
 // What an inbox does when senders find no free lane, in this context or in another of the process.
 
-// serveWish finds lanes for as many senders.
-func (in *Inbox) serveWish(wanted uint32) {
+// serveLaneRequests finds lanes for wanted senders.
+func (in *Inbox) serveLaneRequests(wanted uint32) {
 	if in.offerMore(int(wanted)) {
 		return
 	}
