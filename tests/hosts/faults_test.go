@@ -33,7 +33,7 @@ func (s *site) ranOnce(h *host, job string) {
 	}
 }
 
-// service restarts, reloads and crashes the daemons under a job that runs.
+// service restarts, reloads and crashes the daemons under a job that runs; one of them hangs.
 func (s *site) service(t *testing.T) {
 	h := s.hosts[0]
 	_, release := s.held(h, "-N 3 -n 3")
@@ -53,7 +53,44 @@ func (s *site) service(t *testing.T) {
 	}
 	h.must("journalctl -u score-server | grep -q 'server started'")
 	s.hosts[1].awaitUp(s.hosts...)
+	s.reloads(h)
+	if *all {
+		s.hangs(h)
+	}
 	release()
+}
+
+// reloads changes the configuration of the daemons of a host. A reload applies what can change; the
+// status tells what needs a restart, and what is wrong.
+func (s *site) reloads(h *host) {
+	s.t.Helper()
+	const (
+		file   = "/etc/score/score.toml"
+		reload = "\nsystemctl reload score-agent score-server"
+		status = "systemctl show -p StatusText --value score-agent | grep "
+	)
+	h.must("cp -p " + file + ` /root/score.toml
+sed -i -e 's/^#level = .*/level = "debug"/' -e 's/^#warm_stewards = .*/warm_stewards = 3/' ` + file + reload)
+	h.await(status + "'; a restart is needed for agent.warm_stewards$'")
+	for _, unit := range []string{"score-agent", "score-server"} {
+		h.await("journalctl -n 100 -u " + unit + " | grep 'the configuration was read again.*debug'")
+	}
+	h.must("echo nonsense >>" + file + reload)
+	h.await(status + "'; the configuration has an error: '")
+	h.must("mv /root/score.toml " + file + reload)
+	h.await("! " + status + "';'")
+}
+
+// hangs stops the server of a host. It gives no sign of life, and the service manager starts another
+// one.
+func (s *site) hangs(h *host) {
+	s.t.Helper()
+	const restarts = "systemctl show -p NRestarts --value score-server"
+	before := h.must(restarts)
+	h.must("systemctl kill --kill-who=main --signal=STOP score-server")
+	h.await("[ $(" + restarts + ") = $((" + before + " + 1)) ] && systemctl is-active score-server")
+	h.must("journalctl -u score-server | grep 'Watchdog timeout'")
+	s.allWell(h)
 }
 
 // power cuts the power of the host whose server leads, or of another one, while jobs are submitted.

@@ -101,6 +101,7 @@ func TestHosts(t *testing.T) {
 		{"upgrade", false, true, (*site).upgrade},
 		{"use", true, false, (*site).use},
 		{"service", true, false, (*site).service},
+		{"tipc", false, false, (*site).tipc},
 		{"leader-power", true, false, func(s *site, t *testing.T) { s.power(t, true) }},
 		{"follower-power", false, false, func(s *site, t *testing.T) { s.power(t, false) }},
 		{"reboot", false, true, (*site).reboot},
@@ -140,6 +141,25 @@ func (s *site) in(t *testing.T) {
 	}
 }
 
+// shares gives a user a larger share, limits and a role, and sets the slice, as the page says. An
+// operator may cancel others' jobs.
+func (s *site) shares(h *host) {
+	s.t.Helper()
+	s.types(h, "scored user set ann share=200 cpus=64 role=operator")
+	s.types(h, "scored user set ann running=4 memory=2G")
+	s.types(h, "scored user list")
+	s.types(h, "scored config set slice 10ms")
+	s.types(h, "scored config list")
+	job := h.must(as("bob", "scrun -d -n 1 sleep 1000"))
+	h.must(as("ann", "scored job cancel --now "+job))
+	h.must("scored config set slice 100ms && scored user set ann role=user share=100")
+	job = h.must(as("bob", "scrun -d -n 1 sleep 1000"))
+	if out, ok := h.try(as("ann", "scored job cancel --now "+job)); ok {
+		s.t.Errorf("a user who is no operator any more has cancelled another one's job: %s", out)
+	}
+	h.must("scored job cancel --now " + job)
+}
+
 // use runs what two users run: an MPI program that only one host has, gangs that share, output and
 // history.
 func (s *site) use(t *testing.T) {
@@ -147,6 +167,7 @@ func (s *site) use(t *testing.T) {
 		h.must("ps -eLo cls,rtprio,comm | grep -E '^ *FF +40 scored'") // the thread that switches gangs
 	}
 	h := s.hosts[1]
+	s.shares(h)
 	h.must("install -o ann /mnt/packages/sum /home/ann/sum")
 	if got := h.must(as("ann", "scrun --stage -N 3 -n 3 ./sum 20")); got != "sum of 3 ranks is 3" {
 		t.Errorf("the MPI program wrote %q", got)

@@ -17,13 +17,13 @@ import (
 
 const (
 	// imageName is the file of the hosts' root in the cache. Its number changes with what is in it.
-	imageName = "hosts-bookworm-2.ext4"
+	imageName = "hosts-bookworm-3.ext4"
 	// imageSize is room for the packages, and for what a test writes.
 	imageSize = "1500M"
 	// imageTime bounds making the image: a minute on an idle machine, most of it downloads.
 	imageTime = 8 * time.Minute
 	// packages are what a compute host has besides the smallest Debian.
-	packages = "systemd,systemd-sysv,dbus,ifupdown,iproute2,procps,libmpich12"
+	packages = "systemd,systemd-sysv,dbus,ifupdown,iproute2,kmod,procps,libmpich12"
 )
 
 // needImage returns the image, a disk with Debian and two users. It is made once.
@@ -104,11 +104,13 @@ const (
 	before  = "earlier"
 )
 
-// makePackage builds the Debian package of the programs in binaries, and an MPI program, into a directory.
+// makePackage builds into a directory the Debian package of the programs in binaries, an MPI program, and one
+// that uses channels.
 func makePackage(ctx context.Context, dir string) error {
 	commands := [][]string{
 		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},
 		{"mpicc.mpich", "-o", filepath.Join(dir, "sum"), "testdata/sum.c"},
+		{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "go", "build", "-o", filepath.Join(dir, "exchange"), "../../examples/pm/exchange"},
 	}
 	for _, args := range commands {
 		if err := output(ctx, os.Environ(), args...); err != nil {

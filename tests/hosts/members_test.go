@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// remove adds a host while a job runs, drains hosts, and removes the new one, lets it join again, and
-// removes it for good. A job on the other hosts goes on.
+// remove adds a host while a job runs, cuts its power, drains hosts, and removes the new one, lets it
+// join again, and removes it for good. A job on the other hosts goes on.
 func (s *site) remove(t *testing.T) {
 	first, _ := s.leader(s.hosts[0])
 	job := first.must("scrun -d -o /tmp/out -w host1,host2 -N 2 -n 2 sleep 1000")
@@ -25,6 +25,7 @@ func (s *site) remove(t *testing.T) {
 	if got := h.must(as("ann", "scrun -N 4 -n 4 echo hello")); got != "hello\nhello\nhello\nhello" {
 		t.Errorf("a job on all hosts wrote %q", got)
 	}
+	s.computePower(first, h)
 	s.drain(first)
 
 	s.types(first, "scored node drain host4")
@@ -41,6 +42,26 @@ func (s *site) remove(t *testing.T) {
 	s.types(first, "scored node remove host4")
 	s.ended(h, "score-agent")
 	first.must("scored job list | grep -E '^" + job + " .*running' && scored job cancel " + job)
+}
+
+// computePower cuts the power of a host without a server under a job, which is lost. The host comes back
+// by itself.
+func (s *site) computePower(first, h *host) {
+	s.t.Helper()
+	lost := first.must("scrun -d -o /tmp/lost.out -w host3,host4 -N 2 -n 2 sleep 2000")
+	first.await("scored job list | grep -E '^" + lost + " .*running'")
+	if err := h.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	first.await("scored history | grep -E '^" + lost + " .*node lost'")
+	s.named("host3").await("! pgrep -fx 'sleep 2000'")
+	if err := h.Boot(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	first.awaitUp(h)
+	if got := h.must(as("ann", "scrun -w host3,host4 -N 2 -n 2 hostname | sort | xargs")); got != "host3 host4" {
+		s.t.Errorf("after the power cut a job has run on %q", got)
+	}
 }
 
 // drain drains a host under a job that has a rank there. The command returns at the job's end, and

@@ -11,7 +11,7 @@ import (
 // pages are the sections whose lines are typed on hosts, word for word; none: all of the page.
 var pages = map[string][]string{
 	"docs/installing.md":    {"The first cluster, with systemd"},
-	"docs/administering.md": {"Nodes", "Upgrades and removal", "A server that is lost", "Keeping the state"},
+	"docs/administering.md": {"Nodes", "TIPC between nodes", "Users and shares", "Upgrades and removal", "A server that is lost", "Keeping the state"},
 }
 
 // forming is where lines are typed that make the cluster.
@@ -28,10 +28,12 @@ const silent = `^$`
 
 // Outputs of several lines.
 const (
-	joins    = `^Next: start it with 'systemctl enable --now score-(server|agent)' or 'scored (server|agent)'\.$`
-	saved    = `cluster score at \S+ \S+: [1-9]\d* users, 3 nodes, [1-9]\d* jobs that have not ended, \d+ that have; \d+ bytes$`
-	alone    = `^/var/lib/score holds the state up to entry \d+\. The cluster's other servers are host2, host3\.\nWARNING: `
-	restored = `^/var/lib/score holds the state of \S+ \S+\. Start the server; then\n(?s:.*)let other servers join again`
+	// A busy machine may say again of a disk that it is slow.
+	allServers = `(host\d .* (leader|follower) +(healthy|disk slow, \S+) .*\n?){3}$`
+	joins      = `^Next: start it with 'systemctl enable --now score-(server|agent)' or 'scored (server|agent)'\.$`
+	saved      = `cluster score at \S+ \S+: [1-9]\d* users, 3 nodes, [1-9]\d* jobs that have not ended, \d+ that have; \d+ bytes$`
+	alone      = `^/var/lib/score holds the state up to entry \d+\. The cluster's other servers are host2, host3\.\nWARNING: `
+	restored   = `^/var/lib/score holds the state of \S+ \S+\. Start the server; then\n(?s:.*)let other servers join again`
 )
 
 // typed has the lines of the pages.
@@ -44,18 +46,29 @@ var typed = map[string]line{
 	"scored token create | ssh host2 scored join -":                             {forming, joins},
 	"ssh host2 systemctl enable --now score-agent":                              {forming, silent},
 	"scored node list && scored server list": {
-		forming, `^NAME .*\nhost1 +up .*\nhost2 +up .*\nhost3 +up .*\nSERVER .*\n(host\d .* (leader|follower) +healthy .*\n?){3}$`,
+		forming, `^NAME .*\nhost1 +up .*\nhost2 +up .*\nhost3 +up .*\nSERVER .*\n` + allServers,
 	},
-	"scored token create | ssh host4 scored join -":                        {"remove", joins},
-	"ssh host4 systemctl enable --now score-agent":                         {"remove", silent},
-	`scored node drain host3 --reason "new disk"`:                          {"remove", silent},
-	"scored node show host3":                                               {"remove", `^node +host3\nstate +drained: new disk`},
+	"scored token create | ssh host4 scored join -": {"remove", joins},
+	"ssh host4 systemctl enable --now score-agent":  {"remove", silent},
+	`scored node drain host3 --reason "new disk"`:   {"remove", silent},
+	"scored node show host3": {
+		"remove",
+		`^node +host3\nstate +drained since .*\ndrained +by root at .*: new disk\n`,
+	},
 	"scored node resume host3":                                             {"remove", silent},
 	"scored node drain host4":                                              {"remove", silent},
 	"scored node remove host4":                                             {"remove", silent},
 	"ssh host4 rm -r /etc/score/certificates/agent-host4":                  {"remove", silent},
 	"ssh host4 systemctl restart score-agent":                              {"remove", silent},
-	"scored server list":                                                   {"upgrade", `^SERVER .*\n(host\d .* (leader|follower) +healthy .*\n?){3}$`},
+	"modprobe tipc && tipc bearer enable media eth device eth0":            {"tipc", silent},
+	"tipc bearer list; tipc node list":                                     {"tipc", `^eth:vec0\nNode Identity .*(\n.* up)+$`},
+	"scored node show host1":                                               {"tipc", `(?m)^link +tipc 18888 by eth:vec0$`},
+	"scored user list":                                                     {"use", `^USER +ROLE +SHARE (?s:.*)\nann +operator +200 `},
+	"scored user set ann share=200 cpus=64 role=operator":                  {"use", silent},
+	"scored user set ann running=4 memory=2G":                              {"use", silent},
+	"scored config list":                                                   {"use", `(?m)^slice +10ms `},
+	"scored config set slice 10ms":                                         {"use", silent},
+	"scored server list":                                                   {"upgrade", `^SERVER .*\n` + allServers},
 	"scored node list":                                                     {"upgrade", `^NAME .* VERSION +REASON\n(host\d +up .*\n?){3}$`},
 	"scored server remove host3":                                           {"purge", silent},
 	"sudo dpkg -r score":                                                   {"purge", `(?m)^Removing score \(`},
