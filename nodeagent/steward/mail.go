@@ -15,6 +15,7 @@ type mail struct {
 	done     *scorev1.NodeDone
 	notes    []*stewardpb.FromSteward // only those that no agent has got
 	requests []request                // unanswered
+	asks     asks
 }
 
 // request is a question that only the agent, or somebody behind it, can answer.

@@ -153,9 +153,9 @@ func (s *steward) applyPMI(effects []wire.Effect) {
 		case wire.FenceReady:
 			s.fence(e.Seq, e.Bytes, s.job.pmi.Engine().Stats())
 		case wire.NameOp:
-			s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
+			s.askLeader(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 		case wire.SpawnRequest:
-			s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
+			s.askLeader(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
 		case wire.Abort:
 			s.life.Abort(s.now(), life.Abort{
 				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message,

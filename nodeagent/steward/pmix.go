@@ -255,13 +255,13 @@ func (s *steward) applyEngine(e *pmi.Event) {
 	case pmi.EventFenceReady:
 		s.fence(e.Seq, e.Data, s.job.pmix.server.Engine().Stats())
 	case pmi.EventNameOp:
-		s.ask(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
+		s.askLeader(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
 	case pmi.EventSpawn:
-		s.ask(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
+		s.askLeader(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
 	case pmi.EventRelay:
 		s.sendRelay(e)
 	case pmi.EventPlaces:
-		s.ask(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
+		s.askLeader(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
 			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
 		}})
 	default: // answers to ranks, which the server has taken

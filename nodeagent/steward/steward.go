@@ -126,7 +126,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.deadlinePMIx(), s.messages.deadline())))
+		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.mail.asks.next, earlier(s.deadlinePMIx(), s.messages.deadline()))))
 		if err != nil {
 			return err
 		}
@@ -137,6 +137,7 @@ func (s *steward) run() error {
 		}
 		s.tickPMIx()
 		s.tickMessages()
+		s.tickAsks()
 		s.runAfter()
 		s.life.Tick(s.now())
 		s.applyLife()
