@@ -31,7 +31,7 @@ const (
 	pingRank    = "ping-rank"    // bounces a number between two ranks, as often as the second argument says
 )
 
-// rankRoles are the ranks of the groups hostile, netswitch and pmi.
+// rankRoles are the ranks and helpers of groups, by their first argument.
 var rankRoles = map[string]func(args []string) error{
 	spinRank: func([]string) error {
 		spin()
@@ -40,6 +40,7 @@ var rankRoles = map[string]func(args []string) error{
 	hostileRank: attack,
 	storeRank:   readerRole,
 	socketRole:  socketPeer,
+	timerRole:   timerThread,
 	peersRole:   socketPeers,
 	roundRank:   func(args []string) error { return rounds(args, os.Stdout) },
 	stepRank:    func(args []string) error { return steps(args, os.Stdout) },

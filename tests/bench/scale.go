@@ -37,6 +37,7 @@ func scaleGroup(ctx context.Context, b *bench) error {
 	}
 	b.note("costs of %s, measured on %s: %s, slices of %v", costs.Date, costs.Machine, countsOf(costs), costs.Slice)
 	b.quantiles("scale_measured_message", &costs.Message)
+	bareTimers(b, costs)
 	for _, scarce := range []bool{false, true} {
 		measured(b, costs, scarce)
 		for _, mix := range []scale.Mix{scale.Whole, scale.Small} {
@@ -64,6 +65,19 @@ func measured(b *bench, costs *scale.Costs, scarce bool) {
 	for i, info := range ctxswitch.MeasureTable {
 		if of.Steps[i].Count() > 0 {
 			b.quantiles(name+info.Name, &of.Steps[i])
+		}
+	}
+}
+
+// bareTimers reports what gangs on all nodes would lose if a switch were nothing but a thread that
+// wakes.
+func bareTimers(b *bench, costs *scale.Costs) {
+	b.quantiles("scale_measured_timer", &costs.Timer)
+	for _, nodes := range scaleNodes {
+		last := costs.TimerLast(nodes)
+		b.single(fmt.Sprintf("scale_timer_%dnodes_last", nodes), micros(last.Nanoseconds()), "us", noTarget())
+		for _, slice := range scaleSlices {
+			b.single(fmt.Sprintf("scale_timer_%dnodes_slice_%s_lost", nodes, slice), 100*last.Seconds()/slice.Seconds(), "%", noTarget())
 		}
 	}
 }

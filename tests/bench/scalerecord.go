@@ -27,6 +27,9 @@ func recordCosts(ctx context.Context, b *bench, path string) error {
 	if err := recordLeader(ctx, b, c); err != nil {
 		return err
 	}
+	if err := recordTimer(ctx, &c.Timer); err != nil {
+		return err
+	}
 	for scarce, switches := range map[bool]*scale.Switches{false: &c.Staying, true: &c.Scarce} {
 		if err := recordSwitches(ctx, b, switches, scarce); err != nil {
 			return err

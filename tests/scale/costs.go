@@ -30,6 +30,9 @@ type Costs struct {
 	Staying, Scarce Switches
 	// Message is half of a heartbeat's round trip: the way of a message between leader and agent.
 	Message histogram.Histogram
+	// Timer is how late a real-time thread wakes that does nothing else, beside a busy program: the
+	// machine's own part of MeasureWake.
+	Timer histogram.Histogram
 	// PlanPerNode is the leader's work to make, encode and send a plan, for each node.
 	PlanPerNode time.Duration
 }
@@ -52,6 +55,7 @@ type file struct {
 	SliceNanos       int64             `json:"slice_nanos"`
 	PlanPerNodeNanos int64             `json:"plan_per_node_nanos"`
 	Message          []byte            `json:"message"`
+	Timer            []byte            `json:"timer"`
 	Staying          map[string][]byte `json:"staying"`
 	Scarce           map[string][]byte `json:"scarce"`
 	Flushes          Flushes           `json:"flushes_scarce"`
@@ -77,7 +81,7 @@ func Parse(data []byte) (*Costs, error) {
 	}
 	c := &Costs{Machine: f.Machine, Date: f.Date, Slice: time.Duration(f.SliceNanos), PlanPerNode: time.Duration(f.PlanPerNodeNanos)}
 	c.Scarce.Flushes = f.Flushes
-	err := errors.Join(c.Message.UnmarshalBinary(f.Message), c.Staying.unmarshal(f.Staying), c.Scarce.unmarshal(f.Scarce))
+	err := errors.Join(c.Message.UnmarshalBinary(f.Message), c.Timer.UnmarshalBinary(f.Timer), c.Staying.unmarshal(f.Staying), c.Scarce.unmarshal(f.Scarce))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCosts, err)
 	}
@@ -138,8 +142,8 @@ func (c *Costs) check() error {
 	if name, lacks := c.Scarce.lacks(slices.Concat(needed, leaves)); lacks {
 		return fmt.Errorf("%w: of %s with scarce channels nothing was measured", ErrCosts, name)
 	}
-	if c.Message.Count() == 0 || c.Scarce.Flushes == (Flushes{}) || c.PlanPerNode <= 0 {
-		return fmt.Errorf("%w: messages, flushes or the work for a plan are missing", ErrCosts)
+	if c.Message.Count() == 0 || c.Timer.Count() == 0 || c.Scarce.Flushes == (Flushes{}) || c.PlanPerNode <= 0 {
+		return fmt.Errorf("%w: messages, timers, flushes or the work for a plan are missing", ErrCosts)
 	}
 	return nil
 }
@@ -154,6 +158,7 @@ func (c *Costs) Write(path string) error {
 		Staying: c.Staying.marshal(), Scarce: c.Scarce.marshal(), Flushes: c.Scarce.Flushes,
 	}
 	f.Message, _ = c.Message.MarshalBinary() // it never fails
+	f.Timer, _ = c.Timer.MarshalBinary()
 	data, err := json.MarshalIndent(f, "", "\t")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCosts, err)

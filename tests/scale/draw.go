@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"math"
 	"math/rand/v2"
 	"score/channels/abi"
 	"score/ctxswitch"
@@ -25,6 +26,21 @@ func newSampler(h *histogram.Histogram) sampler {
 }
 
 func (s sampler) draw(r *rand.Rand) int64 { return s[r.IntN(len(s))] }
+
+// meanLast returns the mean of the longest of n draws.
+func (s sampler) meanLast(n int) time.Duration {
+	mean, before := 0.0, 0.0
+	for i, d := range s {
+		all := math.Pow(float64(i+1)/float64(len(s)), float64(n)) // no draw is longer
+		mean += float64(d) * (all - before)
+		before = all
+	}
+	return time.Duration(mean)
+}
+
+// TimerLast returns how late the last of so many nodes is on average if each does nothing but wake
+// at the instant. No switch of a gang on all of them is faster on such machines.
+func (c *Costs) TimerLast(nodes int) time.Duration { return newSampler(&c.Timer).meanLast(nodes) }
 
 // world draws how long the world takes.
 type world struct {

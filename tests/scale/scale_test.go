@@ -232,3 +232,19 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// TestTimerLast: the last of one node is as late as the mean, of many nodes as late as the latest.
+func TestTimerLast(t *testing.T) {
+	var c Costs
+	for ms := range 100 {
+		c.Timer.Record(time.Duration(ms) * time.Millisecond)
+	}
+	for _, k := range []struct {
+		nodes int
+		want  time.Duration
+	}{{1, 49500 * time.Microsecond}, {2, 66 * time.Millisecond}, {100_000, 99 * time.Millisecond}} {
+		if got := c.TimerLast(k.nodes); (got - k.want).Abs() > time.Millisecond {
+			t.Errorf("%d nodes: %v, want about %v", k.nodes, got, k.want)
+		}
+	}
+}
