@@ -1,7 +1,6 @@
-// Scored is the cluster: its daemons (server, agent), a whole cluster on one
-// machine (dev), and the commands by which users ask about jobs and nodes.
+// Scored is the program of the cluster: its daemons (server, agent), a whole cluster on one machine
+// (dev), and the commands with which users and administrators look at and control jobs and nodes.
 //
-// The commands stand in packages cli and daemon. This one only puts them
-// together, and is the stewards' program, since an agent starts them from its
-// own executable.
+// The commands are in packages cli and daemon. This package only combines them. It is also the
+// stewards' program, since an agent starts stewards from its own executable.
 package main

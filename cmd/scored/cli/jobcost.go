@@ -59,7 +59,7 @@ func newMessagesData(m *scorev1.Messages) *messagesData {
 	}
 }
 
-// fencesData is what ranks exchanged with those of other nodes, as --json prints it.
+// fencesData is what ranks exchanged with ranks on other nodes, as --json prints it.
 type fencesData struct {
 	Fences      uint64 `json:"fences"`
 	PlainBytes  uint64 `json:"plain_bytes"`
@@ -73,7 +73,7 @@ func newFencesData(f *scorev1.Fences) *fencesData {
 	return &fencesData{f.GetFences(), f.GetPlainBytes(), f.GetPackedBytes()}
 }
 
-// shareData holds what a node measured of a job.
+// shareData is what a node measured of a job.
 type shareData struct {
 	Node    string       `json:"node"`
 	Usage   usageData    `json:"usage"`

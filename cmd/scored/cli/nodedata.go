@@ -38,7 +38,7 @@ type nodeData struct {
 	Notes            []string   `json:"notes"`
 }
 
-// drainData says why a node takes no new jobs.
+// drainData is why a node takes no new jobs, as --json prints it.
 type drainData struct {
 	Reason     string `json:"reason"`
 	By         string `json:"by"`

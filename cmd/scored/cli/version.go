@@ -20,7 +20,7 @@ type versionData struct {
 	Program string `json:"program"`
 	Cluster string `json:"cluster,omitempty"`
 	Daemon  string `json:"daemon,omitempty"`
-	// What this program understands, and in what the cluster's log is written.
+	// The protocols that this program understands, and the one of the cluster's log.
 	ProtocolOldest uint32 `json:"protocol_oldest"`
 	ProtocolNewest uint32 `json:"protocol_newest"`
 	LogProtocol    uint32 `json:"log_protocol,omitempty"`

@@ -2,8 +2,8 @@ package config
 
 import "score/channels/link/tipc"
 
-// Config is the whole file. The comment of each field stands in the example
-// file too (packaging/score.toml), which is made from this.
+// Config is the whole file. The example file (packaging/score.toml) is generated from it, with the
+// fields' texts.
 type Config struct {
 	Cluster Cluster `toml:"cluster" comment:"What all daemons of a cluster must agree on."`
 	Server  Server  `toml:"server" comment:"scored server"`
@@ -11,14 +11,14 @@ type Config struct {
 	Log     Log     `toml:"log" comment:"What daemons write to standard error."`
 }
 
-// Cluster is what all daemons of a cluster share.
+// Cluster holds the keys that all daemons of a cluster share.
 type Cluster struct {
 	Name         string `toml:"name" comment:"Name of the cluster: letters, digits, - and _."`
 	KeyFile      string `toml:"key_file" comment:"File with the secret by which daemons know each other, mode 0600. The server\nmakes it if it is missing; copy it to the nodes."`
 	Certificates string `toml:"certificates" comment:"Directory of the daemons' certificates, which 'scored init' makes, and joining.\nEmpty: connections are not encrypted, and daemons listen on loopback only."`
 }
 
-// Server is the scheduler.
+// Server holds the keys of a server.
 type Server struct {
 	Name          string `toml:"name" comment:"Name of the server. Empty: the host's name."`
 	DataDir       string `toml:"data_dir" comment:"Directory for the committed state, mode 0700. One server at a time may use it."`
@@ -31,7 +31,7 @@ type Server struct {
 	MemoryPerCPU  string `toml:"memory_per_cpu" comment:"Memory that a job without --mem gets for each CPU, in a new cluster. Empty: an equal share, so that max_rows jobs fit beside each other."`
 }
 
-// Agent is the daemon of a node.
+// Agent holds the keys of a node's agent.
 type Agent struct {
 	Name          string   `toml:"name" comment:"Name of the node. Empty: the host's name."`
 	Listen        string   `toml:"listen" comment:"Where servers and other agents reach this one, address or name of the host and\nport (without certificates on loopback), by TCP and UDP; port 0 takes a free one."`
@@ -54,12 +54,12 @@ type Agent struct {
 	MetricsListen string   `toml:"metrics_listen" comment:"As for the server."`
 }
 
-// Log holds the level of the log.
+// Log holds the keys of the log.
 type Log struct {
 	Level string `toml:"level" comment:"debug, info, warn or error."`
 }
 
-// DefaultPath is read where no other file is named. It may be missing.
+// DefaultPath is the file that is read if no other is named. It may be missing.
 const DefaultPath = "/etc/score/score.toml"
 
 // Default returns the configuration of an empty file.

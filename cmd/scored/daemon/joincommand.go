@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// joinPlan is what the command line of join says.
+// joinPlan is the command line of join.
 type joinPlan struct {
 	text, config, name string
 }
@@ -54,7 +54,7 @@ join and then run the daemon.`,
 	return command
 }
 
-// run joins, and says how the daemon is started.
+// run joins the cluster, and prints how to start the daemon.
 func (p joinPlan) run(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
 	c, err := joiningConfig(p.config, p.text)
 	if err != nil {
@@ -96,7 +96,8 @@ func (p joinPlan) setName(c *config.Config, own role) (needed bool) {
 	return !config.Unset(configPath(p.config))
 }
 
-// startLine returns what starts a daemon that has joined. The units read the default configuration.
+// startLine returns the command that starts a daemon that has joined. The units read the default
+// configuration.
 func startLine(role pki.Role, flags string) string {
 	if flags == "" {
 		return fmt.Sprintf("'systemctl enable --now score-%s' or 'scored %s'", role, role)

@@ -19,9 +19,10 @@ type Life struct {
 	parts   sync.WaitGroup
 }
 
-// Begin starts to handle signals. ^C ends the context, SIGTERM ends it with the cause onTerm, where
-// that is not nil. SIGHUP asks for the configuration to be read again; where standard input is a
-// terminal it says that the terminal is gone, and ends the context as ^C does. End must be called.
+// Begin starts to handle signals. ^C ends the context; SIGTERM ends it with the cause onTerm, if
+// that is not nil. SIGHUP makes the daemon read its configuration again. If standard input is a
+// terminal, SIGHUP means that the terminal is gone, and ends the context as ^C does. End must be
+// called.
 func Begin(parent context.Context, onTerm error) *Life {
 	return begin(parent, onTerm, term.IsTerminal(int(os.Stdin.Fd())))
 }
@@ -68,7 +69,7 @@ func (l *Life) Reloads() <-chan struct{} { return l.reloads }
 // Go runs a part of the daemon, which must end with the context. End waits for it.
 func (l *Life) Go(part func()) { l.parts.Go(part) }
 
-// End gives signals back, ends the context and waits for the parts.
+// End stops handling signals, ends the context and waits for the parts.
 func (l *Life) End() {
 	signal.Stop(l.caught)
 	l.cancel(nil)

@@ -27,13 +27,13 @@ func Reloading() {
 // Stopping reports that the daemon has begun to end.
 func Stopping() { notify(daemon.SdNotifyStopping) }
 
-// statusOf returns one line, as the protocol has one variable a line.
+// statusOf returns the status as one line, since the protocol has one variable in each line.
 func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }
 
-// notify says it to a manager that there may not be. One that does not listen finds out by its own
-// bounds.
+// notify sends lines to the service manager, if there is one. It ignores errors: a manager that
+// gets nothing acts after its own time-out.
 func notify(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
@@ -48,7 +48,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	if err != nil || patience == 0 {
 		return
 	}
-	// Two in the time that the manager waits, as sd_watchdog_enabled(3) recommends.
+	// Send two in the time that the manager waits, as sd_watchdog_enabled(3) recommends.
 	ticker := time.NewTicker(patience / 2)
 	defer ticker.Stop()
 	for {
@@ -65,7 +65,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	}
 }
 
-// errSlow says that something did not answer.
+// errSlow means that the daemon did not answer in time.
 var errSlow = errors.New("no answer in time")
 
 func within(ctx context.Context, bound time.Duration, alive func(context.Context) error) error {
