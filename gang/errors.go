@@ -2,8 +2,8 @@ package gang
 
 import "errors"
 
-// What Submit and Restore refuse. The wrapping text says what was asked and
-// what is the most there is.
+// Errors of Submit, Restore, AddNode, SetDrain, RemoveNode and Validate. The wrapping text gives
+// the requested amount and the available one.
 var (
 	ErrBadRequest      = errors.New("bad request")
 	ErrDuplicateJob    = errors.New("job id is in use")
