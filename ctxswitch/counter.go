@@ -1,9 +1,9 @@
 package ctxswitch
 
-// Counter names something a machine counts.
+// Counter identifies a counter of a machine.
 type Counter uint8
 
-// What is counted; CounterTable has the meanings.
+// The counters. CounterTable has their meanings.
 const (
 	CountSwitches Counter = iota
 	CountSuperseded
@@ -43,5 +43,5 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountStays, "contexts_stayed", "Contexts that stayed on their channels when their job left.", "contexts"},
 }
 
-// Count returns the present value of a counter; it only grows.
+// Count returns the present value of a counter. Counters only grow.
 func (m *Machine) Count(c Counter) uint64 { return m.counters[c] }

@@ -1,9 +1,9 @@
 package ctxswitch
 
-// EventKind says what an event tells.
+// EventKind is the kind of fact of an event.
 type EventKind uint8
 
-// The kinds of events; each has a function that makes one.
+// The kinds of events. Each has a function below that makes such an event.
 const (
 	EventTick EventKind = iota
 	EventPlan
@@ -17,8 +17,8 @@ const (
 	EventJobRespawned
 )
 
-// Event is a fact the machine is told. Make it with one of the functions
-// below: which fields mean something depends on the kind.
+// Event is an input of the machine: a fact. Make it with one of the functions below; its kind
+// defines which fields are set.
 type Event struct {
 	Kind     EventKind
 	Frozen   bool
@@ -32,65 +32,62 @@ type Event struct {
 	Plan     *Plan
 }
 
-// Tick tells only that time has passed. It is due at Deadline and harmless at
-// any other instant.
+// Tick reports only that time has passed. It is due at Deadline and harmless at any other instant.
 func Tick() Event { return Event{Kind: EventTick} }
 
-// PlanArrived tells of a plan from a leader. It is copied. A plan that is not
-// newer than the newest seen, or not valid, is counted and otherwise ignored.
+// PlanArrived reports a plan from a leader. The machine copies it. It counts and otherwise ignores
+// a plan that is invalid or not newer than the newest one seen.
 func PlanArrived(p *Plan) Event { return Event{Kind: EventPlan, Plan: p} }
 
-// OffsetChanged tells by how many nanoseconds the clock of that term's leader
-// is ahead of the local one. A plan is followed by the clock of its own term,
-// and not before that is known.
+// OffsetChanged reports by how many nanoseconds the clock of that term's leader is ahead of the
+// local clock. A plan follows the clock of its own term, and waits until its offset is known.
 func OffsetChanged(term uint64, offset int64) Event {
 	return Event{Kind: EventOffset, Term: term, Offset: offset}
 }
 
-// JobAdded reports a prepared job: it has no process yet and is launched when
-// its row comes on. contexts counts its contexts on this node's network; a job
-// with none has no part in revoke, flush, save and load.
+// JobAdded reports a prepared job: it has no process yet and is launched when its row comes on.
+// contexts is the number of its contexts on this node's network; a job without contexts takes no
+// part in revoke, flush, save and load.
 func JobAdded(job JobID, contexts int) Event {
 	return Event{Kind: EventJobAdded, Job: job, Contexts: contexts}
 }
 
-// StopAwaited adds to JobAdded or JobAdopted that other jobs must not go before
-// this one is known to stand still, since it may run on for long after the
-// order: signals, other than a cgroup, reach its threads one by one.
+// StopAwaited adds to JobAdded or JobAdopted that other jobs must not run before all processes of
+// this job are known to have stopped. It is for jobs that may run on for long after the order:
+// signals, unlike a cgroup, reach threads one by one.
 func (e Event) StopAwaited() Event {
 	e.Awaited = true
 	return e
 }
 
-// JobLaunched reports that all processes of the job exist; it answers
-// EffectLaunch. If the job was frozen meanwhile it is frozen once more, since
-// without a cgroup the processes born last have not been reached.
+// JobLaunched reports that all processes of the job exist; it answers EffectLaunch. A job that was
+// frozen meanwhile is frozen again, since without a cgroup the freeze does not reach processes that
+// are born later.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
 
-// JobRespawned reports that a process was born after all had been launched, since one had failed.
-// Without a cgroup it runs, though its job may be frozen: then the job is frozen once more.
+// JobRespawned reports a new process in place of a failed one, after all had been launched. Without
+// a cgroup it runs even if its job is frozen: then the job is frozen again.
 func JobRespawned(job JobID) Event { return Event{Kind: EventJobRespawned, Job: job} }
 
-// JobAdopted tells of a job that a former agent had launched. It counts as frozen if it was
-// told to stop, whether or not all of its processes stand still yet: one that is taken for running
-// is never thawed.
+// JobAdopted reports a job that a former agent had launched. frozen means that it was ordered to
+// stop, whether or not all of its processes have stopped yet: a stopped job that counts as running
+// would never be thawed.
 func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
 
-// JobConnected reports that a job that came without contexts gets up to so many, which are on
-// their channels; from now on it has part in revoke, flush, save and load.
+// JobConnected reports that a job that had no contexts gets at most this many, which are on their
+// channels. From now on it takes part in revoke, flush, save and load.
 func JobConnected(job JobID, contexts int) Event {
 	return Event{Kind: EventJobConnected, Job: job, Contexts: contexts}
 }
 
-// JobRemoved reports that no process of the job is left, or that the launch
-// failed. It may come at any time; a frozen job need not be thawed to be
-// killed.
+// JobRemoved reports that the job has no process left, or that its launch failed. It may come at
+// any time; a frozen job need not be thawed before it is killed.
 func JobRemoved(job JobID) Event { return Event{Kind: EventJobRemoved, Job: job} }
 
-// Done answers an effect that has one of the six steps: its work is finished.
-// For EffectFreeze that means every process of the job has stopped.
+// Done reports that the work of an effect with one of the six steps is finished. For EffectFreeze
+// that means that every process of the job has stopped.
 func Done(e Effect) Event {
 	return Event{Kind: EventDone, Step: e.Step, Job: e.Job, Seq: e.Seq}
 }

@@ -1,16 +1,17 @@
 package ctxswitch
 
-// Config holds what a machine must know of its node.
+// Config describes the machine's node.
 type Config struct {
-	// Channels is how many contexts the node's network has room for. As long as they fit, the
-	// contexts of a job that is off stay on their channels: its processes stand still and send
-	// nothing, and the link keeps what comes for them. 0: they leave with each switch, as a link
-	// needs that keeps nothing.
+	// Channels is the number of contexts that fit on the node's network. Contexts of a job that is
+	// off stay on their channels as long as they fit: the stopped processes send nothing, and the
+	// link keeps the messages for them. 0: contexts leave in each switch, as is necessary with a
+	// link that keeps no messages.
 	Channels int
 }
 
-// chooseResidents decides which jobs' contexts stay on their channels while the jobs are off. It
-// returns true if a job lost its channels that is not leaving just now, since another came.
+// chooseResidents decides which jobs keep their contexts on their channels while they are off. It
+// returns true if a job that is not leaving in the present switch lost its channels because another
+// job came.
 func (m *Machine) chooseResidents() (lost bool) {
 	m.residentsDue = false
 	if m.config.Channels == 0 || m.networked == 0 {
@@ -26,9 +27,9 @@ func (m *Machine) chooseResidents() (lost bool) {
 	return lost
 }
 
-// fit finds whose contexts may stay on their channels (job.fits) while the row at pos is on, which
-// has the jobs that on says. Those of the row have theirs first; then those that the plan needs the
-// soonest, as far as they fit (Belady's rule, with a plan that says when).
+// fit sets job.fits for the contexts that may stay on their channels while the row at pos runs; on
+// returns true for the jobs of that row. The row's own contexts come first, then those that the
+// plan needs soonest, as long as they fit (Belady's rule; the plan knows the future).
 func (m *Machine) fit(pos int, on func(*job) bool) {
 	room := m.config.Channels
 	for i := range m.jobs {
@@ -45,13 +46,12 @@ func (m *Machine) fit(pos int, on func(*job) bool) {
 			}
 		}
 	}
-	for i := range m.jobs { // those that are in no row, last
+	for i := range m.jobs { // last, those of jobs in no row
 		room -= m.jobs[i].fit(room)
 	}
 }
 
-// fit lets the job's contexts stay if they are on their channels and fit, and returns how many
-// they are.
+// fit lets the job's contexts stay if they are on their channels and fit, and returns their number.
 func (j *job) fit(room int) (taken int) {
 	if j.on || j.fits || j.bound != live || j.contexts > room {
 		return 0

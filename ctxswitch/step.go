@@ -19,34 +19,35 @@ const (
 // stepCount is the number of states, Steady among them.
 const stepCount = int(Go) + 1
 
-// How long each step is waited for. When the time is over the switch goes on
-// without the answer: a gang must not lose its slice because one process of
-// another is slow. Nothing becomes wrong by that, for the reason given at each.
+// The timeouts of the steps. After its timeout a step ends without the missing answers: a gang must
+// not lose its slice because a process of another gang is slow. Late answers do no harm, for the
+// reasons given at the constants.
 const (
-	// RevokeTimeout is a hundred critical sections of a driver lock. A holder
-	// that did not let go by then is stopped in the next step, lock in hand.
+	// RevokeTimeout is the time of a hundred critical sections under a driver lock. A process that
+	// has not released the lock by then is stopped in the next step while it holds the lock.
 	RevokeTimeout = time.Millisecond
-	// StopTimeout is some hundred times what a freeze takes (10 to 12 us), and
-	// half of a short slice (10 ms). The kernel goes on freezing what was
-	// late, so the two jobs share CPUs for as long as that takes, no more.
+	// StopTimeout is some hundred times the duration of a freeze (10 to 12 us), and half of a short
+	// slice (10 ms). The kernel continues to freeze a late job; until it is done, the two jobs
+	// share CPUs.
 	StopTimeout = 5 * time.Millisecond
 	// LooseStopTimeout replaces StopTimeout if nothing waits for the stop. A process stops when it
 	// next gets its CPU, which the switching thread has taken. While the incoming job computes,
 	// Linux may delay that by a few ticks of 4 ms, more on a busy machine.
 	LooseStopTimeout = 50 * time.Millisecond
-	// FlushTimeout is some ten round trips of a local network. What is still
-	// in flight is refused where it arrives, and sent again.
+	// FlushTimeout is the time of some ten round trips in a local network. Messages that are still
+	// in flight are refused on arrival and sent again.
 	FlushTimeout = 2 * time.Millisecond
-	// SaveTimeout bounds what is a change of pointers.
+	// SaveTimeout bounds a change of pointers.
 	SaveTimeout = time.Millisecond
-	// LoadTimeout bounds what is a change of pointers.
+	// LoadTimeout bounds a change of pointers.
 	LoadTimeout = time.Millisecond
-	// networkPart bounds the timeouts of the steps from revoke to load by a part of the slice that
-	// begins: with peers that never answer, slices shorter than the timeouts would be all switch.
+	// networkPart bounds the timeouts of revoke, flush, save and load to this part of the slice
+	// that begins: with peers that never answer, slices shorter than the timeouts would be spent in
+	// switches.
 	networkPart = 4
-	// minNetworkBound is below which it does not bound them: some round trips.
+	// minNetworkBound is the lowest such bound: some round trips.
 	minNetworkBound = 400 * time.Microsecond
-	// GoTimeout is some hundred times what a thaw takes (30 us).
+	// GoTimeout is some hundred times the duration of a thaw (30 us).
 	GoTimeout = 5 * time.Millisecond
 )
 
@@ -55,8 +56,7 @@ var steps = [stepCount]struct {
 	name    string
 	effect  EffectKind
 	timeout time.Duration
-	// network means that the step concerns the contexts of a job; a job
-	// without any has no part in it.
+	// network means that the step concerns a job's contexts; jobs without contexts take no part.
 	network bool
 }{
 	Steady: {name: "steady"},
