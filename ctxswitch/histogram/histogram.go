@@ -13,15 +13,15 @@ const (
 	subBits    = 5
 	subBuckets = 1 << subBits
 
-	// maxBits bounds the durations that are distinguished: 2^36 ns are 69 s, more than any wait in
-	// a switch may last.
+	// maxBits bounds the durations that are told apart: 2^36 ns are 69 s, more
+	// than any wait in a switch may last.
 	maxBits = 36
 
 	// Buckets is the size of a histogram: durations below 32 ns have a bucket
 	// each, every octave above has 32.
 	Buckets = subBuckets * (maxBits - subBits + 1)
 
-	// MaxDuration is the longest distinguished duration. Longer ones count as MaxDuration.
+	// MaxDuration is the longest duration told apart. A longer one counts as it.
 	MaxDuration = time.Duration(1<<maxBits - 1)
 )
 
@@ -30,11 +30,12 @@ const (
 type Histogram struct {
 	counts [Buckets]uint64
 	count  uint64 // of all buckets
-	sum    uint64 // of all durations, in nanoseconds; stays at the largest value
+	sum    uint64 // of all durations, in nanoseconds; stays at the largest value there is
 	max    uint64 // the longest duration, in nanoseconds
 }
 
-// Record counts one duration. Durations below 0 count as 0, those above MaxDuration as MaxDuration.
+// Record counts one duration. One below 0 counts as 0, one above MaxDuration as
+// MaxDuration.
 func (h *Histogram) Record(d time.Duration) {
 	ns := uint64(min(max(d, 0), MaxDuration))
 	n := &h.counts[bucketOf(ns)]
@@ -44,7 +45,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.max = max(h.max, ns)
 }
 
-// Merge adds the counts of other.
+// Merge adds all that other has counted.
 func (h *Histogram) Merge(other *Histogram) {
 	for i, n := range other.counts {
 		h.counts[i] = addSaturating(h.counts[i], n)
@@ -57,18 +58,19 @@ func (h *Histogram) Merge(other *Histogram) {
 // Reset empties the histogram.
 func (h *Histogram) Reset() { *h = Histogram{} }
 
-// Count returns the number of recorded durations.
+// Count returns how many durations have been recorded.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Sum returns the sum of the durations in nanoseconds. It stays at the largest value instead of
-// overflowing.
+// Sum returns the sum of the durations in nanoseconds. It stays at the largest
+// value there is instead of beginning again.
 func (h *Histogram) Sum() uint64 { return h.sum }
 
 // Max returns the longest duration, exactly; 0 if there is none.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile returns the duration at or below which the share q of all lies (0.5: the median), to 1.6
-// percent. q is clamped to 0 to 1. An empty histogram returns 0.
+// Quantile returns the duration below or at which the share q of all lies (0.5:
+// the median), to 1.6 percent; q is taken to be from 0 to 1. An empty
+// histogram gives 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
@@ -84,7 +86,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.Max()
 }
 
-// rank returns the number, from 1, of the duration at quantile q.
+// rank returns the number, from 1, of the duration that the quantile q is.
 func (h *Histogram) rank(q float64) uint64 {
 	if math.IsNaN(q) || q <= 0 {
 		return 1
@@ -95,7 +97,7 @@ func (h *Histogram) rank(q float64) uint64 {
 	return min(max(uint64(math.Ceil(q*float64(h.count))), 1), h.count)
 }
 
-// bucketOf returns the bucket of a duration of at most MaxDuration.
+// bucketOf finds the bucket of a duration of at most MaxDuration.
 func bucketOf(ns uint64) int {
 	if ns < subBuckets {
 		return int(ns)
@@ -121,7 +123,7 @@ func highest(bucket int) uint64 {
 	return lowest(bucket) + 1<<(bucket>>subBits-1) - 1
 }
 
-// middle returns the duration that represents a bucket.
+// middle returns the duration that stands for all of a bucket.
 func middle(bucket int) uint64 { return (lowest(bucket) + highest(bucket)) / 2 }
 
 // addSaturating adds, and stays at the largest value instead of overflowing.
