@@ -68,7 +68,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Wait()
 	reason := context.Cause(ctx)
 	leaves := errors.Is(reason, ErrLeave)
-	if !leaves {
+	if leaves {
+		a.dirs.Stop() // the jobs that go on wait for the next agent
+	} else {
 		a.jobs.ForgetAll()
 	}
 	a.awaitWorkers(force)
@@ -104,6 +106,7 @@ func (a *Agent) closeParts(leaves bool) {
 	}
 	if !leaves {
 		a.dirs.SweepFiles(nil)
+		a.workers.Wait()
 		agentdir.ForgetAddress(a.options.RunDir)
 	}
 }
@@ -135,10 +138,13 @@ func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCa
 	}
 }
 
-// awaitWorkers waits for the work for jobs. After stopTimeout the stewards are ended by force; what
-// is left then is for the sweep of the next agent.
+// awaitWorkers waits for the work for jobs. After stopTimeout the stewards are ended by force, and
+// nothing more is removed; what is left then is for the sweep of the next agent.
 func (a *Agent) awaitWorkers(force func()) {
-	timer := time.AfterFunc(stopTimeout, force)
+	timer := time.AfterFunc(stopTimeout, func() {
+		force()
+		a.dirs.Stop()
+	})
 	defer timer.Stop()
 	a.workers.Wait()
 }

@@ -10,5 +10,5 @@
 //	name := mpidirs.Name(prefix, 7) // the agent's; it tells the steward
 //	err := os.Mkdir(mpidirs.Shared(name), 0o700)
 //	...
-//	err = mpidirs.Remove(name, uid)
+//	err = mpidirs.Remove(ctx, name, uid)
 package mpidirs
