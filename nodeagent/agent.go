@@ -104,7 +104,7 @@ func New(options Options) (*Agent, error) {
 	a.peers = peers.New(own, options.Credentials == nil)
 	a.idle = a.newIdleWatch()
 	a.dirs = jobdirs.New(jobdirs.Options{
-		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log,
+		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log, Go: a.workers.Go,
 		Prefix: mpidirs.Prefix(options.Cluster, options.Name, options.RunDir),
 		Note:   func(note string) { a.notes = append(a.notes, note) },
 	})
@@ -148,7 +148,11 @@ func (a *Agent) Run(ctx context.Context) error {
 		_ = a.pool.Close(ctx) // as below
 		return err
 	}
-	defer a.dirs.Close()
+	defer func() {
+		a.dirs.Stop()
+		a.workers.Wait() // serve has, unless it was not reached
+		a.dirs.Close()
+	}()
 	a.dirs.SweepFiles(orphans)
 	listener, err := a.listen(orphans)
 	if err != nil {

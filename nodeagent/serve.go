@@ -68,7 +68,9 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	parts.Wait()
 	reason := context.Cause(ctx)
 	leaves := errors.Is(reason, ErrLeave)
-	if !leaves {
+	if leaves {
+		a.dirs.Stop() // the jobs that go on wait for the next agent
+	} else {
 		a.jobs.ForgetAll()
 	}
 	a.awaitWorkers(force)
@@ -104,6 +106,7 @@ func (a *Agent) closeParts(leaves bool) {
 	}
 	if !leaves {
 		a.dirs.SweepFiles(nil)
+		a.workers.Wait()
 		agentdir.ForgetAddress(a.options.RunDir)
 	}
 }
@@ -136,9 +139,12 @@ func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCa
 }
 
 // awaitWorkers waits for the goroutines that act for jobs. After stopTimeout it ends the stewards
-// by force; the next agent's sweep removes what is left then.
+// by force, and all removing; the next agent's sweep removes what is left then.
 func (a *Agent) awaitWorkers(force func()) {
-	timer := time.AfterFunc(stopTimeout, force)
+	timer := time.AfterFunc(stopTimeout, func() {
+		force()
+		a.dirs.Stop()
+	})
 	defer timer.Stop()
 	a.workers.Wait()
 }

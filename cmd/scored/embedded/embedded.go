@@ -85,7 +85,7 @@ func Run(ctx context.Context, options Options) (err error) {
 func Sweep(cluster, node, runDir string) {
 	sweepGroups(cluster, node)
 	jobdirs.Sweep(jobdirs.Default(runDir))
-	_, _ = mpidirs.Sweep(mpidirs.Prefix(cluster, node, runDir), func(string) bool { return false })
+	_, _ = mpidirs.Sweep(context.Background(), mpidirs.Prefix(cluster, node, runDir))
 }
 
 func sweepGroups(cluster, node string) {
