@@ -106,7 +106,7 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered is fitFor with one of the memo's maps as a cache of failures.
+// remembered is like fitFor, with one of the memo's maps as a cache of failures.
 func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if len(q.must) > 0 {

@@ -82,7 +82,7 @@ func (m *Machine) explainWaiting(e *Explanation, j *job) {
 	e.Detail = m.detail(j, e.Reasons)
 }
 
-// String is the explanation in a sentence or two for the user.
+// String returns the explanation for the user, in a sentence or two.
 func (e Explanation) String() string {
 	if e.Running {
 		return e.running()

@@ -106,7 +106,7 @@ func (r *gridRow) copyFrom(src *gridRow) {
 	r.channels = append(channels[:0], src.channels...)
 }
 
-// bits is the part of a flat CPU array that belongs to one node.
+// bits returns the part of a flat CPU array that belongs to one node.
 func (g *grid) bits(flat []uint64, pos int32) []uint64 {
 	at := int(pos) * g.stride
 	return flat[at : at+g.stride : at+g.stride]

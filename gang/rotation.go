@@ -201,9 +201,10 @@ func (r *Rotation) endOf(n int) int64 {
 	return end
 }
 
-// guarding are the rows whose slices must be over before a gang may be let in ahead of its turn,
-// none if it may at time t: up to the row that follows those let in last, and where nobody else was
-// there, the last of these. At the instant at which those let in begin, others may still join them.
+// guarding returns the rows whose slices must be over before a gang may be let in ahead of its
+// turn, none if it may at time t: up to the row that follows those let in last, and where nobody
+// else was there, the last of these. At the instant at which those let in begin, others may still
+// join them.
 func (r *Rotation) guarding(t int64) []RotationRow {
 	begin := r.endOf(r.after)
 	switch {

@@ -242,7 +242,7 @@ func (m *Machine) noteShares() {
 	}
 }
 
-// mulDiv is a*b/c for b <= c, without overflow between.
+// mulDiv returns a*b/c for b <= c, without overflow in between.
 func mulDiv(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	quo, _ := bits.Div64(hi, lo, c)

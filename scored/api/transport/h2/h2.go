@@ -101,7 +101,7 @@ func NewServer(handler http.Handler) *http.Server {
 	}
 }
 
-// NewSocketServer is NewServer for a Unix socket, which does not probe connections: the kernel
+// NewSocketServer is like NewServer, for a Unix socket. It does not probe connections: the kernel
 // closes those of a process that has ended, and one that its user has stopped (^Z) cannot answer. A
 // job ends some time after its scrun's connection, and must not end because its user has stopped
 // scrun.
