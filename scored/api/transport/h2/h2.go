@@ -34,8 +34,8 @@ const (
 	maxStreams = 1024
 )
 
-// config gives a connection a window for all of its streams together. So a stream that nobody
-// reads, such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
+// config sets a connection's window for all of its streams together. So a stream that nobody reads,
+// such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
