@@ -50,8 +50,8 @@ func (m messenger) fail(sentence string) int {
 	return exitCluster
 }
 
-// failUnlessLeft is fail for a step before the job is known; left is the message if a signal ended
-// the step.
+// failUnlessLeft is like fail, for a step before the job is known; left is the message if a signal
+// ended the step.
 func (m messenger) failUnlessLeft(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		m.print(left)

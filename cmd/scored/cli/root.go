@@ -127,7 +127,7 @@ func (c *caller) with(call func(command *cobra.Command, arguments []string, daem
 	}
 }
 
-// withJob is with for a command whose first argument is a job.
+// withJob is like with, for a command with a job as its first argument.
 func (c *caller) withJob(call func(command *cobra.Command, id uint64, daemon *client.Client) error) func(*cobra.Command, []string) error {
 	return c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 		id, err := parseJob(arguments[0])

@@ -47,7 +47,8 @@ func variables(dir string) []string {
 	}
 }
 
-// Settings are the parameters of Open MPI that the user's own file sets, $HOME/.openmpi/mca-params.conf.
+// Settings returns the parameters of Open MPI that the user's own file sets,
+// $HOME/.openmpi/mca-params.conf.
 func Settings(home string) (names []string) {
 	file, err := os.Open(filepath.Join(home, ".openmpi/mca-params.conf"))
 	if err != nil {

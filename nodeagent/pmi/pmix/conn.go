@@ -27,7 +27,7 @@ type conn struct {
 	rest []byte
 }
 
-// peer is the number of the client in headers.
+// peer returns the client's number in headers.
 func (c *conn) peer() uint32 { return uint32(c.rank) }
 
 // feed handles all whole messages and keeps the rest.
