@@ -1,15 +1,14 @@
 package main
 
-// escapes finds the escape sequences in what is typed to rank 0's terminal, as ssh has them: at the
-// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a machine: feed gets what was
-// typed.
+// escapes finds the escape sequences in input for rank 0's terminal, like those of ssh: at the
+// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a state machine without I/O.
 type escapes struct {
-	within bool // something of the present line was typed
-	tilde  bool // a ~ began the line, and waits for what follows
+	within bool // the present line has characters
+	tilde  bool // a ~ began the line, and the next character decides
 }
 
-// feed returns what goes to the program, and whether the job shall end. It drops what was typed
-// after that.
+// feed processes typed characters. It returns the input for the program, and whether the job must
+// end; then it drops the characters after the escape.
 func (e *escapes) feed(typed []byte) (input []byte, end bool) {
 	input = make([]byte, 0, len(typed)+1)
 	for _, key := range typed {

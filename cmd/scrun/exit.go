@@ -14,44 +14,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit codes of scrun's own. A job that cannot be executed or is not found has
-// 126 and 127 from its nodes, as a shell has.
+// Exit codes of scrun itself. If a program cannot be executed or is not found, the nodes report 126
+// or 127, as a shell does.
 const (
 	exitCluster = 125
-	exitPipe    = 128 + 13 // the reader of the output went away
+	exitPipe    = 128 + 13 // the reader of the output has closed it
 )
 
-// interrupted stands for the exit code of an scrun whose user has ended it with ^C.
+// interrupted replaces the exit code if the user has ended scrun with ^C.
 const interrupted = -1
 
-// end ends scrun. After ^C it dies of that signal: a script or loop of a shell goes on after a
-// program that exits by itself, with whatever code, and would have to be interrupted once for each
-// scrun in it.
+// end ends scrun. After ^C it ends by SIGINT: after a program that exits by itself, with any code,
+// a script or loop continues, and the user would have to interrupt each scrun in it.
 func end(code int) {
 	if code != interrupted {
 		os.Exit(code)
 	}
 	signal.Reset(unix.SIGINT)
 	runtime.LockOSThread()
-	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // this thread's: it does not return
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // sent to this thread, so it does not return
 	os.Exit(128 + int(unix.SIGINT))
 }
 
-// messenger is all that scrun says by itself, on standard error.
+// messenger prints scrun's own messages on standard error.
 type messenger struct {
 	out     io.Writer
 	quiet   bool
 	verbose bool
 }
 
-// fail says why scrun cannot go on, and returns the exit code for it.
+// fail prints why scrun cannot continue, and returns the exit code.
 func (v messenger) fail(sentence string) int {
 	v.print(quote.Sentence(sentence))
 	return exitCluster
 }
 
-// failUnlessLeft is fail for a step before the job is known; left is the message when it
-// was a signal that ended the step.
+// failUnlessLeft is fail for a step before the job is known. If a signal ended the step, it prints
+// the message left.
 func (v messenger) failUnlessLeft(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		v.print(left)
@@ -60,7 +59,7 @@ func (v messenger) failUnlessLeft(err error, left string) int {
 	return v.fail(client.Sentence(err))
 }
 
-// warn says what the user should know although the job goes on.
+// warn prints what the user should know although the job continues.
 func (v messenger) warn(sentence string) {
 	if !v.quiet {
 		v.print("warning: " + sentence)
@@ -74,7 +73,7 @@ func (v messenger) note(format string, arguments ...any) {
 	}
 }
 
-// waiting says why scrun waits for the cluster.
+// waiting prints why scrun waits for the cluster.
 func (v messenger) waiting(err error) { v.print(client.Sentence(err) + "; scrun waits") }
 
 // print writes one line in one write, so that lines of ranks do not mix in.

@@ -12,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaving are the signals that end scrun while it has no job whose ranks could
-// get them. The others wait for the ranks.
-var leaving = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
+// endingSignals are the signals that end scrun while it has no job to forward them to.
+var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 
 // errLeft is wrapped by the error of a step that a signal ended.
 var errLeft = errors.New("left")
 
-// leftBy is which signal it was.
+// leftBy is the error of a step that a signal ended.
 type leftBy struct{ number syscall.Signal }
 
 func (l leftBy) Error() string { return fmt.Sprintf("%v on signal %d", errLeft, int(l.number)) }
 func (l leftBy) Unwrap() error { return errLeft }
 
-// exitCode returns that of a shell's command which the signal ended.
+// exitCode returns the exit code that a shell reports for a command that the signal ended.
 func (l leftBy) exitCode() int {
 	if l.number == unix.SIGINT {
 		return interrupted
@@ -33,14 +32,13 @@ func (l leftBy) exitCode() int {
 	return 128 + int(l.number)
 }
 
-// unlessLeft does a step that comes before the job is known, and gives it up at
-// the first signal that asks scrun to end. A signal that comes later is left to
-// the session, which hears of all of them.
+// unlessLeft performs a step before the job is known, and cancels it at the first signal that asks
+// scrun to end. Later signals are left to the session, which receives all of them.
 func unlessLeft[T any](ctx context.Context, step func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	caught := make(chan os.Signal, 1)
-	for _, one := range leaving {
+	for _, one := range endingSignals {
 		if !signal.Ignored(one) {
 			signal.Notify(caught, one)
 		}
@@ -65,8 +63,8 @@ func unlessLeft[T any](ctx context.Context, step func(context.Context) (T, error
 	}
 }
 
-// awaitStep lets a step that was given up clean up behind itself. A daemon that
-// stands still can hold a write to its socket; the end of scrun frees it.
+// awaitStep waits for the clean-up of a cancelled step. The wait is bounded: a daemon that does not
+// run can block a write to its socket until scrun ends.
 func awaitStep(done <-chan struct{}) {
 	bound := time.NewTimer(leaveTimeout)
 	defer bound.Stop()

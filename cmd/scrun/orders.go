@@ -15,19 +15,19 @@ import (
 	"connectrpc.com/connect"
 )
 
-// orderTimeout bounds the wait for the daemon's answer to a signal or a
-// question of ours; the user sees the next ^C work meanwhile.
+// orderTimeout bounds the wait for the daemon's answer to a signal or a query. scrun handles
+// further ^Cs meanwhile.
 const orderTimeout = 5 * time.Second
 
-// order asks the daemon for something beside the loop, which gets the answer.
+// order sends a request to the daemon in the background; the loop receives the answer.
 func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	s.begin(ctx, func(ctx context.Context) answer { return answer{sentence: ask(ctx)} })
 }
 
 // answer is the result of an order.
 type answer struct {
-	sentence string  // for the user; may be empty
-	left     *leftBy // scrun shall end; nil: it goes on
+	sentence string  // to print; may be empty
+	left     *leftBy // the signal by which scrun must end; nil: it continues
 }
 
 func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
@@ -42,7 +42,7 @@ func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	}()
 }
 
-// drainAnswers waits for orders under way; their answers are of no use any more.
+// drainAnswers waits for pending requests and discards their answers.
 func (s *session) drainAnswers() {
 	for ; s.pending > 0; s.pending-- {
 		<-s.answers
@@ -79,14 +79,14 @@ func (s *session) printStart(ctx context.Context) {
 
 func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }
 
-// cancel ends the job at once: its user waits.
+// cancel kills the job at once, since its user waits.
 func (s *session) cancel(ctx context.Context) error {
 	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID, AtOnce: true}))
 	return err
 }
 
-// endMute ends a job whose output cannot be shown. One that has ended by itself is what was wanted.
-func (s *session) endMute(ctx context.Context) string {
+// endOnOutputFailure ends a job whose output cannot be shown. It is no error if the job has ended by itself.
+func (s *session) endOnOutputFailure(ctx context.Context) string {
 	err := s.cancel(ctx)
 	if connect.CodeOf(err) == connect.CodeFailedPrecondition {
 		return ""
@@ -94,17 +94,17 @@ func (s *session) endMute(ctx context.Context) string {
 	return client.Sentence(err)
 }
 
-// signalJob passes a signal on. One that asks scrun itself to end does so where the cluster does
-// not answer: nobody else would end it then.
+// signalJob forwards a signal. If the signal asks scrun to end and the cluster does not answer,
+// scrun itself ends: nothing else would end it.
 func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
 	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
 	if err == nil {
 		return answer{}
 	}
-	ends := slices.Contains(leaving, os.Signal(number))
+	ends := slices.Contains(endingSignals, os.Signal(number))
 	if (ends || number == syscall.SIGCONT) && connect.CodeOf(err) == connect.CodeFailedPrecondition {
-		return answer{} // the job has ended, as was wanted: timeout(1) sends its signal twice, then SIGCONT
+		return answer{} // the job has ended already: timeout(1) sends its signal twice, then SIGCONT
 	}
 	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
 	if ends && !answered(err) {
@@ -114,7 +114,7 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	return a
 }
 
-// answered reports whether the cluster has said what the error says.
+// answered reports whether the error is the cluster's answer.
 func answered(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeFailedPrecondition, connect.CodeNotFound, connect.CodeInvalidArgument,

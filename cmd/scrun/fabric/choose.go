@@ -9,9 +9,9 @@ import (
 type Wish uint8
 
 const (
-	// Auto leaves the choice to Choose.
+	// Auto means that Choose decides.
 	Auto Wish = iota
-	// PM asks for channels.
+	// PM requests channels.
 	PM
 	// None leaves programs the networks of their own libraries.
 	None
@@ -31,24 +31,24 @@ func ParseWish(text string) (Wish, error) {
 	}
 }
 
-// Request holds everything that a choice depends on.
+// Request holds all facts on which a choice depends.
 type Request struct {
 	Wish    Wish
 	Program Program
-	Nodes   int // of the job; 0: not known
-	// Chosen is the variable by which the user has chosen a network of MPI himself, if any.
+	Nodes   int // of the job; 0: unknown
+	// Chosen is the variable or parameter by which the user has chosen a network of MPI, if any.
 	Chosen string
 	// ChosenProvider is the variable by which the user has chosen a network of libfabric, if any.
 	ChosenProvider string
-	// NoChannels: the user gives the ranks none.
+	// NoChannels: the user has set --channels 0.
 	NoChannels bool
 	// OwnLibfabric: LD_LIBRARY_PATH has a libfabric of the user's own, which loads the provider.
 	OwnLibfabric bool
-	// AddressSpace is what each rank may have, in bytes; 0: as much as it likes.
+	// AddressSpace is the limit on each rank's address space in bytes; 0: none.
 	AddressSpace uint64
 }
 
-// Undecided reports whether the choice depends on the number of nodes, which is not known.
+// Undecided reports whether the choice depends on the number of nodes while that is unknown.
 func (r Request) Undecided() bool {
 	if r.Wish != Auto || r.Nodes != 0 || r.Program.Kind.alone() {
 		return false
@@ -58,25 +58,26 @@ func (r Request) Undecided() bool {
 	return err == nil && choice.Use
 }
 
-// leastAddressSpace is the address space that the library and Go's runtime in it reserve, with room
-// for the program. The library itself refuses less than a part of it.
+// leastAddressSpace is the address space that the library and its Go runtime reserve, with room for
+// the program. The library itself refuses to start with less than a part of it.
 const leastAddressSpace = 4 << 30
 
-// Choice is the decision whether channels are used. -v prints its reason, which is empty if there
-// was nothing to choose.
+// Choice is the decision whether channels are used. -v prints the reason Why, which is empty if
+// there was nothing to choose.
 type Choice struct {
 	Use bool
-	// IfAble leaves the decision to Open MPI: it is unknown whether what an interpreter starts has
-	// a component for libfabric.
+	// IfAble leaves the decision to Open MPI: it is unknown whether the programs that an
+	// interpreter starts have a component for libfabric.
 	IfAble bool
 	Why    string
 }
 
-// ErrProgram is a program that cannot use the channels that its user asks for.
+// ErrProgram means that a program cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides. Auto chooses channels where they were measured to be faster than Open MPI's own
-// network: between nodes; and for programs that have no other network. The error wraps ErrProgram.
+// Choose decides whether channels are used. Auto selects channels for programs without another
+// network, and between nodes, where they were measured to be faster than Open MPI's own network.
+// The error wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {

@@ -8,25 +8,26 @@ import (
 	"runtime"
 )
 
-// EnvDir names the directory of the libraries, before all other places.
+// EnvDir is the environment variable with the directory of the libraries. It has precedence over
+// all other places.
 const EnvDir = "SCORE_FABRIC_DIR"
 
-// library is the one that programs load.
+// library is the file that programs load.
 const library = "libfabric.so.1"
 
-// triplets are Debian's names of architectures, by Go's.
+// triplets maps Go's names of architectures to Debian's.
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// ErrNoLibrary is returned where the libraries are not installed.
+// ErrNoLibrary means that the libraries are not installed.
 var ErrNoLibrary = errors.New("the libraries of the channels are not installed")
 
-// Place holds the places from which Find searches.
+// Place holds the directories from which Find searches.
 type Place struct {
-	Dir      string // what EnvDir says
+	Dir      string // the value of EnvDir
 	Programs string // directory of scrun and scored
 }
 
-// Here is the place of this process.
+// Here returns the Place of this process.
 func Here() Place {
 	p := Place{Dir: os.Getenv(EnvDir)}
 	if self, err := os.Executable(); err == nil {
@@ -35,8 +36,9 @@ func Here() Place {
 	return p
 }
 
-// Find returns the directory of the libraries: that of EnvDir, beside the programs as installed, the
-// system's, or that which 'make lib' fills in a checkout. The nodes must have it under the same name.
+// Find returns the directory of the libraries. It searches, in this order: EnvDir; the directory
+// beside the installed programs; the system's; the one that 'make lib' fills in a checkout. The
+// nodes must have it under the same name.
 func Find(p Place) (string, error) {
 	if p.Dir != "" {
 		if !has(p.Dir) {

@@ -7,16 +7,16 @@ import (
 )
 
 // A program or library that was linked with a newer libfabric names versions of its functions that
-// the channels' libfabric.so.1 does not have, and the loader refuses to start it with that one.
+// the channels' libfabric.so.1 does not have. The loader refuses to start it with that library.
 const (
 	// versionMark begins the names of libfabric's versions.
 	versionMark = "FABRIC_1."
-	// newestVersion is the last that pm/lib/shim/libfabric.map has.
+	// newestVersion is the newest version in pm/lib/shim/libfabric.map.
 	newestVersion = 9
 )
 
-// needsNewer reports whether the file needs a newer libfabric than that of the channels. A file that
-// cannot be read needs none: the loader will say what is wrong.
+// needsNewer reports whether the file needs a newer libfabric than that of the channels. It returns
+// false for a file that it cannot read: the loader reports the error.
 func needsNewer(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package linked finds out whether a program's file has package pm in it, so that scrun
-// can ask for channels by itself.
+// Package linked finds out whether a program's file contains package pm, so that scrun can ask for
+// channels by itself.
 //
-// A Go program carries the names of its functions for tracebacks, also when it was stripped
-// (-ldflags="-s -w", strip). Package pm has one function whose name stands for the package. So
-// little is read: the ELF header, the section table, and those names, a few 100 KB.
+// A Go program contains the names of its functions for tracebacks, even if it was stripped
+// (-ldflags="-s -w", strip). Package pm has a function whose name identifies the package. So linked
+// reads little: the ELF header, the section table and those names, a few 100 KB.
 //
 //	if linked.PM("/home/ada/a.out") { ... }
 package linked
@@ -36,8 +36,9 @@ const (
 // errForeign is any file that is not a Go program for machines like ours.
 var errForeign = errors.New("not a Go program")
 
-// PM reports whether the file is a Go program that has package pm. Whatever it cannot read, or does
-// not understand, has not: a script, a program of another language or machine, a packed one.
+// PM reports whether the file is a Go program that contains package pm. It returns false for
+// everything that it cannot read or does not understand: a script, a program of another language or
+// machine, a packed one.
 func PM(path string) bool {
 	// A pipe must not block the opening.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

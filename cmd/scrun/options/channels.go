@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// MaxChannels is how many channels a rank can open: package pm numbers them 1 to 15.
+// MaxChannels is the highest number of channels that a rank can open: package pm numbers them 1 to
+// 15.
 const MaxChannels = 15
 
-// Channels is how many channels of package pm a rank may open.
+// Channels is the number of channels of package pm that a rank may open.
 type Channels struct {
 	PerRank uint32
 	Given   bool // by the user; else the program decides
@@ -27,7 +28,7 @@ func parseChannels(text string) (Channels, error) {
 	return Channels{PerRank: uint32(n), Given: true}, nil
 }
 
-// Where returns the directory and the PATH by which the nodes look for the program; the PATH is
+// Where returns the directory and the PATH with which the nodes look for the program; the PATH is
 // empty if there is none.
 func (o *Options) Where(here Process) (dir, path string) {
 	dir, err := here.directory(o.Dir)

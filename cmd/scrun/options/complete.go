@@ -2,7 +2,7 @@ package options
 
 import "github.com/spf13/cobra"
 
-// flagWords are the words of the flags that take one of a few.
+// flagWords are the values of the flags that take one of a few words.
 var flagWords = map[string][]cobra.Completion{
 	"distribution": {"block", "cyclic"},
 	"exchange":     {"auto", "tree", "ring", "bruck"},
@@ -11,7 +11,7 @@ var flagWords = map[string][]cobra.Completion{
 	"stage":        {"usual", "program", "all", "none"},
 }
 
-// completeWords has shells offer them.
+// completeWords makes shells offer these words.
 func completeWords(command *cobra.Command) {
 	for flag, words := range flagWords {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it fails without the flag

@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parsed is a flag whose text is read by a function when the flag is met, so
-// that errors carry a sentence of ours and not strconv's.
+// parsed is a flag with a function that reads its text, so that errors are sentences for users.
 type parsed[T any] struct {
 	target *T
 	parse  func(string) (T, error)
@@ -40,7 +39,7 @@ func (p *parsed[T]) String() string { return p.text }
 // Type implements pflag.Value.
 func (p *parsed[T]) Type() string { return p.kind }
 
-// flagError turns pflag's errors into one sentence.
+// flagError converts pflag's errors into one sentence.
 func flagError(flags *pflag.FlagSet, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		cause := invalid.Unwrap()
@@ -67,7 +66,7 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return err
 }
 
-// parsePriority reads a priority; higher ones go first.
+// parsePriority reads a priority; jobs of higher priority go first.
 func parsePriority(text string) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxHosts bounds what a node list may expand to; no cluster of ours has more
-// nodes, and a slip like n[1-9999999999] shall not fill the memory.
+// maxHosts bounds the number of nodes in a list. No cluster has more nodes, and a slip like
+// n[1-9999999999] must not fill the memory.
 const maxHosts = 65536
 
 var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
 
-// ParseHosts reads a list of nodes as Slurm writes it: names with commas
-// between them, and ranges in brackets (n[1-4,7], n[01-16]).
+// ParseHosts reads a list of nodes in Slurm's notation: comma-separated names with ranges in
+// brackets (n[1-4,7], n[01-16]).
 func ParseHosts(text string) ([]string, error) {
 	var hosts []string
 	for rest := text; ; {
@@ -32,7 +32,7 @@ func ParseHosts(text string) ([]string, error) {
 	}
 }
 
-// nextItem cuts at the first comma outside brackets.
+// nextItem splits the text at the first comma outside brackets.
 func nextItem(text string) (item, tail string, more bool, err error) {
 	depth := 0
 	for i, c := range text {
@@ -75,7 +75,7 @@ func expand(hosts []string, item string) ([]string, error) {
 	return hosts, nil
 }
 
-// expandRange keeps leading zeros: n[01-03] are n01, n02, n03.
+// expandRange expands a range. It keeps leading zeros: n[01-03] are n01, n02, n03.
 func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) {
 	low, high, isRange := strings.Cut(part, "-")
 	if !isRange {

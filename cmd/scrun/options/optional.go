@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// optional are the options that may go without a value, and the values that they may have.
+// optional are the options with an optional value, and their possible values.
 var optional = map[string][]string{"stage": flagWords["stage"], "kill-on-bad-exit": {"0", "1"}}
 
-// checkOptional refuses a value that was written behind such an option without "=": the program would
-// be looked for by that name.
+// checkOptional refuses a value after such an option without "=": it would be taken for the
+// program.
 func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 	if o.Version {
 		return nil
@@ -33,10 +33,10 @@ func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// dependencies begin the value that -d has in srun.
+// dependencies are the words with which the value of srun's -d begins.
 var dependencies = []string{"after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok"}
 
-// isDependency reports whether a word is a value of srun's -d, and no program's name.
+// isDependency reports whether a word is a value of srun's -d and not a program's name.
 func isDependency(word string) bool {
 	kind, _, found := strings.Cut(word, ":")
 	if word != "singleton" && (!found || !slices.Contains(dependencies, kind)) {

@@ -16,11 +16,11 @@ const (
 	// a start.
 	maxRanksPerNode = 4096
 
-	// DetachedPattern is where a detached job's output goes by default.
+	// DetachedPattern is the default file for a detached job's output.
 	DetachedPattern = "score-%j.out"
 )
 
-// Options is one command line, read and checked.
+// Options is one valid command line.
 type Options struct {
 	Tasks         uint32
 	Nodes         uint32
@@ -44,10 +44,10 @@ type Options struct {
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake
 	// them.
 	KillOnDeadlock bool
-	// Requeue begins the job again when a node of it is lost or drained.
+	// Requeue restarts the job when one of its nodes is lost or drained.
 	Requeue bool
-	// Recover goes on when ranks or nodes of the job are lost; Respawn is how often a rank that
-	// fails is restarted.
+	// Recover continues the job when ranks or nodes are lost; Respawn is how often a failed rank is
+	// restarted.
 	Recover bool
 	Respawn uint32
 
@@ -59,7 +59,7 @@ type Options struct {
 	Detach     bool
 	// PTY gives rank 0 a terminal of its own.
 	PTY bool
-	// Stage and StageFiles say which files go along with the job.
+	// Stage and StageFiles name the files that are copied to the nodes.
 	Stage      Stage
 	StageFiles []string
 	stageFile  string // the last of them, as it was typed
@@ -67,7 +67,7 @@ type Options struct {
 	TraceStart bool
 
 	Cluster string
-	// Patience is how long to wait for a cluster that cannot answer; 0: as usual.
+	// Patience is the wait for a cluster that cannot answer; 0: the default.
 	Patience time.Duration
 	Verbose  bool
 	Quiet    bool
@@ -84,7 +84,7 @@ type Options struct {
 	input, output, errors string
 }
 
-// complete derives what was left open and checks what only shows in the whole.
+// complete fills in defaults and checks the options in combination.
 func (o *Options) complete() error {
 	if !o.tasksGiven {
 		o.Tasks = max(1, o.Nodes)
@@ -126,7 +126,7 @@ func nodesFor(tasks uint32) uint32 {
 	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
 }
 
-// Spec is the job as the cluster is asked for it, from a process like here.
+// Spec returns the job for the cluster, as submitted from a process like here.
 func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 	dir, err := here.directory(o.Dir)
 	if err != nil {

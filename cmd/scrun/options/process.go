@@ -14,13 +14,13 @@ import (
 // Process holds the properties of a process that the ranks of its job inherit.
 type Process struct {
 	Environ []string
-	Dir     string // the present directory; empty where it cannot be found
+	Dir     string // the current directory; empty if it cannot be found
 	Limits  []*scorev1.ResourceLimit
 	Umask   uint32
 }
 
-// Here describes this process. It must be called before other goroutines make
-// files, since a process learns its umask only by changing it.
+// Here describes this process. Call it before other goroutines make files: a process can read its
+// umask only by changing it.
 func Here() Process {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -55,15 +55,14 @@ func ownLimits() []*scorev1.ResourceLimit {
 	return limits
 }
 
-// restoreFileLimit takes back what Go did when the process started: it raises
-// the soft limit on open files, and puts the user's own back only before an
-// exec. So an exec that cannot succeed is asked for.
+// restoreFileLimit restores the soft limit on open files. Go raises it when a process starts, and
+// restores it only before an exec, so restoreFileLimit requests an exec that cannot succeed.
 func restoreFileLimit() {
 	_ = syscall.Exec("", []string{""}, nil)
 }
 
-// directory is the absolute directory to run in. It need not exist here: a
-// node reports it where it is missing.
+// directory returns the absolute directory to run in. It need not exist here: a node reports if it
+// is missing there.
 func (p Process) directory(wanted string) (string, error) {
 	switch {
 	case filepath.IsAbs(wanted):

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Stage says which files go along with the job.
+// Stage selects the files that are copied to the nodes with the job.
 type Stage uint8
 
 const (
@@ -36,7 +36,7 @@ func parseStage(text string) (Stage, error) {
 	}
 }
 
-// parseStageFile takes a file that goes along; the flag may be given again.
+// parseStageFile adds a file to copy. The flag may be repeated.
 func (o *Options) parseStageFile(path string) (string, error) {
 	name := filepath.Base(path)
 	if path == "" || strings.HasSuffix(path, "/") || name == "." || name == ".." || name == "lib" {
@@ -46,5 +46,5 @@ func (o *Options) parseStageFile(path string) (string, error) {
 	return path, nil
 }
 
-// Stages reports whether any file goes along.
+// Stages reports whether any file is copied to the nodes.
 func (o *Options) Stages() bool { return o.Stage != StageNone || len(o.StageFiles) > 0 }

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Stream is where the ranks' output goes or their input comes from.
+// Stream is the target of the ranks' output or the source of their input.
 type Stream struct {
 	stdio.Target
 	// Given reports whether the user gave the option; the default is scrun's own stream.
@@ -63,7 +63,7 @@ func (o *Options) completeStreams() error {
 	return nil
 }
 
-// completePTY has this terminal be that of rank 0 alone, as srun does.
+// completePTY connects this terminal with rank 0 alone, as srun does.
 func (o *Options) completePTY() error {
 	switch {
 	case o.Detach:
@@ -91,23 +91,23 @@ func (o *Options) checkDetached() error {
 	return nil
 }
 
-// NoInput says that scrun has no input to carry, unless one was asked for: the
-// ranks then read an end at once without anybody sending it.
+// NoInput records that scrun has no input to forward. Unless the user asked for an input, the ranks
+// then read an end of input at once, and nothing is sent.
 func (o *Options) NoInput() {
 	if !o.Stdin.Given {
 		o.Stdin.Kind = stdio.None
 	}
 }
 
-// InputByNodes says that every rank opens a file of its own where it runs,
-// since its name depends on rank, node or job. Other files scrun reads itself,
-// so that they need not exist on the nodes.
+// InputByNodes reports whether every rank opens a file of its own on its node, because the file's
+// name depends on rank, node or job. scrun itself reads other files, so that they need not exist on
+// the nodes.
 func (o *Options) InputByNodes() bool {
 	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
 }
 
-// setInput sets where the nodes take the ranks' input from. A file is read by
-// every rank, as with srun.
+// setInput sets the source of the ranks' input on the nodes. Every rank reads the whole file, as
+// with srun.
 func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	switch {
 	case o.Stdin.Kind == stdio.File && (o.Detach || o.InputByNodes()):
@@ -143,7 +143,7 @@ func detachedPattern(dir string, stream Stream, fallback string) string {
 	}
 }
 
-// absolute makes a pattern independent of the directory it is used in.
+// absolute makes a pattern independent of the current directory.
 func absolute(dir, pattern string) string {
 	if filepath.IsAbs(pattern) {
 		return pattern
