@@ -21,7 +21,7 @@ const (
 	// each, every octave above has 32.
 	Buckets = subBuckets * (maxBits - subBits + 1)
 
-	// MaxDuration is the longest duration told apart. A longer one counts as it.
+	// MaxDuration is the longest duration that is distinguished. Longer ones count as MaxDuration.
 	MaxDuration = time.Duration(1<<maxBits - 1)
 )
 
@@ -34,8 +34,7 @@ type Histogram struct {
 	max    uint64 // the longest duration, in nanoseconds
 }
 
-// Record counts one duration. One below 0 counts as 0, one above MaxDuration as
-// MaxDuration.
+// Record counts one duration. Durations below 0 count as 0, those above MaxDuration as MaxDuration.
 func (h *Histogram) Record(d time.Duration) {
 	ns := uint64(min(max(d, 0), MaxDuration))
 	n := &h.counts[bucketOf(ns)]
@@ -45,7 +44,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.max = max(h.max, ns)
 }
 
-// Merge adds all that other has counted.
+// Merge adds the counts of other.
 func (h *Histogram) Merge(other *Histogram) {
 	for i, n := range other.counts {
 		h.counts[i] = addSaturating(h.counts[i], n)
@@ -61,16 +60,15 @@ func (h *Histogram) Reset() { *h = Histogram{} }
 // Count returns how many durations have been recorded.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Sum returns the sum of the durations in nanoseconds. It stays at the largest
-// value there is instead of beginning again.
+// Sum returns the sum of the durations in nanoseconds. It stays at the largest value instead of
+// overflowing.
 func (h *Histogram) Sum() uint64 { return h.sum }
 
 // Max returns the longest duration, exactly; 0 if there is none.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile returns the duration below or at which the share q of all lies (0.5:
-// the median), to 1.6 percent; q is taken to be from 0 to 1. An empty
-// histogram gives 0.
+// Quantile returns the duration at or below which the share q of all durations lies (0.5: the
+// median), to 1.6 percent. q is limited to 0 to 1. An empty histogram returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
@@ -86,7 +84,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.Max()
 }
 
-// rank returns the number, from 1, of the duration that the quantile q is.
+// rank returns the number, from 1, of the duration at quantile q.
 func (h *Histogram) rank(q float64) uint64 {
 	if math.IsNaN(q) || q <= 0 {
 		return 1
@@ -97,7 +95,7 @@ func (h *Histogram) rank(q float64) uint64 {
 	return min(max(uint64(math.Ceil(q*float64(h.count))), 1), h.count)
 }
 
-// bucketOf finds the bucket of a duration of at most MaxDuration.
+// bucketOf returns the bucket of a duration of at most MaxDuration.
 func bucketOf(ns uint64) int {
 	if ns < subBuckets {
 		return int(ns)
@@ -123,10 +121,10 @@ func highest(bucket int) uint64 {
 	return lowest(bucket) + 1<<(bucket>>subBits-1) - 1
 }
 
-// middle returns the duration that stands for all of a bucket.
+// middle returns the duration that represents all durations of a bucket.
 func middle(bucket int) uint64 { return (lowest(bucket) + highest(bucket)) / 2 }
 
-// addSaturating adds, and stays at the largest value instead of overflowing.
+// addSaturating adds, and returns the largest value instead of overflowing.
 func addSaturating(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {

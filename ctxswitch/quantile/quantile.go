@@ -1,11 +1,11 @@
-// Package quantile follows a quantile of durations that need not be known: of each it is enough
-// whether it was longer than the estimate. It is a stochastic approximation (Robbins and Monro,
-// 1951).
+// Package quantile estimates a quantile of durations that need not be known: for each duration it
+// needs only whether that was longer than the estimate. It is a stochastic approximation (Robbins
+// and Monro, 1951).
 package quantile
 
 import "time"
 
-// Rule says which quantile is followed, how fast, and within which bounds.
+// Rule defines the quantile, the step of the estimate and its bounds.
 type Rule struct {
 	Step     time.Duration // by which the estimate falls after a duration that was not longer
 	Odds     int           // how many of those there are for each that is longer

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// idleData tells, as --json prints it, of a running job whose ranks all sleep.
+// idleData describes a running job whose ranks all sleep, as --json prints it.
 type idleData struct {
 	SinceNanos      int64      `json:"since_nanos"`
 	DeadlockedNanos int64      `json:"deadlocked_nanos"`

@@ -56,7 +56,7 @@ func serverDataOf(s *scorev1.Server) serverData {
 	return data
 }
 
-// serverHealth says all that is wrong with a server.
+// serverHealth describes everything that is wrong with a server.
 func serverHealth(s *scorev1.Server) string {
 	if silent := time.Duration(s.GetSilentNanos()); silent > 0 {
 		return "unreachable for " + silent.Round(time.Second).String()

@@ -86,7 +86,7 @@ func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (s
 	return saved, os.Rename(file.Name(), path)
 }
 
-// Saved is what is in a file of a snapshot.
+// Saved is a saved snapshot, read from its file.
 type Saved struct {
 	backup.Head
 	State *state.State

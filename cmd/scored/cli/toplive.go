@@ -123,7 +123,7 @@ func (l *liveTop) take(a topAnswer) {
 	}
 }
 
-// key does what a key asks for.
+// key performs the action of a key.
 func (l *liveTop) key(key byte) (leave bool, err error) {
 	switch key {
 	case 'q', 'Q', keyEnd, keyInterrupt, keyQuit, 0:
@@ -139,7 +139,7 @@ func (l *liveTop) key(key byte) (leave bool, err error) {
 	return false, nil
 }
 
-// suspend does what ^Z does elsewhere.
+// suspend stops the program like ^Z in other programs.
 func (l *liveTop) suspend() error {
 	if err := l.screen.leave(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func userCommand(c *caller) *cobra.Command {
 // none is the word for no limit.
 const none = "none"
 
-// userField is one thing of a user that can be set.
+// userField is a property of a user that can be set.
 type userField struct {
 	key   string // also its name in the request
 	about string
