@@ -66,7 +66,7 @@ func (s *session) printStart(ctx context.Context) {
 	defer cancel()
 	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
-		s.messenger.warn("the phases of the job's start are not known: " + client.Sentence(err))
+		s.messenger.warn("cannot show the phases of the job's start: " + client.Sentence(err))
 		return
 	}
 	lines := phases.Lines(reply.Msg.GetJob())
