@@ -1,9 +1,10 @@
-// Package cli has the commands with which users and administrators look at and control a cluster:
-// all commands of scored except those of package daemon.
+// Package cli has the commands with which users and administrators show and control a cluster: all
+// commands of scored except those that run a daemon.
 //
-// Every command makes one or two calls of this host's daemon, and prints a table for people or,
-// with --json, one object for programs. The package neither starts nor links a daemon; package
-// daemon does. Begin with root.go; each command is in a file of its name.
+// Every command makes one or two calls of this host's daemon and prints a table for people or, with
+// --json, one object for programs. It starts no daemon (package daemon does) and links none. Read
+// root.go first (options, connection, errors), then job.go as an example of a command; table.go
+// prints tables and JSON.
 //
 //	root := cli.Root()
 //	root.AddCommand(daemon.Commands()...)

@@ -71,7 +71,7 @@ func residentWords(usage *scorev1.Usage) string {
 	return shortBytes(usage.GetMaxRssBytes())
 }
 
-// numbers shortens ascending numbers: "0-3,7".
+// numbers formats ascending numbers as ranges: "0-3,7".
 func numbers(all []uint32) string {
 	var out strings.Builder
 	for i := 0; i < len(all); {
@@ -94,7 +94,7 @@ func numbers(all []uint32) string {
 	return out.String()
 }
 
-// orDash returns "-" for an empty text.
+// orDash replaces an empty cell by a dash.
 func orDash(text string) string {
 	if text == "" {
 		return "-"
@@ -102,5 +102,5 @@ func orDash(text string) string {
 	return text
 }
 
-// printable escapes text of others, such as names of jobs, so that it cannot move the cursor.
+// printable escapes text that others chose (names of jobs), so that it cannot move the cursor.
 func printable(text string) string { return quote.Text(text) }

@@ -35,7 +35,7 @@ func metricsCommand(c *caller) *cobra.Command {
 	return command
 }
 
-// overviewData is the whole cluster in a few figures.
+// overviewData is the state of the whole cluster in a few figures.
 type overviewData struct {
 	Schema           int        `json:"schema"`
 	Cluster          string     `json:"cluster"`
@@ -160,7 +160,7 @@ func (s *stepsData) words() string {
 		shortTime(time.Duration(s.P99Nanos)), shortTime(time.Duration(s.MaxNanos)))
 }
 
-// flushesData counts how channels left the network, as --json prints it.
+// flushesData describes how channels left the network, as --json prints it.
 type flushesData struct {
 	Clean  uint64 `json:"clean"`
 	CutOff uint64 `json:"cut_off"`

@@ -31,7 +31,7 @@ type screen struct {
 	before  *term.State // nil: not entered
 }
 
-// enter takes over the terminal.
+// enter switches the terminal to frames.
 func (s *screen) enter() error {
 	before, err := term.MakeRaw(int(s.in.Fd()))
 	if err != nil {

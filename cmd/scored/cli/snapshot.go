@@ -37,7 +37,7 @@ file, too.`,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			path := arguments[0]
 			if _, err := os.Lstat(path); err == nil && !replace {
-				return fmt.Errorf("%s is there already; choose another name, or give --replace", path)
+				return fmt.Errorf("%s exists; choose another name, or use --replace", path)
 			}
 			saved, err := saveSnapshot(command, daemon, path)
 			if err != nil {
@@ -50,7 +50,7 @@ file, too.`,
 			return err
 		}),
 	}
-	command.Flags().BoolVar(&replace, "replace", false, "replace the file if it is there, once the new one is complete")
+	command.Flags().BoolVar(&replace, "replace", false, "replace an existing file, once the new one is complete")
 	AddJSON(command, &asJSON)
 	return command
 }
@@ -86,7 +86,7 @@ func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (s
 	return saved, os.Rename(file.Name(), path)
 }
 
-// Saved describes the content of a snapshot file.
+// Saved is a saved snapshot, read from its file.
 type Saved struct {
 	backup.Head
 	State *state.State

@@ -18,7 +18,7 @@ func stageCommand(c *caller) *cobra.Command {
 		stageListCommand(c), stageClearCommand(c))
 }
 
-// stagedData is the files of a user that a node keeps, as --json prints them.
+// stagedData describes a user's files on a node, as --json prints it.
 type stagedData struct {
 	Node  string `json:"node"`
 	UID   uint32 `json:"uid"`

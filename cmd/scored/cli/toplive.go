@@ -122,7 +122,7 @@ func (l *liveTop) take(a topAnswer) {
 	}
 }
 
-// key carries out the command of a key.
+// key performs the action of a key.
 func (l *liveTop) key(key byte) (leave bool, err error) {
 	switch key {
 	case 'q', 'Q', keyEnd, keyInterrupt, keyQuit, 0:
@@ -138,7 +138,7 @@ func (l *liveTop) key(key byte) (leave bool, err error) {
 	return false, nil
 }
 
-// suspend stops the program, as ^Z does elsewhere.
+// suspend stops the program like ^Z in other programs.
 func (l *liveTop) suspend() error {
 	if err := l.screen.leave(); err != nil {
 		return err

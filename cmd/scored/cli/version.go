@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionData is what scored version prints.
+// versionData is the output of scored version.
 type versionData struct {
 	Schema  int    `json:"schema"`
 	Program string `json:"program"`

@@ -1,9 +1,9 @@
-// Package embedded is a cluster in one process, for one job of one user on one machine. It has the
-// same server and the same agent as the daemons, with the state in memory. Stewards are child
-// processes, as always.
+// Package embedded is a cluster of one user on one machine, in one process, which lives as long as
+// one job. It has the same server and the same agent as the daemons, but keeps the state in memory.
+// Stewards are child processes, as in every cluster.
 //
-// scrun starts it if no cluster is configured. It is not for several nodes (see scored dev) or for
-// jobs that outlive their scrun.
+// scrun starts it if no cluster is configured. It is not for several nodes (use scored dev) and not
+// for jobs that outlive their scrun.
 //
 //	err := embedded.Run(ctx, embedded.Options{Steward: exe, Ready: func(socket string) { ... }})
 package embedded
@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// kind names the run directories.
+	// kind begins the names of the run directories.
 	kind = "embedded"
 
 	// joinPoll is the interval at which the server is asked whether the agent has joined. Joining
@@ -43,14 +43,14 @@ const (
 	// joinTimeout bounds the wait for the agent to join.
 	joinTimeout = 20 * time.Second
 
-	// sweepTimeout bounds the removal of the control groups that a killed cluster left.
+	// sweepTimeout bounds the removal of a killed cluster's remains.
 	sweepTimeout = 2 * time.Second
 
 	// defaultName is the node's name if the host's name is not a valid one.
 	defaultName = "here"
 )
 
-// Options are the options of Run.
+// Options configure the cluster.
 type Options struct {
 	// Steward is the program that runs as a steward if its first argument is "steward".
 	Steward string
@@ -60,7 +60,7 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Run serves until ctx ends. Then it ends every job, and returns once nothing of the cluster is
+// Run serves until ctx ends. Then it ends every job, and returns when nothing of the cluster is
 // left.
 func Run(ctx context.Context, options Options) (err error) {
 	if options.Logger == nil {
@@ -80,8 +80,8 @@ func Run(ctx context.Context, options Options) (err error) {
 	return c.run(ctx)
 }
 
-// Sweep removes what a killed agent has left: the control groups of its node, and its jobs' files.
-// It returns no error, since a later run removes what this one cannot.
+// Sweep removes the remains of an agent whose processes were all killed: the control groups of its
+// node, and its jobs' files. It reports no errors: a later run removes what is left.
 func Sweep(cluster, node, runDir string) {
 	sweepGroups(cluster, node)
 	jobdirs.Sweep(jobdirs.Default(runDir))
@@ -100,7 +100,7 @@ func sweepGroups(cluster, node string) {
 	_ = root.Remove(deadline) // nobody to tell: it belongs to a cluster that is gone
 }
 
-// cluster is one run of the cluster.
+// cluster is one running cluster.
 type cluster struct {
 	options Options
 	dir     *rundir.Dir
@@ -179,7 +179,7 @@ func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
 	})
 }
 
-// awaitNode waits until the node can get jobs.
+// awaitNode returns when the node accepts jobs.
 func (c *cluster) awaitNode(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("this machine did not join its own cluster within %v", joinTimeout))
 	defer cancel()

@@ -13,16 +13,16 @@ const (
 	wordFailed = "failed"
 )
 
-// Line is the child's end of the connection.
+// Line is the child's end of the connection to its parent.
 type Line struct {
 	conn *net.UnixConn
 	gone chan struct{}
 }
 
-// Inherited returns the end that the parent left in this process. It returns an error if the
-// process was not started by Start.
+// Inherited returns the end that the parent left in this process. It returns an error in a process
+// that was not started by Start.
 func Inherited() (*Line, error) {
-	// Programs that this process starts must not hold the line open.
+	// Programs that this process starts must not keep the line open.
 	unix.CloseOnExec(descriptor)
 	conn, err := connOf(descriptor)
 	if err != nil {
@@ -33,7 +33,7 @@ func Inherited() (*Line, error) {
 	return line, nil
 }
 
-// watch waits until the parent's end, or this one, is closed.
+// watch waits until the parent's end closes, or Close is called.
 func (l *Line) watch() {
 	_, _ = io.Copy(io.Discard, l.conn)
 	close(l.gone)
@@ -55,7 +55,7 @@ func (l *Line) send(word, text string) {
 	_, _ = io.WriteString(l.conn, word+" "+text+"\n")
 }
 
-// Gone is closed when the parent has stopped the child or has ended.
+// Gone returns a channel that is closed when the parent has closed its end or has ended.
 func (l *Line) Gone() <-chan struct{} { return l.gone }
 
 // Close closes the line and waits for its watcher.

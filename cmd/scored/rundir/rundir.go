@@ -20,16 +20,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a directory of this process alone. It ends with Close.
+// Dir is a directory that only this process uses, until Close.
 type Dir struct {
 	path string
 	lock *os.File // the directory itself, locked
 }
 
-// Make makes a directory kind-NUMBER below parent. First it removes the directories of the same
-// kind whose process is gone. Before it removes one it calls clean, unless that is nil, with the
-// directory's name, to remove what the process left elsewhere. To make a directory in a Dir, use
-// Within.
+// Make makes a directory kind-NUMBER below parent. Before that it removes the directories of the
+// same kind whose processes have ended; for each of these it first calls clean, unless that is nil,
+// with the directory's name, to remove the process's other files. In a Dir, use Within.
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	// Hold this lock until the new directory is locked. Otherwise another process's sweep could
 	// take the new directory for an abandoned one.
@@ -48,8 +47,8 @@ func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	return own(path)
 }
 
-// Within makes a directory in d. It does not lock d: nobody else makes directories there, and this
-// process already has the lock, so it would wait for ever.
+// Within makes a directory in this one. It needs no lock of d: no other process makes directories
+// there, and this process holds the lock already, so a wait for it would never end.
 func (d *Dir) Within(name string) (*Dir, error) {
 	path := filepath.Join(d.path, name)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -58,7 +57,7 @@ func (d *Dir) Within(name string) (*Dir, error) {
 	return own(path)
 }
 
-// own locks a directory that was just made, and returns it as a Dir.
+// own locks a directory that was just made.
 func own(path string) (*Dir, error) {
 	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
@@ -86,8 +85,8 @@ func lock(path string, how int) (*os.File, error) {
 	return file, nil
 }
 
-// lockNamed locks the directory at path. If another process replaces the directory in between, it
-// locks the new one.
+// lockNamed locks the directory with this name. Another process may remove an opened directory and
+// make a new one with the name, so lockNamed checks the name after it has the lock.
 func lockNamed(path string) (*os.File, error) {
 	for {
 		file, err := lock(path, unix.LOCK_EX)
@@ -141,15 +140,15 @@ func (d *Dir) Path() string { return d.path }
 // Name returns the directory's name, kind-NUMBER.
 func (d *Dir) Name() string { return filepath.Base(d.path) }
 
-// Close removes the directory and its content.
+// Close removes the directory with its contents.
 func (d *Dir) Close() error {
 	err := os.RemoveAll(d.path)
 	d.lock.Close()
 	return err
 }
 
-// RemoveParent removes the directory in which Make has made directories, if none is left. Other
-// processes may call Make there at the same time; they then find that the directory does not exist.
+// RemoveParent removes the directory in which Make has made directories, if it is empty. It may run
+// concurrently with Make, which then finds that the directory does not exist.
 func RemoveParent(parent string) error {
 	held, err := lockNamed(parent) // else one could be made just then, in another parent of that name
 	if errors.Is(err, os.ErrNotExist) {

@@ -27,19 +27,19 @@ func Reloading() {
 // Stopping reports that the daemon has begun to end.
 func Stopping() { notify(daemon.SdNotifyStopping) }
 
-// statusOf returns the status as one line, since the protocol has one variable in each line.
+// statusOf returns the status in one line, since the protocol has one variable per line.
 func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }
 
-// notify sends lines to the service manager, if there is one. It ignores errors: a manager that
-// gets nothing acts after its own time-out.
+// notify sends variables to the service manager, if there is one. It ignores errors: a manager that
+// does not receive them applies its own timeouts.
 func notify(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
 
-// Watch sends the manager's watchdog its keep-alive, at the interval that it asks for, as long as
-// alive returns no error. It returns when ctx has ended, or at once where there is no watchdog.
+// Watch sends keep-alive messages to the manager's watchdog at the requested interval while alive
+// returns no error. It returns when ctx has ended, or at once without a watchdog.
 func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) error) {
 	patience, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -65,7 +65,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	}
 }
 
-// errSlow means that the daemon did not answer in time.
+// errSlow means that a part of the daemon did not answer in time.
 var errSlow = errors.New("no answer in time")
 
 func within(ctx context.Context, bound time.Duration, alive func(context.Context) error) error {
