@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"score/nodeagent/launch"
 	"score/nodeagent/userfs"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,17 +109,30 @@ func RemoveFound(ctx context.Context, paths []string) (removed int, err error) {
 // Find lists the paths of the directories with a prefix.
 func Find(prefix string) (paths []string) {
 	for _, place := range []string{sharedPlace, sessionPlace} {
-		entries, err := os.ReadDir(place)
-		if err != nil {
-			continue // the host has no such directory
-		}
-		for _, e := range entries {
-			if Job(prefix, e.Name()) != 0 {
-				paths = append(paths, filepath.Join(place, e.Name()))
-			}
-		}
+		paths = append(paths, findIn(place, prefix)...)
 	}
 	return paths
+}
+
+// findIn returns the paths in one place. It keeps no other names: users may make millions of them.
+func findIn(place, prefix string) (paths []string) {
+	dir, err := os.Open(place)
+	if err != nil {
+		return nil // the host has no such place
+	}
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(nameBatch)
+		for _, name := range names {
+			if Job(prefix, name) != 0 {
+				paths = append(paths, filepath.Join(place, name))
+			}
+		}
+		if err != nil {
+			slices.Sort(paths)
+			return paths
+		}
+	}
 }
 
 // remove removes a directory with the rights of its owner alone. Only its owner can replace it
