@@ -16,7 +16,7 @@ const (
 	// slowWrite is the shortest write that users notice.
 	slowWrite = time.Second
 	// fullPart and fullBytes are the free space below which a disk is nearly full. Both must be
-	// undercut, since a hundredth of a large disk lasts for years.
+	// undercut, since a twentieth of a large disk lasts for years.
 	fullPart  = 0.05
 	fullBytes = 1 << 30
 )
